@@ -1,0 +1,339 @@
+"""NpuConfig: every hardware number of a device, in one frozen object.
+
+Nothing else in the package states a size, a queue depth or a latency. The compiler, the
+simulator (C++, the same field names), the target tags and the tuning logs all read it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from .c_header import CHeader, CHeaderError
+from .files import Pathish, write_atomically
+
+# A local address has 32 bits: three flags, three bits of normalization command, a bit that
+# tells garbage from a row, and the row.
+_LOCAL_ADDRESS_ROW_BITS = 25
+_MAX_FIELD = 2**31 - 1
+# Fields for which nothing (no latency, no cost) is a meaningful amount.
+_MAY_BE_ZERO = frozenset(
+    {
+        "l2_hit_latency_cycles",
+        "memory_latency_cycles",
+        "host_cycles_per_command",
+        "host_cycles_per_operation",
+        "host_cycles_per_iteration",
+    }
+)
+_POWERS_OF_TWO = (
+    "dim",
+    "spad_banks",
+    "spad_bank_rows",
+    "acc_banks",
+    "acc_bank_rows",
+    "dma_request_bytes",
+    "bus_bytes",
+    "l2_line_bytes",
+)
+
+
+class ConfigError(ValueError):
+    """A device description that no device can have, or a file that is not one."""
+
+
+@dataclass(frozen=True)
+class NpuConfig:
+    """One device. Sizes in the unit their name ends in; the defaults are `gemmini-16x16`.
+
+    Element types are fixed: int8 in the scratchpad, int32 in the accumulator, float32 scales.
+    Every field but `name` is an int or a bool, so that a program file can carry them all.
+    """
+
+    name: str = "gemmini-16x16"
+
+    # The array and the memories beside it.
+    dim: int = 16  # side of the array; columns of a row of either memory
+    spad_banks: int = 4
+    spad_bank_rows: int = 4096  # a row is dim x int8
+    acc_banks: int = 2
+    acc_bank_rows: int = 512  # a row is dim x int32
+
+    # The way to DRAM.
+    dma_request_bytes: int = 64
+    bus_bytes: int = 16
+
+    # Queues and units.
+    ld_queue_entries: int = 8
+    ex_queue_entries: int = 16
+    st_queue_entries: int = 4
+    loads_in_flight: int = 2
+    dma_requests_in_flight: int = 16
+    mesh_tag_queue_entries: int = 6
+    mvin_scale_units: int = 4
+    acc_scale_latency_cycles: int = 8
+    store_write_queue_entries: int = 5
+
+    # What the generator was asked to build in.
+    has_output_stationary: bool = True
+    has_weight_stationary: bool = True
+    has_transpose: bool = True
+    has_mvin_scale: bool = True  # off: the scale of CONFIG_LD is ignored
+    has_pooling: bool = True
+    has_first_layer_pixel_repeats: bool = True
+    has_loop_commands: bool = True
+    has_acc_full_width_store: bool = True
+
+    # The system around it.
+    clock_khz: int = 500_000
+    l2_bytes: int = 524_288
+    l2_ways: int = 8
+    l2_line_bytes: int = 64
+    l2_hit_latency_cycles: int = 18
+    memory_latency_cycles: int = 36  # what a miss adds to a hit
+    memory_bytes_per_kilocycle: int = 7_600
+
+    # The host core that computes operands and issues the commands.
+    host_cycles_per_command: int = 1
+    host_cycles_per_operation: int = 1
+    host_cycles_per_iteration: int = 2
+    host_queue_commands: int = 10  # commands under way between the host and the queues above
+
+    def __post_init__(self) -> None:
+        self._check_types()
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, bool) or field.name == "name":
+                continue
+            least = 0 if field.name in _MAY_BE_ZERO else 1
+            if not least <= value <= _MAX_FIELD:
+                raise self._error(field.name, value, f"between {least} and {_MAX_FIELD}")
+        for name in _POWERS_OF_TWO:
+            value = getattr(self, name)
+            if value & (value - 1):
+                raise self._error(name, value, "a power of two")
+        self._check_relations()
+
+    def _check_types(self) -> None:
+        if not isinstance(self.name, str) or not self.name or not self.name.isprintable():
+            raise ConfigError(f"NpuConfig.name is {self.name!r}, needs a non-empty printable str")
+        for field in dataclasses.fields(self):
+            if field.name == "name":
+                continue
+            wanted = bool if isinstance(field.default, bool) else int
+            value = getattr(self, field.name)
+            if type(value) is not wanted:
+                raise self._error(field.name, value, f"of type {wanted.__name__}")
+
+    def _check_relations(self) -> None:
+        if self.dim < 2:
+            raise self._error("dim", self.dim, "at least 2")
+        for name in ("spad_bank_rows", "acc_bank_rows"):
+            rows = getattr(self, name)
+            if rows % self.dim:
+                raise self._error(name, rows, f"a multiple of dim ({self.dim})")
+        for name in ("spad_rows", "acc_rows"):
+            rows = getattr(self, name)
+            if rows > 2**_LOCAL_ADDRESS_ROW_BITS:
+                limit = 2**_LOCAL_ADDRESS_ROW_BITS
+                raise self._error(name, rows, f"at most {limit}, what a local address can name")
+        if self.dma_request_bytes < self.bus_bytes:
+            raise self._error(
+                "dma_request_bytes",
+                self.dma_request_bytes,
+                f"at least bus_bytes ({self.bus_bytes})",
+            )
+        if self.l2_bytes % (self.l2_ways * self.l2_line_bytes):
+            raise self._error(
+                "l2_bytes",
+                self.l2_bytes,
+                f"a multiple of l2_ways x l2_line_bytes ({self.l2_ways * self.l2_line_bytes})",
+            )
+        if not (self.has_weight_stationary or self.has_output_stationary):
+            raise self._error("has_weight_stationary", False, "True, or has_output_stationary")
+
+    def _error(self, field: str, value: object, needs: str) -> ConfigError:
+        return ConfigError(f"NpuConfig {self.name!r}: {field} is {value!r}, must be {needs}")
+
+    @property
+    def spad_rows(self) -> int:
+        return self.spad_banks * self.spad_bank_rows
+
+    @property
+    def acc_rows(self) -> int:
+        return self.acc_banks * self.acc_bank_rows
+
+    @property
+    def spad_row_bytes(self) -> int:
+        return self.dim
+
+    @property
+    def acc_row_bytes(self) -> int:
+        return 4 * self.dim
+
+    @property
+    def mvin_max_cols(self) -> int:
+        """Columns one MVIN of int8 may take."""
+        return self.dim * max(1, self.dma_request_bytes // self.spad_row_bytes)
+
+    @property
+    def mvin_max_cols_acc(self) -> int:
+        """Columns one MVIN of int32 may take."""
+        return self.dim * max(1, self.dma_request_bytes // self.acc_row_bytes)
+
+    @property
+    def mvout_max_cols(self) -> int:
+        """Columns one MVOUT of int8 may take."""
+        return self.mvin_max_cols
+
+    @property
+    def mvout_max_cols_acc(self) -> int:
+        """Columns one full-width (int32) MVOUT may take."""
+        return self.mvin_max_cols_acc
+
+    @cached_property
+    def hash(self) -> str:
+        """16 hex digits over everything but the name: equal for devices that behave equally."""
+        fields = {key: int(value) for key, value in self.numbers().items()}
+        canonical = json.dumps(fields, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+
+    def numbers(self) -> dict[str, int]:
+        """Every field but the name, in declaration order."""
+        return {
+            field.name: getattr(self, field.name)
+            for field in dataclasses.fields(self)
+            if field.name != "name"
+        }
+
+    def replace(self, **changes: Any) -> NpuConfig:
+        """A copy with some fields changed. Raises ConfigError for a field that does not exist."""
+        _check_keys(changes, f"NpuConfig {self.name!r}: replace()")
+        return dataclasses.replace(self, **changes)
+
+    @classmethod
+    def preset(cls, name: str) -> NpuConfig:
+        """The known device of this name. Raises ConfigError for an unknown one."""
+        if name not in PRESETS:
+            raise ConfigError(
+                f"no device preset is called {name!r}; there are: {', '.join(PRESETS)}"
+            )
+        return PRESETS[name]
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any], source: str = "NpuConfig") -> NpuConfig:
+        """Build from exactly the fields of the class. `source` names the origin in errors."""
+        _check_keys(fields, source)
+        missing = [name for name in _field_names() if name not in fields]
+        if missing:
+            raise ConfigError(f"{source}: missing {', '.join(missing)}")
+        return cls(**fields)
+
+    def save(self, path: Pathish) -> None:
+        """Write as JSON, one object with every field."""
+        text = json.dumps(dataclasses.asdict(self), indent=2) + "\n"
+        write_atomically(path, text.encode())
+
+    @classmethod
+    def load(cls, path: Pathish) -> NpuConfig:
+        """Read what `save` wrote. Raises ConfigError for a file that is not such, or OSError."""
+        try:
+            fields = json.loads(Path(path).read_text(encoding="utf-8"))
+        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+            raise ConfigError(f"{path}: not a device description in JSON: {error}") from error
+        if not isinstance(fields, dict):
+            raise ConfigError(f"{path}: needs one JSON object, has a {type(fields).__name__}")
+        return cls.from_dict(fields, source=str(path))
+
+    @classmethod
+    def from_gemmini_params_h(
+        cls, path: Pathish, name: str | None = None, **unstated: Any
+    ) -> NpuConfig:
+        """Read the header that the Gemmini generator writes for the device it generates.
+
+        The header gives DIM, the memories and some features. What it does not state (banks of
+        the accumulator, queues, system) comes from `unstated`, else from the default device.
+        Without a `name` the device gets that of a preset it equals, or one made of its hash.
+        Raises ConfigError when the header lacks something or describes a device with other
+        element types, OSError when it cannot be read.
+        """
+        try:
+            header = CHeader.parse(Path(path).read_text(encoding="utf-8"))
+            fields = _fields_of_header(header)
+        except (CHeaderError, UnicodeDecodeError) as error:
+            raise ConfigError(f"{path}: {error}") from error
+        _check_keys(unstated, f"{path}")
+        stated = sorted(fields.keys() & unstated.keys())
+        if stated:
+            raise ConfigError(f"{path}: the header itself states {', '.join(stated)}")
+        acc_rows = fields.pop("acc_rows")
+        fields.update(unstated)
+        acc_banks = fields.setdefault("acc_banks", cls.acc_banks)
+        if acc_banks < 1 or acc_rows % acc_banks:
+            raise ConfigError(
+                f"{path}: ACC_ROWS {acc_rows} is not a multiple of acc_banks {acc_banks}; "
+                "pass the device's acc_banks"
+            )
+        config = cls(
+            **{"name": name or "unnamed", "acc_bank_rows": acc_rows // acc_banks, **fields}
+        )
+        if name is not None:
+            return config
+        for preset in PRESETS.values():
+            if preset.hash == config.hash:
+                return preset
+        return config.replace(name=f"gemmini-{config.dim}x{config.dim}-{config.hash[:8]}")
+
+
+def _field_names() -> list[str]:
+    return [field.name for field in dataclasses.fields(NpuConfig)]
+
+
+def _check_keys(fields: Mapping[str, Any], source: str) -> None:
+    unknown = sorted(set(fields) - set(_field_names()))
+    if unknown:
+        raise ConfigError(f"{source}: NpuConfig has no field {', '.join(map(repr, unknown))}")
+
+
+def _fields_of_header(header: CHeader) -> dict[str, Any]:
+    """The fields a gemmini_params.h states, and `acc_rows`."""
+    for name, wanted in (("elem_t", "int8_t"), ("acc_t", "int32_t"), ("acc_scale_t", "float")):
+        if header.typedef(name) != wanted:
+            raise CHeaderError(
+                f"{name} is {header.typedef(name)}, only devices with {wanted} are supported"
+            )
+    if header.defines("HAS_MVIN_SCALE") and header.typedef("scale_t") != "float":
+        raise CHeaderError(
+            f"scale_t is {header.typedef('scale_t')}, only devices with float are supported"
+        )
+    if header.defines("HAS_MVIN_ACC_SCALE"):
+        raise CHeaderError("HAS_MVIN_ACC_SCALE: scaled int32 loads are not supported")
+    if not header.defines("ACC_READ_SMALL_WIDTH"):
+        raise CHeaderError("no ACC_READ_SMALL_WIDTH: a device that cannot store int8 results")
+    return {
+        "dim": header.integer("DIM"),
+        "spad_banks": header.integer("BANK_NUM"),
+        "spad_bank_rows": header.integer("BANK_ROWS"),
+        "acc_rows": header.integer("ACC_ROWS"),
+        "dma_request_bytes": header.integer("MAX_BYTES"),
+        "has_mvin_scale": header.defines("HAS_MVIN_SCALE"),
+        "has_first_layer_pixel_repeats": header.defines("HAS_FIRST_LAYER_OPTIMIZATIONS"),
+        "has_acc_full_width_store": header.defines("ACC_READ_FULL_WIDTH"),
+    }
+
+
+# The memories hold the same bytes in each: 256 KiB of scratchpad, 64 KiB of accumulator.
+PRESETS: dict[str, NpuConfig] = {
+    config.name: config
+    for config in (
+        NpuConfig(),
+        NpuConfig(name="gemmini-8x8", dim=8, spad_bank_rows=8192, acc_bank_rows=1024),
+        NpuConfig(name="gemmini-32x32", dim=32, spad_bank_rows=2048, acc_bank_rows=256),
+    )
+}

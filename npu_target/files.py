@@ -1,0 +1,29 @@
+"""Writing files so that a reader, or a crash, never sees half of one."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+Pathish = str | os.PathLike[str]
+
+
+def write_atomically(path: Pathish, data: bytes) -> None:
+    """Write `data` beside `path` and rename it into place.
+
+    Raises OSError when the folder does not exist or cannot be written.
+    """
+    target = Path(path)
+    descriptor, beside = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+        # mkstemp makes files private; give the result the mode a plain open() would have.
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(beside, 0o666 & ~mask)
+        os.replace(beside, target)
+    except BaseException:
+        Path(beside).unlink(missing_ok=True)
+        raise
