@@ -1,0 +1,71 @@
+// The hardware's numbers, as NpuConfig states them on the Python side.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace npu::sim {
+
+// Every field of NpuConfig except its name, under the same name. Booleans are 0 or 1.
+// A field added here has to be added to npu_target/config.py, and the other way round.
+#define NPU_CONFIG_FIELDS(FIELD)       \
+  FIELD(dim)                           \
+  FIELD(spad_banks)                    \
+  FIELD(spad_bank_rows)                \
+  FIELD(acc_banks)                     \
+  FIELD(acc_bank_rows)                 \
+  FIELD(dma_request_bytes)             \
+  FIELD(bus_bytes)                     \
+  FIELD(ld_queue_entries)              \
+  FIELD(ex_queue_entries)              \
+  FIELD(st_queue_entries)              \
+  FIELD(loads_in_flight)               \
+  FIELD(dma_requests_in_flight)        \
+  FIELD(mesh_tag_queue_entries)        \
+  FIELD(mvin_scale_units)              \
+  FIELD(acc_scale_latency_cycles)      \
+  FIELD(store_write_queue_entries)     \
+  FIELD(has_output_stationary)         \
+  FIELD(has_weight_stationary)         \
+  FIELD(has_transpose)                 \
+  FIELD(has_mvin_scale)                \
+  FIELD(has_pooling)                   \
+  FIELD(has_first_layer_pixel_repeats) \
+  FIELD(has_loop_commands)             \
+  FIELD(has_acc_full_width_store)      \
+  FIELD(clock_khz)                     \
+  FIELD(l2_bytes)                      \
+  FIELD(l2_ways)                       \
+  FIELD(l2_line_bytes)                 \
+  FIELD(l2_hit_latency_cycles)         \
+  FIELD(memory_latency_cycles)         \
+  FIELD(memory_bytes_per_kilocycle)    \
+  FIELD(host_cycles_per_command)       \
+  FIELD(host_cycles_per_operation)     \
+  FIELD(host_cycles_per_iteration)     \
+  FIELD(host_queue_commands)
+
+struct Config {
+  using Pairs = std::vector<std::pair<std::string, int64_t>>;
+
+  // Throws SimError bad_program for an unknown, missing or repeated key, and for values that
+  // would make the simulator itself meaningless (a dimension of zero, memories beyond limits).
+  static Config from_pairs(const Pairs& pairs);
+
+#define NPU_DECLARE_FIELD(field) int64_t field = 0;
+  NPU_CONFIG_FIELDS(NPU_DECLARE_FIELD)
+#undef NPU_DECLARE_FIELD
+
+  int64_t spad_rows() const { return spad_banks * spad_bank_rows; }
+  int64_t acc_rows() const { return acc_banks * acc_bank_rows; }
+
+  // Columns one command may move, with elements of `element_bytes` in memory.
+  int64_t dma_max_cols(int64_t element_bytes) const {
+    const int64_t blocks = dma_request_bytes / (dim * element_bytes);
+    return dim * (blocks > 1 ? blocks : 1);
+  }
+};
+
+}  // namespace npu::sim
