@@ -1,0 +1,80 @@
+"""Tensor intrinsics: what a command computes, as TensorIR, beside what it becomes.
+
+One factory per kind.  A description is what ``Schedule.tensorize`` matches; the implementation
+calls ``npu.gemm`` on addresses of scratchpad and accumulator rows, which the code generator
+turns into commands.  Copies (mvin, mvout), zero writes, bias loads, requantization and pooling
+have no fixed shape on this device (rows and columns are operands), so they are not tensorized
+but recognised in the lowered loops: see :mod:`npu_target.passes.copies`.
+"""
+
+from __future__ import annotations
+
+from tvm.s_tir import TensorIntrin
+from tvm.script import tirx as T
+
+from .config import NpuConfig
+
+SCRATCHPAD = "global.scratchpad"
+ACCUMULATOR = "global.accumulator"
+GEMM_CALL = "npu.gemm"
+
+
+def gemm_intrinsic(config: NpuConfig, rows: int, row_step: int = 1) -> str:
+    """Register, and name, the array's step with ``rows`` rows of A.
+
+    Meaning: ``C[i, j] += int32(A[i * row_step, k]) * int32(B[k, j])`` for A int8
+    ``[(rows - 1) * row_step + 1, dim]`` and B int8 ``[dim, dim]`` in the scratchpad, C int32
+    ``[rows, dim]`` in the accumulator; one preload and one compute.
+
+    Parameters
+    ----------
+    rows : 1 to ``dim``, the rows of A and C.
+    row_step : scratchpad rows between two rows of A (the command's A stride).
+    """
+    D = config.dim
+    if not 1 <= rows <= D:
+        raise ValueError(f"gemm_intrinsic: rows must be 1 to {D} on {config.name}, got {rows}")
+    if row_step < 1:
+        raise ValueError(f"gemm_intrinsic: row_step must be at least 1, got {row_step}")
+    name = f"npu.gemm_{rows}x{D}x{D}_step{row_step}"
+    if TensorIntrin.get(name, allow_missing=True) is not None:
+        return name
+    span = (rows - 1) * row_step + 1
+
+    @T.prim_func(s_tir=True)
+    def description(a: T.handle, b: T.handle, c: T.handle) -> None:
+        A = T.match_buffer(a, (span, D), "int8", offset_factor=1, scope=SCRATCHPAD)
+        B = T.match_buffer(b, (D, D), "int8", offset_factor=1, scope=SCRATCHPAD)
+        C = T.match_buffer(c, (rows, D), "int32", offset_factor=1, scope=ACCUMULATOR)
+        with T.sblock("root"):
+            T.reads(C[0:rows, 0:D], A[0:span, 0:D], B[0:D, 0:D])
+            T.writes(C[0:rows, 0:D])
+            for i, j, k in T.grid(rows, D, D):
+                with T.sblock("mac"):
+                    vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                    C[vi, vj] = C[vi, vj] + T.cast(A[vi * row_step, vk], "int32") * T.cast(
+                        B[vk, vj], "int32"
+                    )
+
+    @T.prim_func(s_tir=True)
+    def implementation(a: T.handle, b: T.handle, c: T.handle) -> None:
+        A = T.match_buffer(a, (span, D), "int8", offset_factor=1, scope=SCRATCHPAD)
+        B = T.match_buffer(b, (D, D), "int8", offset_factor=1, scope=SCRATCHPAD)
+        C = T.match_buffer(c, (rows, D), "int32", offset_factor=1, scope=ACCUMULATOR)
+        with T.sblock("root"):
+            T.reads(C[0:rows, 0:D], A[0:span, 0:D], B[0:D, 0:D])
+            T.writes(C[0:rows, 0:D])
+            T.evaluate(
+                T.call_extern(
+                    "int32",
+                    GEMM_CALL,
+                    T.address_of(A[0, 0]),
+                    T.address_of(B[0, 0]),
+                    T.address_of(C[0, 0]),
+                    rows,
+                    row_step,
+                )
+            )
+
+    TensorIntrin.register(name, description, implementation)
+    return name

@@ -1,0 +1,159 @@
+"""depthwise conv2d on a matrix array: each block of ``dim`` channels times a diagonal matrix.
+
+The array has no depthwise mode worth using (one column of weights at a time), but a ``dim x
+dim`` diagonal of weights keeps all its columns busy: one step a kernel position and channel
+block.  The diagonals are laid out at compile time by :func:`depthwise_diagonal`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from tvm.script import tirx as T
+from tvm.tirx import PrimFunc
+
+from ..config import NpuConfig
+from ..intrin import gemm_intrinsic
+from .arguments import drop_argument
+from .blocking import balanced_steps, ceil_div
+from .conv2d import Window
+from .operator import CANONICAL_SCALE, Arg, Operator, require_positive
+from .requantize import requantize
+
+
+def depthwise_diagonal(weight: np.ndarray, dim: int) -> np.ndarray:
+    """Weights ``[kh, kw, c]`` as the kernel takes them, ``[kh, kw, c, dim]``: entry
+    ``[i, j, c, c % dim]`` is ``weight[i, j, c]``, all others are 0."""
+    channels = np.arange(weight.shape[2])
+    diagonal = np.zeros((*weight.shape, dim), weight.dtype)
+    diagonal[:, :, channels, channels % dim] = weight
+    return diagonal
+
+
+@dataclass(frozen=True)
+class DepthwiseConv2d(Operator):
+    """``out[n,y,x,c] = requantize(sum x[n, y*sh+i-t, x*sw+j-l, c] * w[i,j,c] + bias[c])``."""
+
+    op: ClassVar[str] = "depthwise_conv2d"
+
+    n: int
+    h: int
+    w: int
+    c: int
+    kh: int
+    kw: int
+    dim: int  # columns of the diagonal blocks: the device's array side
+    strides: tuple[int, int] = (1, 1)
+    pad: tuple[int, int, int, int] = (0, 0, 0, 0)
+    bias: bool = True
+    relu: bool = False
+    scale: float = CANONICAL_SCALE
+
+    def __post_init__(self) -> None:
+        require_positive("depthwise_conv2d", n=self.n, c=self.c, dim=self.dim)
+        self.window.check("depthwise_conv2d")
+
+    @property
+    def window(self) -> Window:
+        """The sliding window."""
+        return Window(self.h, self.w, self.kh, self.kw, self.strides, self.pad)
+
+    @property
+    def args(self) -> tuple[Arg, ...]:
+        win = self.window
+        bias = (Arg("bias", "input", "int32", (self.c,)),) if self.bias else ()
+        return (
+            Arg("x", "input", "int8", (self.n, self.h, self.w, self.c)),
+            Arg("weight", "input", "int8", (self.kh, self.kw, self.c, self.dim)),
+            *bias,
+            Arg("out", "output", "int8", (self.n, win.out_h, win.out_w, self.c)),
+        )
+
+    @property
+    def macs(self) -> int:
+        win = self.window
+        return self.n * win.out_h * win.out_w * self.c * self.kh * self.kw
+
+    @property
+    def name(self) -> str:
+        batch = "" if self.n == 1 else f"n{self.n}_"
+        bias = "" if self.bias else "_nobias"
+        return f"depthwise_{batch}{self.h}x{self.w}x{self.c}_{self.window.label}{bias}"
+
+    def canonical(self) -> DepthwiseConv2d:
+        return replace(self, relu=False, scale=CANONICAL_SCALE)
+
+    def prim_func(self, config: NpuConfig) -> PrimFunc:
+        D = config.dim
+        if self.dim != D:
+            raise ValueError(f"{self.name}: weights laid out for dim {self.dim}, device has {D}")
+        N, H, W, C = self.n, self.h, self.w, self.c
+        KH, KW, (SH, SW), (PT, PL, _, _) = self.kh, self.kw, self.strides, self.pad
+        OH, OW = self.window.out_h, self.window.out_w
+        steps = balanced_steps(OW, D)
+        XP = steps.padded
+        HP, WP = (OH - 1) * SH + KH, (XP - 1) * SW + KW
+        CB = ceil_div(C, D)
+        scale, relu, has_bias = self.scale, self.relu, self.bias
+        intrinsics = {"mac": gemm_intrinsic(config, steps.rows, SW)}
+
+        def initial(bias, c):
+            return T.if_then_else(c < C, bias[c], 0) if has_bias else T.int32(0)
+
+        @T.prim_func(s_tir=True)
+        def depthwise_conv2d(
+            x: T.Buffer((N, H, W, C), "int8"),
+            weight: T.Buffer((KH, KW, C, D), "int8"),
+            bias: T.Buffer((C,), "int32"),
+            out: T.Buffer((N, OH, OW, C), "int8"),
+        ):
+            T.func_attr({"tirx.noalias": True, "npu.tensorize": intrinsics})
+            with T.sblock("root"):
+                a = T.sblock_alloc_buffer((N, CB, HP, WP, D), "int8")
+                b = T.sblock_alloc_buffer((KH, KW, CB, D, D), "int8")
+                acc = T.sblock_alloc_buffer((N, CB, OH, XP, D), "int32")
+                for n, cb, h, w, c in T.grid(N, CB, HP, WP, D):
+                    with T.sblock("load_a"):
+                        vn, vcb, vh, vw, vc = T.axis.remap("SSSSS", [n, cb, h, w, c])
+                        a[vn, vcb, vh, vw, vc] = T.if_then_else(
+                            PT <= vh
+                            and vh < H + PT
+                            and PL <= vw
+                            and vw < W + PL
+                            and vcb * D + vc < C,
+                            x[vn, vh - PT, vw - PL, vcb * D + vc],
+                            T.int8(0),
+                        )
+                for i, j, cb, c, o in T.grid(KH, KW, CB, D, D):
+                    with T.sblock("load_b"):
+                        vi, vj, vcb, vc, vo = T.axis.remap("SSSSS", [i, j, cb, c, o])
+                        b[vi, vj, vcb, vc, vo] = T.if_then_else(
+                            vcb * D + vc < C, weight[vi, vj, vcb * D + vc, vo], T.int8(0)
+                        )
+                for n, cb, y, xx, o, i, j, c in T.grid(N, CB, OH, XP, D, KH, KW, D):
+                    with T.sblock("mac"):
+                        vn, vcb, vy, vx, vo, vi, vj, vc = T.axis.remap(
+                            "SSSSSRRR", [n, cb, y, xx, o, i, j, c]
+                        )
+                        T.reads(
+                            a[vn, vcb, vy * SH + vi, vx * SW + vj, vc], b[vi, vj, vcb, vc, vo]
+                        )
+                        T.writes(acc[vn, vcb, vy, vx, vo])
+                        with T.init():
+                            acc[vn, vcb, vy, vx, vo] = initial(bias, vcb * D + vo)
+                        acc[vn, vcb, vy, vx, vo] += T.cast(
+                            a[vn, vcb, vy * SH + vi, vx * SW + vj, vc], "int32"
+                        ) * T.cast(b[vi, vj, vcb, vc, vo], "int32")
+                for n, cb, y, xx, o in T.grid(N, CB, OH, XP, D):
+                    with T.sblock("store"):
+                        vn, vcb, vy, vx, vo = T.axis.remap("SSSSS", [n, cb, y, xx, o])
+                        T.reads(acc[vn, vcb, vy, vx, vo])
+                        T.writes(out[vn, vy, vx, vcb * D + vo])
+                        if vx < OW and vcb * D + vo < C:
+                            out[vn, vy, vx, vcb * D + vo] = requantize(
+                                acc[vn, vcb, vy, vx, vo], scale, relu
+                            )
+
+        return depthwise_conv2d if has_bias else drop_argument(depthwise_conv2d, "bias")

@@ -1,0 +1,187 @@
+"""Pooling: maximum over windows as the store unit does it, and the global average."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from tvm import tirx
+from tvm.script import tirx as T
+from tvm.tirx import PrimFunc
+
+from ..config import NpuConfig
+from .blocking import ceil_div
+from .conv2d import Window
+from .operator import CANONICAL_SCALE, Arg, Operator, OperatorError, require_positive
+from .requantize import requantize
+
+# Two bits each in the store configuration, and 0 switches pooling off.
+MAX_WINDOW = MAX_STRIDE = 3
+
+
+@dataclass(frozen=True)
+class MaxPool2d(Operator):
+    """``out[n,y,x,c] = max x[n, y*s+i-t, x*s+j-l, c]``, padding counting as 0 (square windows)."""
+
+    op: ClassVar[str] = "max_pool2d"
+
+    n: int
+    h: int
+    w: int
+    c: int
+    size: int
+    stride: int
+    pad: tuple[int, int, int, int] = (0, 0, 0, 0)
+
+    def __post_init__(self) -> None:
+        require_positive("max_pool2d", n=self.n, c=self.c)
+        self.window.check("max_pool2d")
+        for name, value, limit in (
+            ("size", self.size, MAX_WINDOW),
+            ("stride", self.stride, MAX_STRIDE),
+        ):
+            if value > limit:
+                raise OperatorError(f"max_pool2d: {name} is {value}, the store unit takes {limit}")
+
+    @property
+    def window(self) -> Window:
+        """The sliding window."""
+        return Window(self.h, self.w, self.size, self.size, (self.stride, self.stride), self.pad)
+
+    @property
+    def args(self) -> tuple[Arg, ...]:
+        win = self.window
+        return (
+            Arg("x", "input", "int8", (self.n, self.h, self.w, self.c)),
+            Arg("out", "output", "int8", (self.n, win.out_h, win.out_w, self.c)),
+        )
+
+    @property
+    def macs(self) -> int:
+        return 0
+
+    @property
+    def name(self) -> str:
+        batch = "" if self.n == 1 else f"n{self.n}_"
+        return f"max_pool2d_{batch}{self.h}x{self.w}x{self.c}_{self.window.label}"
+
+    def canonical(self) -> MaxPool2d:
+        return self
+
+    def prim_func(self, config: NpuConfig) -> PrimFunc:
+        D = config.dim
+        N, H, W, C = self.n, self.h, self.w, self.c
+        S, (PT, PL, _, _), size = self.stride, self.pad, self.size
+        OH, OW = self.window.out_h, self.window.out_w
+        HP, WP = (OH - 1) * S + size, (OW - 1) * S + size
+        CB = ceil_div(C, D)
+
+        def window_maximum(a, n, cb, y, x, c):
+            result = None
+            for i in range(size):
+                for j in range(size):
+                    element = a[n, cb, y * S + i, x * S + j, c]
+                    result = element if result is None else tirx.Max(result, element)
+            return result
+
+        @T.prim_func(s_tir=True)
+        def max_pool2d(
+            x: T.Buffer((N, H, W, C), "int8"),
+            out: T.Buffer((N, OH, OW, C), "int8"),
+        ):
+            T.func_attr({"tirx.noalias": True})
+            with T.sblock("root"):
+                a = T.sblock_alloc_buffer((N, CB, HP, WP, D), "int8")
+                for n, cb, h, w, c in T.grid(N, CB, HP, WP, D):
+                    with T.sblock("load_a"):
+                        vn, vcb, vh, vw, vc = T.axis.remap("SSSSS", [n, cb, h, w, c])
+                        a[vn, vcb, vh, vw, vc] = T.if_then_else(
+                            PT <= vh
+                            and vh < H + PT
+                            and PL <= vw
+                            and vw < W + PL
+                            and vcb * D + vc < C,
+                            x[vn, vh - PT, vw - PL, vcb * D + vc],
+                            T.int8(0),
+                        )
+                for n, cb, y, xx, c in T.grid(N, CB, OH, OW, D):
+                    with T.sblock("store"):
+                        vn, vcb, vy, vx, vc = T.axis.remap("SSSSS", [n, cb, y, xx, c])
+                        T.reads(
+                            a[vn, vcb, vy * S : vy * S + size, vx * S : vx * S + size, vc]
+                        )
+                        T.writes(out[vn, vy, vx, vcb * D + vc])
+                        if vcb * D + vc < C:
+                            out[vn, vy, vx, vcb * D + vc] = window_maximum(
+                                a, vn, vcb, vy, vx, vc
+                            )
+
+        return max_pool2d
+
+
+@dataclass(frozen=True)
+class GlobalAvgPool(Operator):
+    """``out[n,c] = requantize(sum_hw x[n,h,w,c])``; the mean's divisor is part of the scale."""
+
+    op: ClassVar[str] = "global_avg_pool"
+
+    n: int
+    h: int
+    w: int
+    c: int
+    scale: float = CANONICAL_SCALE
+
+    def __post_init__(self) -> None:
+        require_positive("global_avg_pool", n=self.n, h=self.h, w=self.w, c=self.c)
+
+    @property
+    def args(self) -> tuple[Arg, ...]:
+        return (
+            Arg("x", "input", "int8", (self.n, self.h, self.w, self.c)),
+            Arg("out", "output", "int8", (self.n, self.c)),
+        )
+
+    @property
+    def macs(self) -> int:
+        return 0
+
+    @property
+    def name(self) -> str:
+        batch = "" if self.n == 1 else f"n{self.n}_"
+        return f"global_avg_pool_{batch}{self.h}x{self.w}x{self.c}"
+
+    def canonical(self) -> GlobalAvgPool:
+        return replace(self, scale=CANONICAL_SCALE)
+
+    def prim_func(self, config: NpuConfig) -> PrimFunc:
+        D = config.dim
+        N, H, W, C, scale = self.n, self.h, self.w, self.c, self.scale
+        CB = ceil_div(C, D)
+
+        @T.prim_func(s_tir=True)
+        def global_avg_pool(
+            x: T.Buffer((N, H, W, C), "int8"),
+            out: T.Buffer((N, C), "int8"),
+        ):
+            T.func_attr({"tirx.noalias": True})
+            with T.sblock("root"):
+                acc = T.sblock_alloc_buffer((N, CB, D), "int32")
+                for n, cb, c, h, w in T.grid(N, CB, D, H, W):
+                    with T.sblock("sum"):
+                        vn, vcb, vc, vh, vw = T.axis.remap("SSSRR", [n, cb, c, h, w])
+                        T.reads(x[vn, vh, vw, vcb * D + vc])
+                        T.writes(acc[vn, vcb, vc])
+                        with T.init():
+                            acc[vn, vcb, vc] = 0
+                        acc[vn, vcb, vc] += T.if_then_else(
+                            vcb * D + vc < C, T.cast(x[vn, vh, vw, vcb * D + vc], "int32"), 0
+                        )
+                for n, cb, c in T.grid(N, CB, D):
+                    with T.sblock("store"):
+                        vn, vcb, vc = T.axis.remap("SSS", [n, cb, c])
+                        T.reads(acc[vn, vcb, vc])
+                        T.writes(out[vn, vcb * D + vc])
+                        if vcb * D + vc < C:
+                            out[vn, vcb * D + vc] = requantize(acc[vn, vcb, vc], scale, False)
+
+        return global_avg_pool
