@@ -1,0 +1,23 @@
+// The command being run, and the way its executor reports that it cannot be.
+#pragma once
+
+#include <string>
+
+#include "command.h"
+#include "describe.h"
+#include "error.h"
+
+namespace npu::sim {
+
+struct RunningCommand {
+  const Command& command;
+  int64_t index;
+
+  // Throws SimError naming the command. `needs` reads "needs ..., has ...".
+  [[noreturn]] void fail(ErrorKind kind, const std::string& needs) const {
+    throw SimError(kind, index,
+                   "command " + std::to_string(index) + " " + describe(command) + ": " + needs);
+  }
+};
+
+}  // namespace npu::sim

@@ -1,0 +1,43 @@
+#include "functional.h"
+
+#include "configure.h"
+#include "load.h"
+#include "store.h"
+
+namespace npu::sim {
+
+Functional::Functional(const Config& config, const MemoryMap& dram)
+    : config_(config), dram_(dram), state_(config), array_(config_, state_) {}
+
+void Functional::run(const Command& command, int64_t index) {
+  const RunningCommand running{command, index};
+  switch (command.funct) {
+    case kConfig:
+      return configure(running, config_, state_);
+    case kMvin:
+    case kMvin2:
+    case kMvin3:
+      return load(running, config_, dram_, state_);
+    case kMvout:
+      return store(running, config_, dram_, state_);
+    case kPreload:
+      return array_.preload(running);
+    case kComputePreloaded:
+    case kComputeAccumulated:
+      return array_.compute(running);
+    case kFlush:    // empties the address translation cache, which holds no values
+    case kCounter:  // performance counters see the values, they do not change them
+      return;
+    default:
+      break;
+  }
+  if (is_loop_command(command.funct)) {
+    running.fail(ErrorKind::kUnsupportedCommand,
+                 "needs a simulator that expands the loop commands, this one takes the simple "
+                 "commands only");
+  }
+  running.fail(ErrorKind::kUnsupportedCommand,
+               "needs a known function code, has " + std::to_string(command.funct));
+}
+
+}  // namespace npu::sim

@@ -1,0 +1,30 @@
+// The device's values: what every command does to the memories.
+#pragma once
+
+#include "config.h"
+#include "execute.h"
+#include "memory.h"
+#include "state.h"
+
+namespace npu::sim {
+
+class Functional {
+ public:
+  // Both `config` and `dram` must outlive this object.
+  Functional(const Config& config, const MemoryMap& dram);
+
+  // Runs one command. Throws SimError naming it when the device could not, or when what it would
+  // do is not defined; the state is then of no further use. `index` is for messages.
+  void run(const Command& command, int64_t index);
+
+  State& state() { return state_; }
+  const State& state() const { return state_; }
+
+ private:
+  const Config& config_;
+  const MemoryMap& dram_;
+  State state_;
+  Array array_;
+};
+
+}  // namespace npu::sim
