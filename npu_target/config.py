@@ -227,6 +227,24 @@ class NpuConfig:
         return PRESETS[name]
 
     @classmethod
+    def find(cls, name_or_file: str) -> NpuConfig:
+        """The preset of this name, else what is in the file of this name (see `load`).
+
+        Raises ConfigError when it is neither.
+        """
+        if name_or_file in PRESETS:
+            return PRESETS[name_or_file]
+        if not Path(name_or_file).exists():
+            raise ConfigError(
+                f"no device is called {name_or_file!r}, and there is no such file; "
+                f"there are: {', '.join(PRESETS)}"
+            )
+        try:
+            return cls.load(name_or_file)
+        except OSError as error:
+            raise ConfigError(f"{name_or_file}: cannot be read: {error.strerror}") from error
+
+    @classmethod
     def from_dict(cls, fields: Mapping[str, Any], source: str = "NpuConfig") -> NpuConfig:
         """Build from exactly the fields of the class. `source` names the origin in errors."""
         _check_keys(fields, source)
