@@ -1,0 +1,130 @@
+"""Child processes of this package: started so that none outlives its parent.
+
+A child gets a pipe as its stdin and leaves when that closes, so that even a parent that was
+killed takes its children along. It runs in a session of its own: a Ctrl-C in the terminal goes
+to the parent, which decides what stops and when.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import psutil
+
+STOP_SECONDS = 2.0
+
+
+class ProcessError(RuntimeError):
+    """A child that ended before it was ready."""
+
+
+class Child:
+    """A running `python -m module arguments...`, ready for use.
+
+    `ready` is the line it printed when it came up. Raises ProcessError when it ends, or prints
+    nothing for `wait_seconds`, before that; what it had to say went to stderr.
+    """
+
+    def __init__(self, module: str, *arguments: str, wait_seconds: float = 60.0) -> None:
+        self.module = module
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", module, *arguments, "--with-parent"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        assert self._process.stdout is not None
+        watchdog = threading.Timer(wait_seconds, self._process.kill)
+        watchdog.start()
+        try:
+            self.ready = self._process.stdout.readline().strip()
+        finally:
+            watchdog.cancel()
+        if not self.ready:
+            self.stop()
+            raise ProcessError(f"{module} did not start (exit code {self._process.returncode})")
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def exit_code(self) -> int | None:
+        """None while it runs."""
+        return self._process.poll()
+
+    def stop(self) -> None:
+        """Ask it to leave, then end it and everything it started. Safe to call twice."""
+        descendants = _descendants(self._process.pid)
+        if self._process.stdin is not None and not self._process.stdin.closed:
+            self._process.stdin.close()
+        try:
+            self._process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        for process in descendants:
+            _kill(process)
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+
+    def kill(self) -> None:
+        """End it and everything it started at once, even where it is suspended or hung."""
+        descendants = _descendants(self._process.pid)
+        self._process.kill()
+        for process in descendants:
+            _kill(process)
+        self.stop()
+
+
+def leave_with_parent() -> None:
+    """In the child: end this process and its own children when stdin closes."""
+
+    def watch() -> None:
+        while os.read(0, 4096):
+            pass
+        for process in _descendants(os.getpid()):
+            _kill(process)
+        os._exit(0)
+
+    threading.Thread(target=watch, name="leave-with-parent", daemon=True).start()
+
+
+def wait_for_stop(*gone: threading.Event) -> bool:
+    """Block until SIGINT or SIGTERM (True), or until one of `gone` is set (False)."""
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    while not any(event.is_set() for event in gone):
+        if stop.wait(0.1):
+            return True
+    return False
+
+
+def stop_all(children: list[Child]) -> None:
+    """Stop several at the same time."""
+    threads = [threading.Thread(target=child.stop) for child in children]
+    for thread in threads:
+        thread.start()
+    deadline = time.monotonic() + 3 * STOP_SECONDS
+    for thread in threads:
+        thread.join(max(0.0, deadline - time.monotonic()))
+
+
+def _descendants(pid: int) -> list[psutil.Process]:
+    try:
+        return list(psutil.Process(pid).children(recursive=True))
+    except psutil.NoSuchProcess:
+        return []
+
+
+def _kill(process: psutil.Process) -> None:
+    try:
+        process.kill()
+    except psutil.NoSuchProcess:
+        pass

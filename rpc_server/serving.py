@@ -1,0 +1,133 @@
+"""One device server in this process: TVM's RPC server with the simulated device loaded.
+
+Started by `rpc_server.server` and `rpc_server.local`, which watch over it. Each session of a
+client runs in a process that TVM forks off, so a crash or a hang there ends that session.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import threading
+from types import TracebackType
+
+import tvm
+import tvm_ffi
+from tvm.rpc.server import PopenRPCServerState
+
+import npu_target
+from npu_target.config import NpuConfig
+
+from .address import Address, AddressError, check_can_bind, free_port
+from .process import leave_with_parent, wait_for_stop
+from .tracker_client import device_key
+
+DESCRIBE = "npu.rpc.describe"
+SET_DEADLINE = "npu.rpc.set_deadline"
+
+_deadline: threading.Timer | None = None
+
+
+def _set_deadline(seconds: float) -> None:
+    """End this session's process unless called again within `seconds`; 0 takes that back.
+
+    Exit code 0, because TVM's server stops serving for good after a session that ended in
+    another way.
+    """
+    global _deadline
+    if _deadline is not None:
+        _deadline.cancel()
+        _deadline = None
+    if seconds > 0:
+        _deadline = threading.Timer(seconds, os._exit, [0])
+        _deadline.daemon = True
+        _deadline.start()
+
+
+def register_functions(config: NpuConfig) -> None:
+    """Make known what a client may call on this server besides the device itself."""
+    described = json.dumps(
+        {
+            "device": config.name,
+            "hash": config.hash,
+            "npu_target": npu_target.__version__,
+            "tvm": tvm.__version__,
+        }
+    )
+    tvm_ffi.register_global_func(DESCRIBE, lambda: described, override=True)
+    tvm_ffi.register_global_func(SET_DEADLINE, _set_deadline, override=True)
+
+
+def start_server(host: str, port: int, tracker: Address, config: NpuConfig) -> PopenRPCServerState:
+    """Start TVM's RPC server in a thread of this process; port 0 takes any free one.
+
+    Raises AddressError when it cannot be bound.
+    """
+    check_can_bind(Address(host, port))
+    for _ in range(20):
+        first = port or free_port(host)
+        try:
+            return PopenRPCServerState(
+                host,
+                first,
+                first + 1,
+                tracker_addr=tuple(tracker),
+                key=device_key(config),
+                silent=True,
+            )
+        except ValueError:  # somebody took the port since it was checked
+            continue
+    raise AddressError(f"cannot listen on {Address(host, port)}: its port was taken")
+
+
+def _report_uncaught(failed: threading.Event) -> None:
+    """One line on stderr, no traceback, for what ends TVM's listening thread."""
+
+    def hook(arguments: threading.ExceptHookArgs) -> None:
+        print(f"server {os.getpid()}: {arguments.exc_value}", file=sys.stderr, flush=True)
+        failed.set()
+
+    threading.excepthook = hook
+
+
+def _quiet_excepthook(
+    kind: type[BaseException], value: BaseException, _: TracebackType | None
+) -> None:
+    """A session's process that loses its client says so in one line."""
+    print(f"session {os.getpid()}: {kind.__name__}: {value}", file=sys.stderr, flush=True)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m rpc_server.serving")
+    parser.add_argument("--tracker", required=True)
+    parser.add_argument("--device", required=True)
+    parser.add_argument("--host", required=True)
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--with-parent", action="store_true")
+    options = parser.parse_args(arguments)
+
+    from npu_target import device_api  # noqa: F401  loads the device into this process
+
+    config = NpuConfig.find(options.device)
+    register_functions(config)
+    failed = threading.Event()
+    _report_uncaught(failed)
+    sys.excepthook = _quiet_excepthook
+    try:
+        state = start_server(options.host, options.port, Address.parse(options.tracker), config)
+    except AddressError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    PopenRPCServerState.current = state
+    print(state.port, flush=True)
+    if options.with_parent:
+        leave_with_parent()
+    stopped = wait_for_stop(failed)
+    # TVM's listening thread cannot be asked to stop; it holds nothing that needs closing.
+    os._exit(0 if stopped else 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
