@@ -1,0 +1,113 @@
+#include "expression.h"
+
+#include <algorithm>
+
+#include "error.h"
+
+namespace npu::sim {
+namespace {
+
+// Far beyond any real kernel, and small enough not to exhaust memory on a hostile file.
+constexpr size_t kMaxTotalNodes = size_t{1} << 24;
+
+int64_t wrap(uint64_t value) { return static_cast<int64_t>(value); }
+uint64_t raw(int64_t value) { return static_cast<uint64_t>(value); }
+
+[[noreturn]] void fail_division() {
+  throw SimError(ErrorKind::kBadProgram, -1, "expression: needs a non-zero divisor, has 0");
+}
+
+int64_t floor_div(int64_t a, int64_t b) {
+  if (b == 0) fail_division();
+  if (b == -1) return wrap(0 - raw(a));  // the one quotient that may not fit
+  const int64_t quotient = a / b;
+  return quotient - ((a % b != 0) && ((a < 0) != (b < 0)));
+}
+
+int64_t floor_mod(int64_t a, int64_t b) {
+  if (b == 0) fail_division();
+  if (b == -1) return 0;
+  const int64_t remainder = a % b;
+  return remainder != 0 && ((remainder < 0) != (b < 0)) ? remainder + b : remainder;
+}
+
+int64_t apply(Op op, int64_t a, int64_t b, int64_t c) {
+  switch (op) {
+    case Op::kAdd:
+      return wrap(raw(a) + raw(b));
+    case Op::kSub:
+      return wrap(raw(a) - raw(b));
+    case Op::kMul:
+      return wrap(raw(a) * raw(b));
+    case Op::kFloorDiv:
+      return floor_div(a, b);
+    case Op::kFloorMod:
+      return floor_mod(a, b);
+    case Op::kMin:
+      return std::min(a, b);
+    case Op::kMax:
+      return std::max(a, b);
+    case Op::kLt:
+      return a < b;
+    case Op::kLe:
+      return a <= b;
+    case Op::kEq:
+      return a == b;
+    case Op::kAnd:
+      return a != 0 && b != 0;
+    case Op::kOr:
+      return a != 0 || b != 0;
+    case Op::kSelect:
+      return a != 0 ? b : c;
+    case Op::kConst:
+    case Op::kVar:
+      break;
+  }
+  return 0;
+}
+
+}  // namespace
+
+void ExprTable::prepare_root(uint32_t root) {
+  reachable_.resize(nodes.size());
+  std::vector<uint32_t>& found = reachable_[root];
+  if (!found.empty()) return;
+  std::vector<bool> is_seen(root + 1, false);
+  found.push_back(root);
+  is_seen[root] = true;
+  for (size_t i = 0; i < found.size(); ++i) {
+    const ExprNode& node = nodes[found[i]];
+    for (int k = 0; k < input_count(node.op); ++k) {
+      if (is_seen[node.inputs[k]]) continue;
+      is_seen[node.inputs[k]] = true;
+      found.push_back(node.inputs[k]);
+    }
+  }
+  total_reachable_ += found.size();
+  if (total_reachable_ > kMaxTotalNodes) {
+    throw SimError(ErrorKind::kBadProgram, -1,
+                   "expressions: needs at most " + std::to_string(kMaxTotalNodes) +
+                       " nodes over all uses, has more");
+  }
+  std::sort(found.begin(), found.end());  // inputs come before their users
+}
+
+int64_t ExprTable::evaluate(uint32_t root, const std::vector<int64_t>& variables,
+                            std::vector<int64_t>& scratch) const {
+  if (nodes[root].op == Op::kConst) return nodes[root].value;
+  if (scratch.size() < nodes.size()) scratch.resize(nodes.size());
+  for (const uint32_t index : reachable_[root]) {
+    const ExprNode& node = nodes[index];
+    if (node.op == Op::kConst) {
+      scratch[index] = node.value;
+    } else if (node.op == Op::kVar) {
+      scratch[index] = variables[node.slot];
+    } else {
+      scratch[index] =
+          apply(node.op, scratch[node.inputs[0]], scratch[node.inputs[1]], scratch[node.inputs[2]]);
+    }
+  }
+  return scratch[root];
+}
+
+}  // namespace npu::sim

@@ -1,0 +1,61 @@
+// Integer expressions over loop variables: extents, conditions and boundary operands.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace npu::sim {
+
+enum class Op : uint8_t {
+  kConst = 0,
+  kVar = 1,
+  kAdd = 2,
+  kSub = 3,
+  kMul = 4,
+  kFloorDiv = 5,
+  kFloorMod = 6,
+  kMin = 7,
+  kMax = 8,
+  kLt = 9,
+  kLe = 10,
+  kEq = 11,
+  kAnd = 12,
+  kOr = 13,
+  kSelect = 14,
+};
+
+struct ExprNode {
+  Op op;
+  int64_t value = 0;        // kConst
+  uint32_t slot = 0;        // kVar: where the loop's variable is kept
+  uint32_t inputs[3] = {};  // indices of nodes before this one
+};
+
+inline int input_count(Op op) { return op <= Op::kVar ? 0 : op == Op::kSelect ? 3 : 2; }
+// Yields 0 or 1 by itself.
+inline bool is_condition(Op op) { return op >= Op::kLt && op <= Op::kOr; }
+
+// Evaluates over int64 that wraps. One pass in order: nodes shared by several users are
+// evaluated once.
+class ExprTable {
+ public:
+  // Throws SimError bad_program when the expressions together are too large to be meant.
+  void prepare_root(uint32_t root);
+
+  // `root` must have been prepared; `variables` is indexed by slot. Throws SimError bad_program
+  // on a division by zero. `scratch` is the caller's, to be reused between calls.
+  int64_t evaluate(uint32_t root, const std::vector<int64_t>& variables,
+                   std::vector<int64_t>& scratch) const;
+
+  // The nodes a prepared root is made of, in order of evaluation.
+  const std::vector<uint32_t>& nodes_of(uint32_t root) const { return reachable_[root]; }
+
+  std::vector<ExprNode> nodes;
+
+ private:
+  std::vector<std::vector<uint32_t>> reachable_;
+  size_t total_reachable_ = 0;
+};
+
+}  // namespace npu::sim

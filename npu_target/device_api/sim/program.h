@@ -1,0 +1,76 @@
+// A compiled kernel: a loop nest around device commands whose operands are running values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config.h"
+#include "expression.h"
+
+namespace npu::sim {
+
+struct Argument {
+  std::string name;
+  bool is_output = false;
+  std::string dtype;
+  std::vector<uint64_t> shape;
+  uint64_t bytes = 0;
+};
+
+// base + address of an argument + increments x loop variables + coefficients x expressions,
+// modulo 2^64.
+struct Operand {
+  struct Step {
+    uint32_t slot;  // the loop's variable
+    uint64_t increment;
+  };
+  struct General {
+    uint64_t coefficient;
+    uint32_t expr;
+  };
+  uint64_t base = 0;
+  int32_t address = -1;  // index of an argument, -1: none
+  std::vector<Step> steps;
+  std::vector<General> general;
+};
+
+struct Node {
+  bool is_loop = false;
+  // A loop: variable `slot` counts from 0 to extent - 1; an extent of 0 or less runs nothing.
+  uint32_t slot = 0;
+  uint32_t extent = 0;
+  std::vector<Node> body;
+  // A command.
+  uint8_t funct = 0;
+  Operand rs1;
+  Operand rs2;
+  // Cycles of the host core to compute both operands and issue the command.
+  uint32_t host_cycles = 0;
+};
+
+struct Program {
+  // Parses and validates a program file. Throws SimError bad_program for anything malformed:
+  // a wrong magic, checksum, length, index, operation or dtype, a loop variable that is not in
+  // scope, an extent of loops in loops beyond kMaxDepth, bytes left over.
+  static Program parse(std::string_view bytes);
+
+  // Where the arguments lie when nobody says otherwise: the first at kFirstAddress, each next
+  // one at the page-aligned end of the one before.
+  std::vector<uint64_t> default_addresses() const;
+
+  std::string name;
+  std::string config_name;
+  Config config;
+  std::vector<Argument> arguments;
+  ExprTable exprs;
+  std::vector<Node> body;
+  uint32_t slot_count = 0;  // loop variables
+
+  static constexpr uint64_t kFirstAddress = 0x80010000;
+  static constexpr uint64_t kPageBytes = 4096;
+  static constexpr int kMaxDepth = 64;
+};
+
+}  // namespace npu::sim

@@ -1,0 +1,241 @@
+#include "program_parse.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "byte_reader.h"
+
+namespace npu::sim {
+namespace {
+
+// Bytes of an element, 0 for a dtype no kernel takes.
+uint64_t element_bytes(const std::string& dtype) {
+  static const std::map<std::string, uint64_t> kBytes = {
+      {"int8", 1},   {"uint8", 1}, {"bool", 1},   {"int16", 2},   {"uint16", 2},  {"int32", 4},
+      {"uint32", 4}, {"int64", 8}, {"uint64", 8}, {"float16", 2}, {"float32", 4}, {"float64", 8},
+  };
+  const auto found = kBytes.find(dtype);
+  return found == kBytes.end() ? 0 : found->second;
+}
+
+class Parser {
+ public:
+  explicit Parser(std::string_view payload) : in_(payload, "program") {}
+
+  Program parse() {
+    program_.name = in_.text();
+    read_config();
+    read_arguments();
+    read_exprs();
+    program_.body = read_body(0);
+    if (in_.remaining() != 0) {
+      in_.fail("needs the end of the program, has " + std::to_string(in_.remaining()) + " B more");
+    }
+    program_.slot_count = static_cast<uint32_t>(slots_.size());
+    return std::move(program_);
+  }
+
+ private:
+  void read_config() {
+    program_.config_name = in_.text();
+    Config::Pairs pairs;
+    const uint32_t fields = in_.count(12);
+    for (uint32_t i = 0; i < fields; ++i) {
+      std::string key = in_.text();
+      pairs.emplace_back(std::move(key), in_.i64());
+    }
+    program_.config = Config::from_pairs(pairs);
+  }
+
+  void read_arguments() {
+    const uint32_t count = in_.count(13);
+    for (uint32_t i = 0; i < count; ++i) {
+      Argument argument;
+      argument.name = in_.text();
+      const uint8_t role = in_.u8();
+      if (role > 1) in_.fail("needs role 0 (input) or 1 (output), has " + std::to_string(role));
+      argument.is_output = role == 1;
+      argument.dtype = in_.text();
+      argument.bytes = element_bytes(argument.dtype);
+      if (argument.bytes == 0) in_.fail("needs a known dtype, has '" + argument.dtype + "'");
+      const uint32_t dimensions = in_.count(8);
+      for (uint32_t d = 0; d < dimensions; ++d) {
+        argument.shape.push_back(in_.u64());
+        if (__builtin_mul_overflow(argument.bytes, argument.shape.back(), &argument.bytes) ||
+            argument.bytes > kMaxArgumentBytes) {
+          in_.fail("needs arguments of at most " + std::to_string(kMaxArgumentBytes) + " B, '" +
+                   argument.name + "' has more");
+        }
+      }
+      for (const Argument& other : program_.arguments) {
+        if (other.name == argument.name) {
+          in_.fail("needs distinct argument names, has '" + other.name + "' twice");
+        }
+      }
+      program_.arguments.push_back(std::move(argument));
+    }
+  }
+
+  void read_exprs() {
+    const uint32_t count = in_.count(5);
+    std::vector<ExprNode>& nodes = program_.exprs.nodes;
+    for (uint32_t i = 0; i < count; ++i) {
+      const uint8_t code = in_.u8();
+      if (code > static_cast<uint8_t>(Op::kSelect)) {
+        in_.fail("needs a known operation, has " + std::to_string(code));
+      }
+      ExprNode node;
+      node.op = static_cast<Op>(code);
+      if (node.op == Op::kConst) {
+        node.value = in_.i64();
+      } else if (node.op == Op::kVar) {
+        node.slot = slot_of(in_.u32());
+      }
+      for (int k = 0; k < input_count(node.op); ++k) {
+        node.inputs[k] = in_.u32();
+        if (node.inputs[k] >= i) {
+          in_.fail("needs inputs before expression " + std::to_string(i) + ", has " +
+                   std::to_string(node.inputs[k]));
+        }
+      }
+      nodes.push_back(node);
+    }
+  }
+
+  std::vector<Node> read_body(int depth) {
+    if (depth > Program::kMaxDepth) {
+      in_.fail("needs loops at most " + std::to_string(Program::kMaxDepth) + " deep, has more");
+    }
+    std::vector<Node> body;
+    const uint32_t count = in_.count(9);
+    for (uint32_t i = 0; i < count; ++i) {
+      const uint8_t kind = in_.u8();
+      if (kind == 1) {
+        body.push_back(read_loop(depth));
+      } else if (kind == 2) {
+        body.push_back(read_command());
+      } else {
+        in_.fail("needs node kind 1 (loop) or 2 (command), has " + std::to_string(kind));
+      }
+    }
+    return body;
+  }
+
+  Node read_loop(int depth) {
+    Node node;
+    node.is_loop = true;
+    const uint32_t loop_id = in_.u32();
+    node.slot = slot_of(loop_id);
+    node.extent = read_expr_index();
+    if (is_in_scope(node.slot)) {
+      in_.fail("needs loop ids that are unique along a path, has " + std::to_string(loop_id) +
+               " inside itself");
+    }
+    const bool is_branch = is_condition(program_.exprs.nodes[node.extent].op);
+    const uint32_t enclosing_loop = innermost_loop_;
+    scope_.push_back(node.slot);
+    if (!is_branch) innermost_loop_ = node.slot;
+    node.body = read_body(depth + 1);
+    innermost_loop_ = enclosing_loop;
+    scope_.pop_back();
+    return node;
+  }
+
+  Node read_command() {
+    Node node;
+    node.funct = in_.u8();
+    node.rs1 = read_operand();
+    node.rs2 = read_operand();
+    const uint64_t operations = operations_of(node.rs1) + operations_of(node.rs2);
+    const Config& config = program_.config;
+    const uint64_t cycles = static_cast<uint64_t>(config.host_cycles_per_command) +
+                            static_cast<uint64_t>(config.host_cycles_per_operation) * operations;
+    node.host_cycles = static_cast<uint32_t>(std::min<uint64_t>(cycles, UINT32_MAX));
+    return node;
+  }
+
+  Operand read_operand() {
+    Operand operand;
+    operand.base = in_.u64();
+    operand.address = in_.i32();
+    if (operand.address < -1 ||
+        operand.address >= static_cast<int64_t>(program_.arguments.size())) {
+      in_.fail("needs an argument index below " + std::to_string(program_.arguments.size()) +
+               " or -1, has " + std::to_string(operand.address));
+    }
+    const uint32_t steps = in_.count(12);
+    for (uint32_t i = 0; i < steps; ++i) {
+      const uint32_t loop_id = in_.u32();
+      const uint32_t slot = slot_of(loop_id);
+      if (!is_in_scope(slot)) fail_unbound(loop_id);
+      operand.steps.push_back({slot, in_.u64()});
+    }
+    const uint32_t general = in_.count(12);
+    for (uint32_t i = 0; i < general; ++i) {
+      const uint64_t coefficient = in_.u64();
+      operand.general.push_back({coefficient, read_expr_index()});
+    }
+    return operand;
+  }
+
+  // What the host does to have the operand ready: one addition if it moves with the innermost
+  // loop (it moves with outer ones too rarely to matter), and every node of general expressions.
+  uint64_t operations_of(const Operand& operand) const {
+    uint64_t operations = 0;
+    for (const Operand::Step& step : operand.steps) {
+      if (step.slot == innermost_loop_) operations = 1;
+    }
+    for (const Operand::General& term : operand.general) {
+      operations += program_.exprs.nodes_of(term.expr).size();
+    }
+    return operations;
+  }
+
+  uint32_t read_expr_index() {
+    const uint32_t index = in_.u32();
+    ExprTable& exprs = program_.exprs;
+    if (index >= exprs.nodes.size()) {
+      in_.fail("needs an expression index below " + std::to_string(exprs.nodes.size()) + ", has " +
+               std::to_string(index));
+    }
+    exprs.prepare_root(index);
+    for (const uint32_t node : exprs.nodes_of(index)) {
+      if (exprs.nodes[node].op == Op::kVar && !is_in_scope(exprs.nodes[node].slot)) {
+        fail_unbound(loop_ids_[exprs.nodes[node].slot]);
+      }
+    }
+    return index;
+  }
+
+  uint32_t slot_of(uint32_t loop_id) {
+    const auto [entry, is_new] = slots_.emplace(loop_id, static_cast<uint32_t>(slots_.size()));
+    if (is_new) loop_ids_.push_back(loop_id);
+    return entry->second;
+  }
+
+  bool is_in_scope(uint32_t slot) const {
+    return std::find(scope_.begin(), scope_.end(), slot) != scope_.end();
+  }
+
+  [[noreturn]] void fail_unbound(uint32_t loop_id) const {
+    in_.fail("needs loop variables of enclosing loops, has that of loop " +
+             std::to_string(loop_id));
+  }
+
+  static constexpr uint64_t kMaxArgumentBytes = uint64_t{1} << 40;
+  static constexpr uint32_t kNoLoop = UINT32_MAX;
+
+  ByteReader in_;
+  Program program_;
+  std::map<uint32_t, uint32_t> slots_;  // by loop id
+  std::vector<uint32_t> loop_ids_;      // by slot
+  std::vector<uint32_t> scope_;         // slots of the enclosing loops
+  uint32_t innermost_loop_ = kNoLoop;   // conditions do not count
+};
+
+}  // namespace
+
+Program parse_payload(std::string_view payload) { return Parser(payload).parse(); }
+
+}  // namespace npu::sim
