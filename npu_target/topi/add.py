@@ -17,6 +17,9 @@ from .blocking import ceil_div
 from .operator import CANONICAL_SCALE, Arg, Operator, require_positive
 from .requantize import requantize
 
+_CANONICAL_SCALES = {"scale_a": 0.75, "scale_b": 0.625}
+_CANONICAL_SCALE_OUT = 0.875
+
 
 @dataclass(frozen=True)
 class Add(Operator):
@@ -53,12 +56,14 @@ class Add(Operator):
         return f"add_{self.rows}x{self.cols}" + (f"_unscaled_{''.join(unscaled)}" * bool(unscaled))
 
     def canonical(self) -> Add:
-        # A load with scale 1 takes a quarter of the time of one with another scale.
+        # A load with scale 1 takes a quarter of the time of one with another scale. The scales
+        # differ and keep int8 values apart, so that a measured candidate that confuses its
+        # operands, or drops one, gives another output.
         scales = {
-            name: 1.0 if getattr(self, name) == 1.0 else CANONICAL_SCALE
-            for name in ("scale_a", "scale_b")
+            name: 1.0 if getattr(self, name) == 1.0 else scale
+            for name, scale in _CANONICAL_SCALES.items()
         }
-        return replace(self, scale_out=CANONICAL_SCALE, relu=False, **scales)
+        return replace(self, scale_out=_CANONICAL_SCALE_OUT, relu=False, **scales)
 
     def prim_func(self, config: NpuConfig) -> PrimFunc:
         D = config.dim

@@ -1,0 +1,1 @@
+"""Measuring candidates on devices, searching for better ones, and the logs of both."""
