@@ -272,6 +272,12 @@ class DeviceCommand:
             for field in dataclasses.fields(cls)
         }
 
+    @classmethod
+    @cache
+    def defaults(cls) -> Mapping[str, Any]:
+        """The fields' defaults by name, dataclasses.MISSING for those that must be given."""
+        return {field.name: field.default for field in dataclasses.fields(cls)}
+
     def encode(self) -> tuple[int, int, int]:
         """(funct, rs1, rs2)."""
         words = [0, self.kind, 0]

@@ -1,0 +1,118 @@
+"""Operands: the words of a program's commands, as sums that run along its loops."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .expr import Expr, Op, ProgramError, wrap_int64
+from .isa_encoding import WORD_MASK
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """base + address of an argument + sum of increment x loop variable + sum of coefficient x
+    expression, modulo 2**64.
+
+    `base` is unsigned; increments and coefficients are signed int64. The helpers below keep them
+    so, merge what belongs together and drop zeros.
+    """
+
+    base: int = 0
+    address: int | None = None  # index of the argument
+    steps: tuple[tuple[int, int], ...] = ()  # (loop id, increment), by loop id
+    general: tuple[tuple[int, Expr], ...] = ()  # (coefficient, expression)
+
+    @classmethod
+    def of(cls, *terms: Summand) -> Operand:
+        """The sum of numbers, expressions and operands; at most one may hold an address.
+
+        Sums, differences and multiples by constants of loop variables become steps.
+        """
+        total = OperandSum()
+        for term in terms:
+            total.add(term)
+        return total.operand()
+
+    @classmethod
+    def argument(cls, index: int, *offset_bytes: Summand) -> Operand:
+        """The address of the byte `offset_bytes` (their sum) from the start of an argument."""
+        return cls.of(cls(0, index), *offset_bytes)
+
+    def __add__(self, other: Summand) -> Operand:
+        return Operand.of(self, other)
+
+    def __mul__(self, factor: int) -> Operand:
+        """Every part times a constant. Raises ProgramError when there is an address."""
+        total = OperandSum()
+        total.add(self, factor)
+        return total.operand()
+
+    @property
+    def is_constant(self) -> bool:
+        return self.address is None and not self.steps and not self.general
+
+
+Summand = int | Expr | Operand
+
+
+class OperandSum:
+    """An operand in the making."""
+
+    __slots__ = ("address", "base", "general", "steps")
+
+    def __init__(self, base: int = 0) -> None:
+        self.base = base
+        self.address: int | None = None
+        self.steps: dict[int, int] = {}
+        self.general: dict[Expr, int] = {}
+
+    def add(self, term: Summand, factor: int = 1) -> None:
+        if isinstance(term, Expr):
+            self._add_expr(term, factor)
+        elif isinstance(term, Operand):
+            self._add_operand(term, factor)
+        else:
+            self.base += term * factor
+
+    def operand(self) -> Operand:
+        steps = self.steps
+        general = self.general
+        wrapped = [(loop_id, wrap_int64(steps[loop_id])) for loop_id in sorted(steps)]
+        return Operand(
+            self.base & WORD_MASK,
+            self.address,
+            tuple([step for step in wrapped if step[1]]),
+            tuple([(wrap_int64(by), expr) for expr, by in general.items() if wrap_int64(by)])
+            if general
+            else (),
+        )
+
+    def _add_operand(self, term: Operand, factor: int) -> None:
+        if term.address is not None:
+            if self.address is not None:
+                raise ProgramError("an operand can hold one argument's address, not two")
+            if factor != 1:
+                raise ProgramError(f"an argument's address cannot be multiplied by {factor}")
+            self.address = term.address
+        self.base += term.base * factor
+        for loop_id, increment in term.steps:
+            self.steps[loop_id] = self.steps.get(loop_id, 0) + increment * factor
+        for by, expr in term.general:
+            self.general[expr] = self.general.get(expr, 0) + by * factor
+
+    def _add_expr(self, expr: Expr, factor: int) -> None:
+        op = expr.op
+        if op is Op.CONST:
+            self.base += factor * expr.value
+        elif op is Op.VAR:
+            self.steps[expr.value] = self.steps.get(expr.value, 0) + factor
+        elif op is Op.ADD:
+            self._add_expr(expr.args[0], factor)
+            self._add_expr(expr.args[1], factor)
+        elif op is Op.SUB:
+            self._add_expr(expr.args[0], factor)
+            self._add_expr(expr.args[1], -factor)
+        elif op is Op.MUL and expr.args[1].op is Op.CONST:
+            self._add_expr(expr.args[0], factor * expr.args[1].value)
+        else:
+            self.general[expr] = self.general.get(expr, 0) + factor

@@ -1,0 +1,334 @@
+"""The compiled kernel: a loop nest around device commands, as the host core would run it.
+
+The operands of a command are running values (a start, and an increment for every loop around)
+wherever they can be; general expressions remain for boundary tiles. Expanded, a program is the
+exact stream of (funct, rs1, rs2) that the device gets.
+
+`program_file.py` has the binary form, `program_text.py` the disassembly, and
+`python -m npu_target.program` the command line.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from .config import NpuConfig
+from .expr import (
+    BOOLEAN_OPS,
+    INT64_MAX,
+    INT64_MIN,
+    MAX_LOOP_ID,
+    Expr,
+    ExprLike,
+    Op,
+    ProgramError,
+    add,
+    as_expr,
+    const,
+    eq,
+    floor_div,
+    floor_mod,
+    le,
+    logical_and,
+    logical_not,
+    logical_or,
+    lt,
+    maximum,
+    minimum,
+    mul,
+    select,
+    sub,
+    var,
+    wrap_int64,
+)
+from .files import Pathish, write_atomically
+from .isa_encoding import WORD_BITS, WORD_MASK, DeviceCommand, FieldSpec, IsaError, LocalAddress
+from .operand import Operand, OperandSum, Summand
+
+__all__ = [
+    "BOOLEAN_OPS",
+    "INT64_MAX",
+    "INT64_MIN",
+    "Arg",
+    "Command",
+    "Expr",
+    "ExprLike",
+    "Loop",
+    "Node",
+    "Op",
+    "Operand",
+    "Program",
+    "ProgramError",
+    "Summand",
+    "add",
+    "as_expr",
+    "const",
+    "device_command",
+    "eq",
+    "floor_div",
+    "floor_mod",
+    "le",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "lt",
+    "maximum",
+    "minimum",
+    "mul",
+    "select",
+    "sub",
+    "var",
+    "wrap_int64",
+]
+
+MAX_LOOP_DEPTH = 64
+MAX_EXPR_DEPTH = 256
+ROLES = ("input", "output")
+_DTYPE = re.compile(r"(?:bool|(?:u?int|float|bfloat)(\d+))")
+
+
+@dataclass(frozen=True)
+class Arg:
+    """A tensor the kernel is called with, compact in row-major order. Its place is its order."""
+
+    name: str
+    role: str  # "input" or "output"
+    dtype: str
+    shape: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if not self.name.isprintable() or not self.name:
+            raise ProgramError(f"argument {self.name!r}: needs a printable name")
+        if self.role not in ROLES:
+            raise ProgramError(f"argument {self.name}: role is {self.role!r}, needs {ROLES}")
+        match = _DTYPE.fullmatch(self.dtype)
+        if match is None or int(match[1] or 8) not in (8, 16, 32, 64):
+            raise ProgramError(f"argument {self.name}: {self.dtype!r} is no dtype of whole bytes")
+        if any(not 1 <= extent <= INT64_MAX for extent in self.shape):
+            raise ProgramError(f"argument {self.name}: shape {self.shape} needs extents from 1")
+        if self.nbytes > INT64_MAX:
+            raise ProgramError(f"argument {self.name}: {self.nbytes} bytes is past an int64")
+
+    @property
+    def nbytes(self) -> int:
+        match = _DTYPE.fullmatch(self.dtype)
+        assert match is not None
+        return prod(self.shape) * (int(match[1] or 8) // 8)
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One device command of a program, its words as operands."""
+
+    funct: int
+    rs1: Operand
+    rs2: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """Run the body with the variable 0 to extent - 1, not at all for an extent below 1.
+
+    Ids are unique along a path. A condition is a loop whose extent is 0 or 1.
+    """
+
+    loop_id: int
+    extent: Expr
+    body: tuple[Node, ...]
+
+
+Node = Loop | Command
+FieldValue = int | float | LocalAddress | Expr | Operand
+
+
+def device_command(
+    cls: type[DeviceCommand], **fields: FieldValue | tuple[FieldValue, ...]
+) -> Command:
+    """A command of `isa` whose fields may run.
+
+    A field is a constant as in the class, an expression, an operand, or a tuple of such to be
+    summed: `device_command(Mvin, dram_address=Operand.argument(0, 64 * i),
+    local=(LocalAddress.spad(32), 16 * j), cols=16, rows=minimum(16, 100 - 16 * k))`.
+    Constants are checked as the class does; what runs is checked by the device.
+    Raises IsaError for constants that do not fit and for missing or unknown fields.
+    """
+    sums = (OperandSum(), OperandSum(cls.kind), OperandSum())
+    for name, spec in cls.specs().items():
+        value = fields.pop(name, cls.defaults()[name])
+        if value is dataclasses.MISSING:
+            raise IsaError(f"{cls.mnemonic}: needs the field {name}")
+        if isinstance(value, (tuple, Expr, Operand)):
+            _add_running(sums[spec.register], spec, value, cls.mnemonic)
+        else:
+            sums[spec.register].base += spec.encode(spec.normalize(value, cls.mnemonic))
+    if fields:
+        raise IsaError(f"{cls.mnemonic}: has no field {', '.join(fields)}")
+    return Command(cls.funct, sums[1].operand(), sums[2].operand())
+
+
+def _add_running(
+    register: OperandSum, spec: FieldSpec, value: FieldValue | tuple[FieldValue, ...], mnemonic: str
+) -> None:
+    """Add the terms of a field at its place, checked as a constant where they make one."""
+    if spec.kind == "scale":
+        raise IsaError(f"{mnemonic}: {spec.name} is a float32, needs one constant")
+    terms = value if isinstance(value, tuple) else (value,)
+    total = OperandSum()
+    for term in terms:
+        if isinstance(term, LocalAddress) and spec.kind == "local":
+            total.base += term.encode()
+        elif isinstance(term, (float, LocalAddress)):
+            raise IsaError(f"{mnemonic}: {spec.name} has the term {term!r}, needs integers")
+        else:
+            total.add(term)
+    field = total.operand()
+    if not field.is_constant:
+        register.add(field, 1 << spec.low_bit)
+        return
+    # A negative sum wraps to a large base: complain about what it is.
+    constant: Any = field.base if spec.width == WORD_BITS else wrap_int64(field.base)
+    if spec.kind == "local" and 0 <= constant < 1 << spec.width:
+        constant = LocalAddress.decode(constant)
+    register.base += spec.encode(spec.normalize(constant, mnemonic))
+
+
+@dataclass(frozen=True)
+class Program:
+    """A kernel for one device. Raises ProgramError when the parts do not fit together."""
+
+    name: str
+    config: NpuConfig
+    args: tuple[Arg, ...]
+    body: tuple[Node, ...]
+
+    def __post_init__(self) -> None:
+        if not self.name.isprintable() or not self.name:
+            raise ProgramError(f"program {self.name!r}: needs a printable name")
+        names = [arg.name for arg in self.args]
+        for name in names:
+            if names.count(name) > 1:
+                raise ProgramError(f"program {self.name}: two arguments are called {name!r}")
+        _Checker(self).body(self.body, ())
+
+    def to_bytes(self) -> bytes:
+        """The binary form, checksum included."""
+        from .program_file import write_program
+
+        return write_program(self)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, source: str = "program") -> Program:
+        """Read `to_bytes`. Raises ProgramError for anything else; `source` names it there."""
+        from .program_file import read_program
+
+        return read_program(data, source)
+
+    def save(self, path: Pathish) -> None:
+        write_atomically(path, self.to_bytes())
+
+    @classmethod
+    def load(cls, path: Pathish) -> Program:
+        """Raises ProgramError for a file that is no program, OSError when it cannot be read."""
+        return cls.from_bytes(Path(path).read_bytes(), source=str(path))
+
+    @cached_property
+    def text(self) -> str:
+        """The disassembly, with its loops."""
+        from .program_text import program_text
+
+        return program_text(self)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def expand(self, addresses: Mapping[str, int]) -> list[tuple[int, int, int]]:
+        """The stream of (funct, rs1, rs2), with each argument at the address given by name.
+
+        The C++ expander of the device library does it, the one the simulator runs. Raises
+        ProgramError for missing, unknown or negative addresses, for a program that fails while
+        it runs (a division by zero), and when the library is not loaded.
+        """
+        from .program_expand import expand_program
+
+        return expand_program(self, addresses)
+
+
+class _Checker:
+    """Indices, ids and depths of a program's body."""
+
+    def __init__(self, program: Program) -> None:
+        self.where = f"program {program.name}"
+        self.n_args = len(program.args)
+        self.variables: dict[Expr, frozenset[int]] = {}
+
+    def body(self, nodes: Iterable[Node], path: tuple[int, ...]) -> None:
+        for node in nodes:
+            if isinstance(node, Command):
+                if not 0 <= node.funct <= 127:
+                    raise ProgramError(f"{self.where}: funct is {node.funct}, needs 0 to 127")
+                self.operand(node.rs1, path)
+                self.operand(node.rs2, path)
+                continue
+            if not 0 <= node.loop_id <= MAX_LOOP_ID:
+                raise ProgramError(f"{self.where}: loop id {node.loop_id} is no uint32")
+            if node.loop_id in path:
+                raise ProgramError(f"{self.where}: loop i{node.loop_id} is inside itself")
+            if len(path) == MAX_LOOP_DEPTH:
+                raise ProgramError(f"{self.where}: loops are nested deeper than {MAX_LOOP_DEPTH}")
+            self.expr(node.extent, path)
+            self.body(node.body, (*path, node.loop_id))
+
+    def operand(self, operand: Operand, path: tuple[int, ...]) -> None:
+        if not 0 <= operand.base <= WORD_MASK:
+            raise ProgramError(f"{self.where}: base {operand.base} is no uint64")
+        if operand.address is not None and not 0 <= operand.address < self.n_args:
+            raise ProgramError(
+                f"{self.where}: an operand has the address of argument {operand.address}, "
+                f"there are {self.n_args}"
+            )
+        for loop_id, increment in operand.steps:
+            self.bound(loop_id, path)
+            self.int64(increment)
+        for coefficient, expr in operand.general:
+            self.int64(coefficient)
+            self.expr(expr, path)
+
+    def int64(self, value: int) -> None:
+        if not INT64_MIN <= value <= INT64_MAX:
+            raise ProgramError(f"{self.where}: {value} is no int64")
+
+    def bound(self, loop_id: int, path: tuple[int, ...]) -> None:
+        if loop_id not in path:
+            raise ProgramError(f"{self.where}: i{loop_id} is used outside its loop")
+
+    def expr(self, expr: Expr, path: tuple[int, ...]) -> None:
+        if expr.depth > MAX_EXPR_DEPTH:
+            raise ProgramError(
+                f"{self.where}: an expression is nested deeper than {MAX_EXPR_DEPTH}"
+            )
+        for loop_id in self.variables_of(expr):
+            self.bound(loop_id, path)
+
+    def variables_of(self, expr: Expr) -> frozenset[int]:
+        found = self.variables.get(expr)
+        if found is None:
+            if expr.op is Op.VAR:
+                found = frozenset({expr.value})
+            else:
+                found = frozenset().union(*(self.variables_of(arg) for arg in expr.args))
+            self.variables[expr] = found
+        return found
+
+
+if __name__ == "__main__":
+    from .program_cli import main
+
+    sys.exit(main())

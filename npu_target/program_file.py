@@ -1,0 +1,237 @@
+"""The binary form of a program, little endian, with a checksum.
+
+magic "NPUPROG\\x01", u32 payload bytes, u32 crc32 of the payload, payload
+payload: str name; config; args; expressions; body
+str: u32 bytes, UTF-8
+config: str name, u32 count, count x (str field, i64 value)
+args: u32 count, each str name, u8 role (0 input, 1 output), str dtype, u32 ndim, ndim x u64
+expressions: u32 count, each u8 op, then i64 value | u32 loop id | u32 index of each argument,
+    which come before; shared ones are written once
+body: u32 count, each u8 kind: 1 loop (u32 id, u32 extent, body), 2 command (u8 funct, 2 x
+    operand)
+operand: u64 base, i32 argument or -1, u32 count x (u32 loop id, u64 increment), u32 count x
+    (u64 coefficient, u32 expression)
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+
+from .config import ConfigError, NpuConfig
+from .expr import Expr, Op, ProgramError, wrap_int64
+from .isa_encoding import WORD_MASK
+from .program import MAX_LOOP_DEPTH, ROLES, Arg, Command, Loop, Node, Operand, Program
+
+MAGIC = b"NPUPROG\x01"
+_HEADER = struct.Struct("<8sII")
+_LOOP, _COMMAND = 1, 2
+
+
+def write_program(program: Program) -> bytes:
+    writer = _Writer()
+    writer.string(program.name)
+    writer.config(program.config)
+    writer.args(program.args)
+    # The body goes to a writer of its own: the expressions it uses come before it in the file.
+    body = _Writer()
+    body.body(program.body)
+    writer.pack("I", len(body.expressions))
+    writer.parts += body.expressions
+    writer.parts += body.parts
+    payload = b"".join(writer.parts)
+    return _HEADER.pack(MAGIC, len(payload), zlib.crc32(payload)) + payload
+
+
+def read_program(data: bytes, source: str) -> Program:
+    if len(data) < _HEADER.size or not data.startswith(MAGIC):
+        raise ProgramError(f"{source}: not a program file (no {MAGIC!r} at its start)")
+    _, length, checksum = _HEADER.unpack_from(data)
+    payload = data[_HEADER.size :]
+    if len(payload) != length:
+        raise ProgramError(
+            f"{source}: corrupt, the header says {length} bytes, {len(payload)} follow"
+        )
+    if zlib.crc32(payload) != checksum:
+        raise ProgramError(f"{source}: corrupt, the checksum does not match")
+    try:
+        return _Reader(payload).program()
+    except (ProgramError, ConfigError) as error:
+        raise ProgramError(f"{source}: corrupt, {error}") from error
+
+
+class _Writer:
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
+        self.expressions: list[bytes] = []
+        self.index_of: dict[Expr, int] = {}
+
+    def pack(self, layout: str, *values: int) -> None:
+        self.parts.append(struct.pack("<" + layout, *values))
+
+    def string(self, text: str) -> None:
+        encoded = text.encode()
+        self.pack("I", len(encoded))
+        self.parts.append(encoded)
+
+    def config(self, config: NpuConfig) -> None:
+        numbers = config.numbers()
+        self.string(config.name)
+        self.pack("I", len(numbers))
+        for key, value in numbers.items():
+            self.string(key)
+            self.pack("q", int(value))
+
+    def args(self, args: tuple[Arg, ...]) -> None:
+        self.pack("I", len(args))
+        for arg in args:
+            self.string(arg.name)
+            self.pack("B", ROLES.index(arg.role))
+            self.string(arg.dtype)
+            self.pack(f"I{len(arg.shape)}Q", len(arg.shape), *arg.shape)
+
+    def body(self, nodes: tuple[Node, ...]) -> None:
+        self.pack("I", len(nodes))
+        for node in nodes:
+            if isinstance(node, Loop):
+                self.pack("BII", _LOOP, node.loop_id, self.expr(node.extent))
+                self.body(node.body)
+            else:
+                self.pack("BB", _COMMAND, node.funct)
+                self.operand(node.rs1)
+                self.operand(node.rs2)
+
+    def operand(self, operand: Operand) -> None:
+        address = -1 if operand.address is None else operand.address
+        self.pack("QiI", operand.base, address, len(operand.steps))
+        for loop_id, increment in operand.steps:
+            self.pack("IQ", loop_id, increment & WORD_MASK)
+        self.pack("I", len(operand.general))
+        for coefficient, expr in operand.general:
+            self.pack("QI", coefficient & WORD_MASK, self.expr(expr))
+
+    def expr(self, expr: Expr) -> int:
+        found = self.index_of.get(expr)
+        if found is not None:
+            return found
+        if expr.op is Op.CONST:
+            encoded = struct.pack("<Bq", expr.op, expr.value)
+        elif expr.op is Op.VAR:
+            encoded = struct.pack("<BI", expr.op, expr.value)
+        else:
+            indices = [self.expr(arg) for arg in expr.args]
+            encoded = struct.pack(f"<B{len(indices)}I", expr.op, *indices)
+        self.index_of[expr] = len(self.expressions)
+        self.expressions.append(encoded)
+        return self.index_of[expr]
+
+
+class _Reader:
+    def __init__(self, payload: bytes) -> None:
+        self.payload = payload
+        self.at = 0
+        self.expressions: list[Expr] = []
+        self.interned: dict[Expr, Expr] = {}
+
+    def take(self, n: int) -> bytes:
+        if n > len(self.payload) - self.at:
+            left = len(self.payload) - self.at
+            raise ProgramError(f"byte {self.at}: {n} more bytes needed, {left} left")
+        self.at += n
+        return self.payload[self.at - n : self.at]
+
+    def number(self, layout: str) -> int:
+        layout = "<" + layout
+        value: int = struct.unpack(layout, self.take(struct.calcsize(layout)))[0]
+        return value
+
+    def string(self) -> str:
+        at = self.at
+        try:
+            return self.take(self.number("I")).decode()
+        except UnicodeDecodeError as error:
+            raise ProgramError(f"byte {at}: a string is not UTF-8") from error
+
+    def program(self) -> Program:
+        name = self.string()
+        config = self.config()
+        args = tuple(self.arg() for _ in range(self.number("I")))
+        for _ in range(self.number("I")):
+            # One object for equal expressions keeps comparing them cheap, whatever the file.
+            expr = self.expr()
+            self.expressions.append(self.interned.setdefault(expr, expr))
+        body = self.body(depth=0)
+        if self.at != len(self.payload):
+            raise ProgramError(f"{len(self.payload) - self.at} bytes follow the program")
+        return Program(name, config, args, body)
+
+    def config(self) -> NpuConfig:
+        name = self.string()
+        fields: dict[str, int | str] = {}
+        for _ in range(self.number("I")):
+            key = self.string()
+            value = self.number("q")
+            if key in fields or key == "name":
+                raise ProgramError(f"the device's {key} comes twice")
+            is_flag = isinstance(getattr(NpuConfig, key, None), bool)
+            fields[key] = bool(value) if is_flag and value in (0, 1) else value
+        return NpuConfig.from_dict({"name": name, **fields}, source=f"device {name!r}")
+
+    def arg(self) -> Arg:
+        name = self.string()
+        role = self.number("B")
+        if role >= len(ROLES):
+            raise ProgramError(f"argument {name!r}: role {role} is unknown")
+        dtype = self.string()
+        shape = tuple(self.number("Q") for _ in range(self.number("I")))
+        return Arg(name, ROLES[role], dtype, shape)
+
+    def expr(self) -> Expr:
+        """As written: nothing is folded, so that writing it again gives the same bytes."""
+        at = self.at
+        code = self.number("B")
+        if code > max(Op):
+            raise ProgramError(f"byte {at}: unknown operator {code}")
+        op = Op(code)
+        if op is Op.CONST:
+            return Expr(op, self.number("q"))
+        if op is Op.VAR:
+            return Expr(op, self.number("I"))
+        n_args = 3 if op is Op.SELECT else 2
+        return Expr(op, 0, tuple(self.expr_at() for _ in range(n_args)))
+
+    def expr_at(self) -> Expr:
+        index = self.number("I")
+        if index >= len(self.expressions):
+            raise ProgramError(
+                f"byte {self.at - 4}: expression {index}, only {len(self.expressions)} come before"
+            )
+        return self.expressions[index]
+
+    def body(self, depth: int) -> tuple[Node, ...]:
+        return tuple(self.node(depth) for _ in range(self.number("I")))
+
+    def node(self, depth: int) -> Node:
+        kind = self.number("B")
+        if kind == _COMMAND:
+            return Command(self.number("B"), self.operand(), self.operand())
+        if kind != _LOOP:
+            raise ProgramError(f"byte {self.at - 1}: unknown kind of node {kind}")
+        if depth == MAX_LOOP_DEPTH:
+            raise ProgramError(f"loops are nested deeper than {MAX_LOOP_DEPTH}")
+        loop_id = self.number("I")
+        extent = self.expr_at()
+        return Loop(loop_id, extent, self.body(depth + 1))
+
+    def operand(self) -> Operand:
+        base = self.number("Q")
+        address = self.number("i")
+        if address < -1:
+            raise ProgramError(f"byte {self.at - 4}: argument {address}")
+        steps = tuple(
+            (self.number("I"), wrap_int64(self.number("Q"))) for _ in range(self.number("I"))
+        )
+        general = tuple(
+            (wrap_int64(self.number("Q")), self.expr_at()) for _ in range(self.number("I"))
+        )
+        return Operand(base, None if address == -1 else address, steps, general)
