@@ -1,0 +1,115 @@
+"""The simulated device: loads the C++ library and wraps its functions.
+
+Importing this module imports TVM. The library registers `device_api.ext_dev`,
+`runtime.timer.ext_dev` and the runtime module kind "npu"; `import tvm` alone does so too, through
+the entry point in `npu_target._register`.
+
+Errors of the device are RuntimeError with a text `NpuDeviceError [kind] ...`, with the kinds
+bad_program, address_out_of_range, undefined_configuration, garbage_operand, unsupported_command
+and timed_out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import tvm_ffi
+
+from ._library import load_library
+
+load_library()
+
+
+@dataclass(frozen=True)
+class LaunchStats:
+    """What one launch did. `macs` counts multiply-accumulates asked for, padding excluded."""
+
+    program: str
+    cycles: int
+    macs: int
+    commands: int
+    bytes_loaded: int
+    bytes_stored: int
+
+
+@dataclass(frozen=True)
+class StreamResult:
+    """The memories after a raw command stream, and its statistics."""
+
+    memory: bytes
+    spad: bytes
+    acc: bytes
+    stats: LaunchStats
+
+
+def create_module(programs: Mapping[str, bytes]) -> Any:
+    """A runtime module (kind "npu") with one function per program file, by name.
+
+    A function takes the program's tensors in the order of its arguments, in host or `ext_dev`
+    memory, and works on them in place. Raises RuntimeError [bad_program] for a malformed program;
+    the functions raise it for tensors of the wrong number, dtype, shape or layout.
+    """
+    return _call("npu.module.create", dict(programs))
+
+
+def last_stats() -> LaunchStats | None:
+    """The statistics of the latest launch in this process, None before the first."""
+    fields = json.loads(str(_call("npu.sim.last_stats")))
+    return LaunchStats(**fields) if fields else None
+
+
+def set_limits(max_cycles: int = 0) -> None:
+    """Make launches of this process raise [timed_out] past `max_cycles`; 0 removes the limit."""
+    _call("npu.sim.set_limits", max_cycles)
+
+
+def expand_program(program: bytes, addresses: Sequence[int]) -> bytes:
+    """The command stream of a program file, as triples (funct, rs1, rs2) of little-endian uint64.
+
+    `addresses` holds one DRAM address per argument. Raises RuntimeError [bad_program].
+    """
+    return bytes(_call("npu.program.expand", program, [_as_int64(a) for a in addresses]))
+
+
+def validate_program(program: bytes) -> None:
+    """Raise RuntimeError [bad_program] unless `program` is a well-formed program file."""
+    _call("npu.program.validate", program)
+
+
+def run_stream(
+    config: Mapping[str, int],
+    commands: bytes,
+    base: int,
+    memory: bytes,
+    spad: bytes = b"",
+    acc: bytes = b"",
+) -> StreamResult:
+    """Run raw commands, packed as `expand_program` packs them, on a device of its own.
+
+    `config` holds the numbers of an NpuConfig (`NpuConfig.numbers()`); `memory` is the only DRAM
+    there is, writable, from address `base` on; `spad` (int8) and `acc` (int32, the host's byte
+    order) are the contents at the start, arbitrary where not given. Raises RuntimeError with the
+    device's error kinds.
+    """
+    numbers = {name: int(value) for name, value in config.items()}
+    result = _call("npu.sim.run_stream", numbers, commands, _as_int64(base), memory, spad, acc)
+    return StreamResult(
+        memory=bytes(result[0]),
+        spad=bytes(result[1]),
+        acc=bytes(result[2]),
+        stats=LaunchStats(**json.loads(str(result[3]))),
+    )
+
+
+def _call(name: str, *args: Any) -> Any:
+    return tvm_ffi.get_global_func(name)(*args)
+
+
+def _as_int64(address: int) -> int:
+    """An address as the signed 64-bit number TVM's FFI carries."""
+    if not 0 <= address < 2**64:
+        raise ValueError(f"address {address:#x}: needs 64 bits")
+    return address - 2**64 if address >= 2**63 else address

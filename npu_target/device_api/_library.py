@@ -1,0 +1,47 @@
+"""Finding and loading the device library, once.
+
+A leaf module: TVM's entry point runs it in the middle of `import tvm`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sysconfig
+from pathlib import Path
+from typing import Any
+
+_LIBRARY_NAME = "libnpu_runtime.so"
+_library: Any = None
+
+
+def load_library() -> None:
+    """Load the device library and so register everything in it. Later calls do nothing.
+
+    Raises ImportError when the library is not there, which is when the package was not installed
+    (a checkout on the path is not enough).
+    """
+    global _library
+    if _library is not None:
+        return
+    importlib.import_module("tvm")  # its libraries have to be loaded before ours
+    if _library is not None:  # the entry point ran in between
+        return
+    import tvm_ffi
+
+    _library = tvm_ffi.load_module(str(_find()))
+
+
+def _find() -> Path:
+    folders = [Path(__file__).parent]
+    # An editable install keeps the sources in the checkout and puts the library here.
+    folders += [Path(sysconfig.get_path(key)) / "npu_target" / "device_api" for key in _SCHEMES]
+    for folder in folders:
+        if (folder / _LIBRARY_NAME).is_file():
+            return folder / _LIBRARY_NAME
+    searched = ", ".join(str(folder) for folder in dict.fromkeys(folders))
+    raise ImportError(
+        f"{_LIBRARY_NAME} is not in {searched}; install the package: pip install -e ."
+    )
+
+
+_SCHEMES = ("platlib", "purelib")

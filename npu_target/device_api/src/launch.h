@@ -1,0 +1,15 @@
+// One call of a compiled kernel on tensors.
+#pragma once
+
+#include <tvm/ffi/function.h>
+
+#include "../sim/program.h"
+
+namespace npu {
+
+// Runs `program` on the tensors in `args`, in the order of its arguments, in place: tensors of
+// the host and of ext_dev both are the device's memory. Throws an FFI RuntimeError when the
+// tensors are not those the program was compiled for, or when the device reports an error.
+void launch(const sim::Program& program, tvm::ffi::PackedArgs args);
+
+}  // namespace npu
