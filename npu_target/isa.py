@@ -8,6 +8,7 @@ Sizes are in elements unless a name says otherwise; strides in DRAM are in bytes
 scratchpad and the accumulator in rows.
 """
 
+# ruff: noqa: RUF009 (the calls that give a field's bits make dataclass fields)
 from __future__ import annotations
 
 from collections.abc import Iterable

@@ -11,7 +11,6 @@ exact stream of (funct, rs1, rs2) that the device gets.
 from __future__ import annotations
 
 import dataclasses
-import re
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -92,7 +91,11 @@ __all__ = [
 MAX_LOOP_DEPTH = 64
 MAX_EXPR_DEPTH = 256
 ROLES = ("input", "output")
-_DTYPE = re.compile(r"(?:bool|(?:u?int|float|bfloat)(\d+))")
+MAX_ARG_BYTES = 2**40
+_ITEM_BYTES = {
+    "int8": 1, "uint8": 1, "bool": 1, "int16": 2, "uint16": 2, "float16": 2, "int32": 4,
+    "uint32": 4, "float32": 4, "int64": 8, "uint64": 8, "float64": 8,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -109,19 +112,21 @@ class Arg:
             raise ProgramError(f"argument {self.name!r}: needs a printable name")
         if self.role not in ROLES:
             raise ProgramError(f"argument {self.name}: role is {self.role!r}, needs {ROLES}")
-        match = _DTYPE.fullmatch(self.dtype)
-        if match is None or int(match[1] or 8) not in (8, 16, 32, 64):
-            raise ProgramError(f"argument {self.name}: {self.dtype!r} is no dtype of whole bytes")
-        if any(not 1 <= extent <= INT64_MAX for extent in self.shape):
+        if self.dtype not in _ITEM_BYTES:
+            raise ProgramError(
+                f"argument {self.name}: dtype is {self.dtype!r}, needs one of "
+                f"{', '.join(_ITEM_BYTES)}"
+            )
+        if any(extent < 1 for extent in self.shape):
             raise ProgramError(f"argument {self.name}: shape {self.shape} needs extents from 1")
-        if self.nbytes > INT64_MAX:
-            raise ProgramError(f"argument {self.name}: {self.nbytes} bytes is past an int64")
+        if self.nbytes > MAX_ARG_BYTES:
+            raise ProgramError(
+                f"argument {self.name}: {self.nbytes} bytes, needs at most {MAX_ARG_BYTES}"
+            )
 
     @property
     def nbytes(self) -> int:
-        match = _DTYPE.fullmatch(self.dtype)
-        assert match is not None
-        return prod(self.shape) * (int(match[1] or 8) // 8)
+        return prod(self.shape) * _ITEM_BYTES[self.dtype]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from typing import Any
 
 from tvm.target import Target
 
-from ._register import DEVICE, KIND, TAG_PREFIX, register_tags, tag_config
 from .config import PRESETS, ConfigError, NpuConfig
+from .tags import DEVICE, KIND, TAG_PREFIX, register_tags, tag_config
 
 # For a checkout that is on the path but not installed: TVM ran no entry point of ours.
 register_tags()
