@@ -1,0 +1,11 @@
+"""Errors that end a run with one line for the user."""
+
+from __future__ import annotations
+
+
+class TuningError(RuntimeError):
+    """Something the user can mend; the text says where, what is wrong, and what to do."""
+
+
+class LogError(TuningError):
+    """Tuning logs that cannot be used, or cannot be written."""

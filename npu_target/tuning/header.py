@@ -1,0 +1,129 @@
+"""header.json: what produced a folder of tuning logs.
+
+MetaSchedule's databases say nothing of the device they were measured on, and a query for one
+device returns another device's record. So every folder says it, and is checked before use.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tvm
+
+import npu_target
+
+from ..config import NpuConfig
+from ..files import write_atomically
+from .errors import LogError
+
+HEADER_FILE = "header.json"
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Header:
+    """Everything by which two folders of logs may differ.
+
+    `device` is the device's name, `device_hash` its NpuConfig.hash, `device_numbers` what the
+    hash is made of. `command` is the command line that made the folder, for the reader.
+    """
+
+    format: int
+    device: str
+    device_hash: str
+    device_numbers: dict[str, int]
+    model: str
+    npu_target: str
+    tvm: str
+    command: str
+
+    @classmethod
+    def of(cls, config: NpuConfig, model: str, command: str) -> Header:
+        """The header of logs made now."""
+        numbers = {name: int(value) for name, value in config.numbers().items()}
+        return cls(
+            FORMAT,
+            config.name,
+            config.hash,
+            numbers,
+            model,
+            npu_target.__version__,
+            tvm.__version__,
+            command,
+        )
+
+    def write(self, folder: Path) -> None:
+        """Raises OSError where the folder cannot be written."""
+        text = json.dumps(dataclasses.asdict(self), indent=2) + "\n"
+        write_atomically(folder / HEADER_FILE, text.encode())
+
+    @classmethod
+    def read(cls, folder: Path) -> Header:
+        """Raises LogError for a header that is missing, unreadable or of another form."""
+        path = folder / HEADER_FILE
+        try:
+            fields = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise LogError(
+                f"{path} is missing, so nobody knows which device {folder} was made for; "
+                f"{_repair_with_device(folder)}"
+            ) from None
+        except (OSError, ValueError) as error:
+            raise LogError(
+                f"{path} cannot be read ({error}); {_repair_with_device(folder)}"
+            ) from error
+        if not isinstance(fields, dict) or fields.get("format") != FORMAT:
+            raise LogError(
+                f"{path}: not a header of format {FORMAT}; tune again into another --logs folder"
+            )
+        wanted: dict[str, Any] = {field.name: field.type for field in dataclasses.fields(cls)}
+        types = {"int": int, "str": str, "dict[str, int]": dict}
+        for name, kind in wanted.items():
+            if not isinstance(fields.get(name), types[kind]):
+                raise LogError(f"{path}: no usable {name!r}; {_repair_with_device(folder)}")
+        return cls(**{name: fields[name] for name in wanted})
+
+    def check_usable_by(self, current: Header, folder: Path) -> None:
+        """Raise LogError unless logs with this header serve `current` as its own would."""
+        if self.device_hash != current.device_hash:
+            raise LogError(
+                f"{folder} holds logs of another device: {self.device} ({self.device_hash}), "
+                f"needed {current.device} ({current.device_hash}); "
+                f"they differ in {_differences(self, current)}; "
+                "give the --device they were made for, or another --logs folder and tune there"
+            )
+        if self.model != current.model:
+            raise LogError(
+                f"{folder} holds logs of model {self.model!r}, needed {current.model!r}; "
+                "give another --logs folder"
+            )
+        for name in ("npu_target", "tvm"):
+            made, now = getattr(self, name), getattr(current, name)
+            if made != now:
+                raise LogError(
+                    f"{folder} was made with {name} {made}, this is {name} {now}, which may "
+                    "schedule and time differently; tune again into another --logs folder, "
+                    f"or install {name} {made}"
+                )
+
+
+def _repair_with_device(folder: Path) -> str:
+    return (
+        "if you know the device, restore it with: "
+        f"python -m npu_target.tuning repair {folder} --device NAME --model MODEL"
+    )
+
+
+def _differences(made: Header, current: Header) -> str:
+    names = sorted(made.device_numbers.keys() | current.device_numbers.keys())
+    changes = [
+        f"{name} {made.device_numbers.get(name)} (needed {current.device_numbers.get(name)})"
+        for name in names
+        if made.device_numbers.get(name) != current.device_numbers.get(name)
+    ]
+    shown = ", ".join(changes[:4])
+    return shown + (f" and {len(changes) - 4} more" if len(changes) > 4 else "") or "nothing known"

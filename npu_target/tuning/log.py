@@ -1,0 +1,257 @@
+"""A folder of tuning logs: a MetaSchedule database, what failed, and what made it.
+
+    tuning_logs/<device>/<model>/
+        header.json                   device, model, versions: see header.py
+        database_workload.json        MetaSchedule's JSONDatabase, line by line
+        database_tuning_record.json
+        measurements.jsonl            one line per measurement that counted, in order
+        failures.jsonl                one line per failed candidate, with its kind
+        search.log                    what MetaSchedule has to say
+
+MetaSchedule's own database class writes only when a whole batch is done, and replays every trace
+when it reads. This one writes each record the moment it is known and parses only what is asked
+for; `JSONDatabase(work_dir=folder)` reads the same files.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tvm_ffi
+from tvm.ir import IRModule
+from tvm.s_tir import meta_schedule as ms
+
+from .errors import LogError
+from .header import HEADER_FILE, Header
+from .journal import Journal, read_lines
+
+WORKLOADS_FILE = "database_workload.json"
+RECORDS_FILE = "database_tuning_record.json"
+MEASUREMENTS_FILE = "measurements.jsonl"
+FAILURES_FILE = "failures.jsonl"
+SEARCH_LOG_FILE = "search.log"
+_LOCK_FILE = ".lock"
+
+
+@dataclass(frozen=True)
+class RecordLine:
+    """One tuning record, its trace not yet parsed. `seconds` is its mean run time."""
+
+    line: int
+    workload: int
+    seconds: float
+    record: list[Any]
+
+
+class TuningLog:
+    """The logs in one folder, read and checked. Make one with `open_log` or `read_log`."""
+
+    def __init__(self, folder: Path, header: Header) -> None:
+        """Read every file. Raises LogError, saying what to do, for the first that is damaged."""
+        self.folder = folder
+        self.header = header
+        self.workloads: list[ms.database.Workload] = []
+        workload_lines = _good_lines(folder, WORKLOADS_FILE)
+        for number, line in enumerate(workload_lines, start=1):
+            self.workloads.append(_parse_workload(folder, number, line))
+        self._records = [
+            parse_record_line(number, line)
+            for number, line in enumerate(_good_lines(folder, RECORDS_FILE), start=1)
+        ]
+        for record in self._records:
+            if record.workload >= len(self.workloads):
+                raise _damaged(folder, RECORDS_FILE, record.line, "has no workload")
+        self.measurements: list[dict[str, Any]] = _good_lines(folder, MEASUREMENTS_FILE)
+        self.failures: list[dict[str, Any]] = _good_lines(folder, FAILURES_FILE)
+        self._journals: dict[str, Journal] = {}
+
+    def records_of(self, mod: IRModule) -> list[RecordLine]:
+        """Records of a workload, fastest first."""
+        index = self._index_of(mod)
+        return sorted(
+            (record for record in self._records if record.workload == index),
+            key=lambda record: record.seconds,
+        )
+
+    def parse(self, record: RecordLine) -> ms.database.TuningRecord:
+        """The record with its trace. Raises LogError for one that cannot be replayed."""
+        workload = self.workloads[record.workload]
+        try:
+            return ms.database.TuningRecord.from_json(record.record, workload)
+        except (ValueError, RuntimeError, TypeError) as error:
+            reason = (str(error).strip().splitlines() or ["no reason given"])[-1]
+            raise _damaged(
+                self.folder, RECORDS_FILE, record.line, f"cannot be replayed ({reason[:200]})"
+            ) from error
+
+    def best(self, mod: IRModule) -> ms.database.TuningRecord | None:
+        """The fastest record of a workload; None when there is none."""
+        records = self.records_of(mod)
+        return self.parse(records[0]) if records else None
+
+    def add(self, record: ms.database.TuningRecord, measurement: dict[str, Any]) -> None:
+        """Write a record, and the line on its measurement, before returning.
+
+        Raises LogError when they cannot be written.
+        """
+        index = self._index_of(record.workload.mod)
+        if index is None:
+            index = len(self.workloads)
+            self._append(WORKLOADS_FILE, to_plain(record.workload.as_json()))
+            self.workloads.append(record.workload)
+        line = [index, to_plain(record.as_json())]
+        self._append(RECORDS_FILE, line)
+        self._append(MEASUREMENTS_FILE, measurement)
+        self._records.append(parse_record_line(len(self._records) + 1, line))
+        self.measurements.append(measurement)
+
+    def add_failure(self, failure: dict[str, Any]) -> None:
+        """Write a line on a failed candidate before returning; it has a `kind` and a `message`."""
+        self._append(FAILURES_FILE, failure)
+        self.failures.append(failure)
+
+    def close(self) -> None:
+        for journal in self._journals.values():
+            journal.close()
+        self._journals.clear()
+
+    def _append(self, name: str, value: Any) -> None:
+        if name not in self._journals:
+            try:
+                self._journals[name] = Journal(self.folder / name)
+            except OSError as error:
+                raise LogError(
+                    f"{self.folder / name} cannot be written: {error.strerror}"
+                ) from error
+        self._journals[name].append(value)
+
+    def _index_of(self, mod: IRModule) -> int | None:
+        for index, workload in enumerate(self.workloads):
+            if tvm_ffi.structural_equal(workload.mod, mod):
+                return index
+        return None
+
+
+def read_log(folder: Path, current: Header) -> TuningLog:
+    """The logs in `folder`, for reading. Raises LogError unless they are whole and made for the
+    device, the model and the versions of `current`."""
+    if not folder.is_dir():
+        raise LogError(f"{folder} does not exist; tune first, or give another --logs folder")
+    header = Header.read(folder)
+    header.check_usable_by(current, folder)
+    return TuningLog(folder, header)
+
+
+@contextmanager
+def open_log(folder: Path, current: Header) -> Iterator[TuningLog]:
+    """The logs in `folder`, for adding to; an empty or missing folder is made into one.
+
+    Raises LogError as `read_log` does, and where the folder cannot be written or another run is
+    writing to it.
+    """
+    with ExitStack() as stack:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(lock_folder(folder))
+            if not (folder / HEADER_FILE).exists() and not (folder / RECORDS_FILE).exists():
+                current.write(folder)
+        except OSError as error:
+            raise LogError(
+                f"{folder} cannot be written: {error.strerror}; give another --logs folder"
+            ) from error
+        log = read_log(folder, current)
+        stack.callback(log.close)
+        yield log
+
+
+@contextmanager
+def lock_folder(folder: Path) -> Iterator[None]:
+    """Keep other runs from writing to `folder`; raises LogError when one does."""
+    descriptor = os.open(folder / _LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise LogError(
+                f"another run is writing to {folder}; wait for it or give another --logs folder"
+            ) from None
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def to_plain(value: Any) -> Any:
+    """MetaSchedule's JSON form as Python's own lists, dicts, strings and numbers."""
+    if value is None or isinstance(value, (bool, int, float)):
+        return value
+    if isinstance(value, str):
+        return str(value)
+    if hasattr(value, "items"):
+        return {str(key): to_plain(item) for key, item in value.items()}
+    if hasattr(value, "__iter__"):
+        return [to_plain(item) for item in value]
+    return value.value  # IntImm, FloatImm
+
+
+def check_workload(line: Any) -> str | None:
+    """What is wrong with a line of the workload table; None for a good one."""
+    good = isinstance(line, list) and len(line) == 2 and all(isinstance(s, str) for s in line)
+    return None if good else "is not a workload"
+
+
+def check_record(line: Any) -> str | None:
+    """What is wrong with a line of the record table; None for a good one."""
+    try:
+        parse_record_line(0, line)
+    except (TypeError, ValueError, IndexError):
+        return "is not a tuning record"
+    return None
+
+
+def check_object(line: Any) -> str | None:
+    """What is wrong with a line of measurements or failures; None for a good one."""
+    return None if isinstance(line, dict) and "task" in line else "is not an entry of this log"
+
+
+def parse_record_line(number: int, line: Any) -> RecordLine:
+    """Raises TypeError, ValueError or IndexError for what is not a record."""
+    workload, record = line
+    trace, seconds, _, _ = record
+    if not isinstance(workload, int) or workload < 0 or not isinstance(trace, list):
+        raise ValueError("not a tuning record")
+    return RecordLine(number, workload, sum(seconds) / len(seconds) if seconds else 1e10, record)
+
+
+CHECKS = {
+    WORKLOADS_FILE: check_workload,
+    RECORDS_FILE: check_record,
+    MEASUREMENTS_FILE: check_object,
+    FAILURES_FILE: check_object,
+}
+
+
+def _good_lines(folder: Path, name: str) -> list[Any]:
+    lines, problems = read_lines(folder / name, CHECKS[name])
+    for number, problem in problems:
+        raise _damaged(folder, name, number, problem)
+    return lines
+
+
+def _parse_workload(folder: Path, number: int, line: Any) -> ms.database.Workload:
+    try:
+        return ms.database.Workload.from_json(line)
+    except (ValueError, RuntimeError, TypeError) as error:
+        raise _damaged(folder, WORKLOADS_FILE, number, "cannot be read") from error
+
+
+def _damaged(folder: Path, name: str, line: int, problem: str) -> LogError:
+    return LogError(
+        f"{folder / name}: line {line} {problem}; keep what is readable with: "
+        f"python -m npu_target.tuning repair {folder}"
+    )
