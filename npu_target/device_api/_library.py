@@ -6,7 +6,7 @@ A leaf module: TVM's entry point runs it in the middle of `import tvm`.
 from __future__ import annotations
 
 import importlib
-import sysconfig
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -32,16 +32,13 @@ def load_library() -> None:
 
 
 def _find() -> Path:
-    folders = [Path(__file__).parent]
-    # An editable install keeps the sources in the checkout and puts the library here.
-    folders += [Path(sysconfig.get_path(key)) / "npu_target" / "device_api" for key in _SCHEMES]
+    # An editable install keeps the sources in the checkout and the library in site-packages;
+    # the package's path names both.
+    folders = [Path(folder) for folder in sys.modules[__package__].__path__]
     for folder in folders:
         if (folder / _LIBRARY_NAME).is_file():
             return folder / _LIBRARY_NAME
-    searched = ", ".join(str(folder) for folder in dict.fromkeys(folders))
+    searched = " or ".join(str(folder) for folder in folders)
     raise ImportError(
         f"{_LIBRARY_NAME} is not in {searched}; install the package: pip install -e ."
     )
-
-
-_SCHEMES = ("platlib", "purelib")
