@@ -1,0 +1,90 @@
+"""Random programs for property tests."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from npu_target import program as p
+from npu_target.config import PRESETS
+from npu_target.program import Arg, Command, Expr, Loop, Node, Op, Operand, Program
+
+INT64S = st.one_of(
+    st.integers(-40, 40), st.integers(-(2**63), 2**63 - 1), st.sampled_from([-(2**63), 2**63 - 1])
+)
+NAMES = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=8)
+# Divisions can fail and are tested apart.
+SAFE_OPS = [op for op in Op if op not in (Op.CONST, Op.VAR, Op.FLOOR_DIV, Op.FLOOR_MOD)]
+
+
+def expressions(loop_ids: tuple[int, ...], max_leaves: int = 8) -> st.SearchStrategy[Expr]:
+    """Unfolded trees, as a file may hold them."""
+    leaves = INT64S.map(lambda value: Expr(Op.CONST, value))
+    if loop_ids:
+        leaves |= st.sampled_from(loop_ids).map(p.var)
+
+    def node(children: st.SearchStrategy[Expr]) -> st.SearchStrategy[Expr]:
+        def of(op: Op) -> st.SearchStrategy[Expr]:
+            args = st.tuples(*[children] * (3 if op is Op.SELECT else 2))
+            return args.map(lambda found: Expr(op, args=found))
+
+        divisor = st.integers(-9, 9).filter(bool).map(lambda value: Expr(Op.CONST, value))
+        division = st.builds(
+            lambda op, a, b: Expr(op, args=(a, b)),
+            st.sampled_from([Op.FLOOR_DIV, Op.FLOOR_MOD]),
+            children,
+            divisor,
+        )
+        return st.sampled_from(SAFE_OPS).flatmap(of) | division
+
+    return st.recursive(leaves, node, max_leaves=max_leaves)
+
+
+def operands(loop_ids: tuple[int, ...], n_args: int) -> st.SearchStrategy[Operand]:
+    steps = st.just(())
+    if loop_ids:
+        steps = st.lists(st.tuples(st.sampled_from(loop_ids), INT64S), max_size=3).map(tuple)
+    return st.builds(
+        Operand,
+        st.integers(0, 2**64 - 1),
+        st.none() | st.integers(0, n_args - 1) if n_args else st.none(),
+        steps,
+        st.lists(st.tuples(INT64S, expressions(loop_ids)), max_size=2).map(tuple),
+    )
+
+
+@st.composite
+def bodies(
+    draw: st.DrawFn, loop_ids: tuple[int, ...], n_args: int, depth: int
+) -> tuple[Node, ...]:
+    nodes: list[Node] = []
+    for _ in range(draw(st.integers(0, 3))):
+        if depth and draw(st.booleans()):
+            fresh = draw(st.integers(0, 2**32 - 1).filter(lambda found: found not in loop_ids))
+            small = st.integers(-1, 4).map(p.const)
+            bounded = expressions(loop_ids).map(lambda expr: p.minimum(expr, 3))
+            inner = draw(bodies((*loop_ids, fresh), n_args, depth - 1))
+            nodes.append(Loop(fresh, draw(small | bounded), inner))
+        else:
+            operand = operands(loop_ids, n_args)
+            nodes.append(Command(draw(st.integers(0, 127)), draw(operand), draw(operand)))
+    return tuple(nodes)
+
+
+@st.composite
+def programs(draw: st.DrawFn) -> Program:
+    args = draw(
+        st.lists(
+            st.builds(
+                Arg,
+                NAMES,
+                st.sampled_from(p.ROLES),
+                st.sampled_from(["int8", "int32", "float32", "bool"]),
+                st.lists(st.integers(1, 9), max_size=3).map(tuple),
+            ),
+            max_size=3,
+            unique_by=lambda arg: arg.name,
+        )
+    )
+    config = draw(st.sampled_from(list(PRESETS.values())))
+    body = draw(bodies((), len(args), depth=3))
+    return Program(draw(NAMES), config, tuple(args), body)

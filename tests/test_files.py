@@ -1,0 +1,42 @@
+"""Atomic writing."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from npu_target import files
+from npu_target.files import write_atomically
+
+
+def test_writes_and_overwrites_and_leaves_nothing_beside(tmp_path: Path) -> None:
+    path = tmp_path / "a.bin"
+    for data in (b"one", b"two"):
+        write_atomically(path, data)
+        assert path.read_bytes() == data
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_failed_write_keeps_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.bin"
+    write_atomically(path, b"old")
+
+    def fail(*_: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(files.os, "replace", fail)
+    with pytest.raises(OSError, match="disk full"):
+        write_atomically(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_mode_is_that_of_an_ordinary_file(tmp_path: Path) -> None:
+    (tmp_path / "ordinary").write_bytes(b"")
+    write_atomically(tmp_path / "a.bin", b"")
+    modes = {os.stat(tmp_path / name).st_mode for name in ("ordinary", "a.bin")}
+    assert len(modes) == 1
