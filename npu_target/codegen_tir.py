@@ -1,0 +1,257 @@
+"""TensorIR to command programs.
+
+A scheduled function is lowered (:mod:`npu_target.passes.lower`), its tiles get rows of the
+device's memories (:mod:`npu_target.passes.memory`), and its loops are walked once: a nest around
+a store becomes mvin or mvout commands, a nest around ``npu.gemm`` preloads and computes, any
+other loop stays a loop of the program.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import tvm_ffi
+from tvm import ir, tirx
+from tvm.tirx import BufferStore, Var
+
+from . import expr
+from .codegen_emit import Emitter
+from .config import NpuConfig
+from .intrin import ACCUMULATOR, GEMM_CALL, SCRATCHPAD
+from .passes.copies import UnsupportedStatement, recognise
+from .passes.linear import Linear, linear
+from .passes.lower import Lowered, allocated_buffers, lower
+from .passes.memory import DoesNotFit, LocalBuffer, Placement, allocate
+from .passes.transfers import LoopExtent, plan_transfer
+from .program import Arg, Loop, Node, Program
+
+__all__ = ["CodegenError", "DoesNotFit", "build_program"]
+
+CodegenError = UnsupportedStatement
+
+
+def build_program(func: tirx.PrimFunc, config: NpuConfig, name: str) -> Program:
+    """Compile one scheduled function.
+
+    Parameters
+    ----------
+    func : the function, its tiles in the scopes ``global.scratchpad`` and ``global.accumulator``;
+        the last argument is the output, the others are inputs.
+    name : of the program, in messages and in the disassembly.
+
+    Raises
+    ------
+    DoesNotFit
+        if the tiles exceed a memory.
+    CodegenError
+        if a statement is none that the device performs.
+    """
+    lowered = lower(func)
+    walk = _Walk(lowered, config, name)
+    emitter = Emitter(config, [param.name for param in func.params])
+    body = walk.statement(lowered.func.body, {}, emitter)
+    if not emitter.settings_fit:
+        emitter = Emitter(config, [param.name for param in func.params], configure_each_copy=True)
+        body = walk.statement(lowered.func.body, {}, emitter)
+    return Program(name, config, _arguments(func), (*emitter.settings(), *body))
+
+
+def _arguments(func: tirx.PrimFunc) -> tuple[Arg, ...]:
+    last = len(func.params) - 1
+    return tuple(
+        Arg(
+            param.name,
+            "output" if index == last else "input",
+            str(param.dtype),
+            tuple(int(extent) for extent in param.shape),
+        )
+        for index, param in enumerate(func.params)
+    )
+
+
+class _Walk:
+    """One pass over the loops of a lowered function."""
+
+    def __init__(self, lowered: Lowered, config: NpuConfig, name: str) -> None:
+        self.name = name
+        self.placements = allocate(_local_buffers(lowered), config, name)
+        self.config = config
+        self.n_loops = 0
+
+    def fresh_loop(self) -> int:
+        """An id no other loop of the program has."""
+        self.n_loops += 1
+        return self.n_loops - 1
+
+    def statement(
+        self, stmt: tirx.Stmt, env: Mapping[Var, Linear], emitter: Emitter
+    ) -> tuple[Node, ...]:
+        """The nodes that a statement becomes."""
+        if isinstance(stmt, tirx.SeqStmt):
+            return tuple(node for part in stmt.seq for node in self.statement(part, env, emitter))
+        if isinstance(stmt, tirx.AllocBuffer):
+            return ()
+        nest = _Nest(stmt)
+        if isinstance(nest.leaf, BufferStore):
+            return self.copy(nest, env, emitter)
+        if isinstance(nest.leaf, tirx.Evaluate) and not nest.guards:
+            return self.evaluate(nest, env, emitter)
+        if isinstance(stmt, tirx.For):
+            return self.loop(stmt, env, emitter)
+        raise UnsupportedStatement(f"{self.name}: no command performs `{stmt}`")
+
+    def loop(
+        self, stmt: tirx.For, env: Mapping[Var, Linear], emitter: Emitter
+    ) -> tuple[Node, ...]:
+        """A loop of the program.  Where buffers alternate (``i % 2``), its body is repeated so
+        that every operand advances by additions: general expressions cost the host time."""
+        extent, start = _constant(stmt.extent, self.name), _constant(stmt.min, self.name)
+        period = min(_period(stmt), extent)
+        nodes: list[Node] = []
+        if extent // period > 1:
+            loop_id = self.fresh_loop()
+            body: list[Node] = []
+            for phase in range(period):
+                index = Linear.loop(loop_id) * period + (phase + start)
+                body += self.statement(stmt.body, {**env, stmt.loop_var: index}, emitter)
+            nodes.append(Loop(loop_id, expr.const(extent // period), tuple(body)))
+            rest = range(extent - extent % period, extent)
+        else:
+            rest = range(extent)
+        for index in rest:
+            value = Linear(index + start)
+            nodes += self.statement(stmt.body, {**env, stmt.loop_var: value}, emitter)
+        return tuple(nodes)
+
+    def copy(self, nest: _Nest, env: Mapping[Var, Linear], emitter: Emitter) -> tuple[Node, ...]:
+        """The commands of a copy."""
+        loops, inner = self.enter(nest, env)
+        try:
+            copy = recognise(nest.leaf, nest.guards, inner, self.local)
+            transfer = plan_transfer(copy, loops, self.config)
+        except UnsupportedStatement as error:
+            raise UnsupportedStatement(f"{self.name}: {error}") from error
+        return emitter.copy(copy, transfer, self.fresh_loop)
+
+    def evaluate(
+        self, nest: _Nest, env: Mapping[Var, Linear], emitter: Emitter
+    ) -> tuple[Node, ...]:
+        """The commands of a nest around the array's step."""
+        call = nest.leaf.value
+        if isinstance(call, tirx.IntImm):
+            return ()
+        if not _is_gemm(call):
+            raise UnsupportedStatement(f"{self.name}: no command performs `{call}`")
+        loops, inner = self.enter(nest, env)
+        a, b, c = (self.address(argument, inner) for argument in call.args[1:4])
+        rows, step = (int(argument.value) for argument in call.args[4:6])
+        return emitter.gemm(a, b, c, rows, step, loops, self.fresh_loop)
+
+    def enter(
+        self, nest: _Nest, env: Mapping[Var, Linear]
+    ) -> tuple[tuple[LoopExtent, ...], dict[Var, Linear]]:
+        """Loops of a nest under ids of their own, and the variables inside."""
+        inner = dict(env)
+        loops = []
+        for stmt in nest.loops:
+            loop = LoopExtent(self.fresh_loop(), _constant(stmt.extent, self.name))
+            loops.append(loop)
+            inner[stmt.loop_var] = Linear.loop(loop.loop_id) + _constant(stmt.min, self.name)
+        return tuple(loops), inner
+
+    def address(self, argument: tirx.Expr, env: Mapping[Var, Linear]) -> Linear:
+        """The row that ``address_of`` a tile's element names."""
+        load = argument.args[0]
+        row, column = self.local(load.source, [linear(index, env) for index in load.indices])
+        if column != Linear():
+            raise UnsupportedStatement(f"{self.name}: {argument} is not the start of a row")
+        return row
+
+    def local(self, buffer: tirx.Buffer, indices: list[Linear]) -> tuple[Linear, Linear]:
+        """Row and column of an element of a tile."""
+        placement: Placement = self.placements[buffer.name]
+        row = Linear(placement.row)
+        for index, stride in zip(indices[:-1], placement.strides):
+            row = row + index * stride
+        return row, indices[-1]
+
+
+class _Nest:
+    """A perfect nest: its loops, the conditions around its leaf, and the leaf."""
+
+    def __init__(self, stmt: tirx.Stmt) -> None:
+        self.loops: list[tirx.For] = []
+        self.guards: list[tirx.Expr] = []
+        while True:
+            if isinstance(stmt, tirx.For):
+                self.loops.append(stmt)
+                stmt = stmt.body
+            elif isinstance(stmt, tirx.IfThenElse) and stmt.else_case is None:
+                self.guards.append(stmt.condition)
+                stmt = stmt.then_case
+            else:
+                break
+        self.leaf = stmt
+
+
+def _constant(value: tirx.Expr, owner: str) -> int:
+    if not isinstance(value, tirx.IntImm):
+        raise UnsupportedStatement(f"{owner}: loop bound {value} is not a constant")
+    return int(value.value)
+
+
+def _period(loop: tirx.For) -> int:
+    """After how many iterations the buffers that a loop alternates between come round."""
+    divisors: list[int] = []
+
+    def visit(node: tirx.FloorMod) -> None:
+        if isinstance(node.b, tirx.IntImm) and _uses(node.a, loop.loop_var):
+            divisors.append(int(node.b.value))
+
+    tvm_ffi.structural_walk(loop.body, (tirx.FloorMod, visit))
+    return math.lcm(1, *divisors)
+
+
+def _uses(node: tirx.Expr, variable: Var) -> bool:
+    found: list[Var] = []
+    tvm_ffi.structural_walk(
+        node, (Var, lambda inner: found.append(inner) if inner.same_as(variable) else None)
+    )
+    return bool(found)
+
+
+def _local_buffers(lowered: Lowered) -> list[LocalBuffer]:
+    """The tiles of a lowered function, with what the array does with them."""
+    stationary: set[str] = set()
+
+    def visit(call: ir.Call) -> None:
+        if _is_gemm(call):
+            stationary.add(call.args[2].args[0].source.name)
+
+    tvm_ffi.structural_walk(lowered.func.body, (ir.Call, visit))
+    buffers = allocated_buffers(lowered.func)
+    for buffer in buffers:
+        if buffer.scope() not in (SCRATCHPAD, ACCUMULATOR):
+            raise UnsupportedStatement(
+                f"buffer {buffer.name} has scope {buffer.scope()!r}, needs {SCRATCHPAD!r} or "
+                f"{ACCUMULATOR!r}: kernels keep no temporaries in DRAM"
+            )
+    return [
+        LocalBuffer(
+            buffer.name,
+            buffer.scope(),
+            tuple(int(extent) for extent in buffer.shape),
+            lowered.versions.get(buffer.name, 1),
+            buffer.name in stationary,
+        )
+        for buffer in buffers
+    ]
+
+
+def _is_gemm(node: object) -> bool:
+    return (
+        isinstance(node, ir.Call)
+        and getattr(node.op, "name", "") == "tirx.call_extern"
+        and node.args[0].value == GEMM_CALL
+    )

@@ -1,0 +1,230 @@
+"""Copies: a nest of loops around one store, recognised as what the DMA engines can do.
+
+A nest that writes a tile becomes a :class:`Load` (mvin: plain, scaled, accumulating, or zeros);
+one that writes DRAM becomes a :class:`Store` (mvout: raw, requantized, or pooled).  Boundaries
+stay conditions here; :mod:`npu_target.passes.transfers` turns them into row and column counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import tvm_ffi
+from tvm import ir, tirx
+from tvm.ir import TensorLoad
+from tvm.tirx import BufferStore, Var
+
+from ..intrin import ACCUMULATOR, SCRATCHPAD
+from ..topi.requantize import match_requantize
+from .linear import Linear, conditions, linear
+
+# Resolves a tile access to (row, column) forms.
+LocalAccess = Callable[[tirx.Buffer, list[Linear]], "tuple[Linear, Linear]"]
+
+
+class UnsupportedStatement(ValueError):
+    """A statement that no command of the device performs."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """mvin of ``source[offset]`` (elements), or zeros without a source, into a tile."""
+
+    row: Linear
+    column: Linear
+    accumulator: bool
+    source: str | None
+    offset: Linear
+    element_bytes: int
+    valid: tuple[Linear, ...]  # all >= 0 where the source is read; elsewhere 0 is written
+    accumulate: bool = False
+    shrunk: bool = False  # int8 in DRAM, int32 in the accumulator
+    scale: float = 1.0
+
+
+@dataclass(frozen=True)
+class Pooling:
+    """Maximum over ``size`` x ``size`` rows; ``line_rows`` is an image line's length in rows."""
+
+    size: int
+    line_rows: int
+
+
+@dataclass(frozen=True)
+class Store:
+    """mvout of a tile into ``target[offset]`` (elements) where ``valid`` are all >= 0."""
+
+    row: Linear
+    column: Linear
+    accumulator: bool
+    target: str
+    offset: Linear
+    element_bytes: int
+    valid: tuple[Linear, ...]
+    scale: float = 1.0
+    relu: bool = False
+    full_width: bool = False
+    pooling: Pooling | None = None
+
+
+def recognise(
+    store: BufferStore,
+    guards: list[tirx.Expr],
+    env: Mapping[Var, Linear],
+    local: LocalAccess,
+) -> Load | Store:
+    """What one innermost store does, in terms of the loops in ``env``.
+
+    Raises
+    ------
+    UnsupportedStatement
+        with the statement, where no command does it.
+    """
+    try:
+        valid = [form for guard in guards for form in conditions(guard, env)]
+        if store.buffer.scope() in (SCRATCHPAD, ACCUMULATOR):
+            return _load(store, valid, env, local)
+        return _store(store, valid, env, local)
+    except TypeError as error:
+        statement = str(store).splitlines()[-1]  # the lines before declare its variables
+        raise UnsupportedStatement(f"no command computes `{statement}`: {error}") from error
+
+
+def _load(
+    store: BufferStore, valid: list[Linear], env: Mapping[Var, Linear], local: LocalAccess
+) -> Load:
+    if valid:
+        raise TypeError("a tile must be written under no condition")
+    indices = [linear(index, env) for index in store.indices]
+    row, column = local(store.buffer, indices)
+    in_accumulator = store.buffer.scope() == ACCUMULATOR
+    value, accumulate = _without_self(store)
+    if _is_call(value, "prim.if_then_else"):
+        condition, value, otherwise = value.args
+        if not _is_zero(otherwise):
+            raise TypeError("padding must be 0")
+        valid = conditions(condition, env)
+    if _is_zero(value):
+        return Load(row, column, in_accumulator, None, Linear(), 1, (), accumulate)
+    scale, shrunk = 1.0, False
+    if in_accumulator and isinstance(value, tirx.Cast):
+        value, shrunk = value.value, True
+    scaled = match_requantize(value)
+    if scaled is not None:
+        if scaled.relu:
+            raise TypeError("a load has no activation")
+        value, scale = scaled.value, scaled.scale
+    if not isinstance(value, TensorLoad) or value.source.scope() in (SCRATCHPAD, ACCUMULATOR):
+        raise TypeError("the value is not read from a kernel argument")
+    wanted = "int8" if shrunk or not in_accumulator else "int32"
+    if str(value.source.dtype) != wanted:
+        raise TypeError(f"the value read is {value.source.dtype}, needs {wanted}")
+    return Load(
+        row,
+        column,
+        in_accumulator,
+        value.source.name,
+        _offset(value, env),
+        1 if wanted == "int8" else 4,
+        tuple(valid),
+        accumulate,
+        shrunk,
+        scale,
+    )
+
+
+def _store(
+    store: BufferStore, valid: list[Linear], env: Mapping[Var, Linear], local: LocalAccess
+) -> Store:
+    value = store.value
+    scale, relu, pooling = 1.0, False, None
+    requantized = match_requantize(value)
+    if requantized is not None:
+        value, scale, relu = requantized
+    elif isinstance(value, tirx.Max):
+        value, pooling = _window(value, env, local)
+    if not isinstance(value, TensorLoad):
+        raise TypeError("the value is not read from a tile")
+    accumulator = value.source.scope() == ACCUMULATOR
+    if not accumulator and (value.source.scope() != SCRATCHPAD or requantized is not None):
+        raise TypeError("the value is not read from the accumulator")
+    row, column = local(value.source, [linear(index, env) for index in value.indices])
+    full_width = accumulator and requantized is None and pooling is None
+    element = str(store.buffer.dtype)
+    if element != ("int32" if full_width else "int8"):
+        raise TypeError(f"a result of type {element} does not fit the store")
+    return Store(
+        row,
+        column,
+        accumulator,
+        store.buffer.name,
+        _offset(store, env),
+        4 if full_width else 1,
+        tuple(valid),
+        scale,
+        relu,
+        full_width,
+        pooling,
+    )
+
+
+def _window(
+    value: tirx.Expr, env: Mapping[Var, Linear], local: LocalAccess
+) -> tuple[TensorLoad, Pooling]:
+    """The first element and the shape of a square window under nested maxima."""
+    loads: list[TensorLoad] = []
+
+    def collect(node: tirx.Expr) -> None:
+        if isinstance(node, tirx.Max):
+            collect(node.a)
+            collect(node.b)
+        elif isinstance(node, TensorLoad):
+            loads.append(node)
+        else:
+            raise TypeError("a maximum of something else than a tile's elements")
+
+    collect(value)
+    size = round(len(loads) ** 0.5)
+    rows = [local(load.source, [linear(i, env) for i in load.indices]) for load in loads]
+    (row, column), shifts = rows[0], []
+    for other_row, other_column in rows:
+        shift = other_row - row
+        if not shift.is_const or other_column != column:
+            raise TypeError("a maximum over elements that are no window")
+        shifts.append(shift.const)
+    line_rows = shifts[size] if size < len(shifts) else 0
+    if shifts != [i * line_rows + j for i in range(size) for j in range(size)]:
+        raise TypeError("a maximum over elements that are no square window")
+    return loads[0], Pooling(size, line_rows)
+
+
+def _without_self(store: BufferStore) -> tuple[tirx.Expr, bool]:
+    """``x`` and True for a store ``t[i] = t[i] + x``; otherwise the value and False."""
+    value = store.value
+    if isinstance(value, tirx.Add):
+        for mine, other in ((value.a, value.b), (value.b, value.a)):
+            if (
+                isinstance(mine, TensorLoad)
+                and mine.source.same_as(store.buffer)
+                and tvm_ffi.structural_equal(list(mine.indices), list(store.indices))
+            ):
+                return other, True
+    return value, False
+
+
+def _offset(access: TensorLoad | BufferStore, env: Mapping[Var, Linear]) -> Linear:
+    """The element number of a DRAM access; arguments are dense and row-major."""
+    buffer = access.source if isinstance(access, TensorLoad) else access.buffer
+    total = Linear()
+    for extent, index in zip(buffer.shape, access.indices):
+        total = total * int(extent) + linear(index, env)
+    return total
+
+
+def _is_call(node: tirx.Expr, name: str) -> bool:
+    return isinstance(node, ir.Call) and getattr(node.op, "name", None) == name
+
+
+def _is_zero(node: tirx.Expr) -> bool:
+    return isinstance(node, tirx.IntImm) and int(node.value) == 0

@@ -1,0 +1,239 @@
+"""Linear forms of index expressions: a constant, a coefficient per loop, and what is left.
+
+Operands of commands are running values wherever they can be; this module finds out where.  A
+form's atoms are loop numbers (``int``) or :class:`Atom`, an expression that is not linear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Union
+
+from tvm import tirx
+from tvm.tirx import Var
+
+from .. import expr
+from ..expr import Expr
+
+
+@dataclass(frozen=True)
+class Atom:
+    """``op`` of two linear forms, where it does not reduce to a linear form."""
+
+    op: str  # "floordiv", "floormod", "min" or "max"
+    a: Linear
+    b: Linear
+
+
+Key = Union[int, Atom]
+
+
+@dataclass(frozen=True)
+class Linear:
+    """``const + sum(coefficient * atom)``; immutable, zero coefficients are never kept."""
+
+    const: int = 0
+    items: tuple[tuple[Key, int], ...] = ()
+
+    @staticmethod
+    def of(const: int, terms: Mapping[Key, int]) -> Linear:
+        """A form from a mapping that may hold zeros."""
+        kept = [(key, value) for key, value in terms.items() if value]
+        kept.sort(key=lambda item: (isinstance(item[0], Atom), str(item[0])))
+        return Linear(const, tuple(kept))
+
+    @staticmethod
+    def loop(loop_id: int) -> Linear:
+        """The value of one loop's variable."""
+        return Linear(0, ((loop_id, 1),))
+
+    @cached_property
+    def terms(self) -> dict[Key, int]:
+        """Coefficients by atom."""
+        return dict(self.items)
+
+    @property
+    def is_const(self) -> bool:
+        """Whether no atom is left."""
+        return not self.items
+
+    def coefficient(self, loop_id: int) -> int:
+        """What one more iteration of a loop adds (atoms that hold the loop aside)."""
+        return self.terms.get(loop_id, 0)
+
+    def depends_on(self, loop_id: int) -> bool:
+        """Whether the loop's variable occurs, inside atoms too."""
+        return any(
+            key == loop_id
+            or (isinstance(key, Atom) and (key.a.depends_on(loop_id) or key.b.depends_on(loop_id)))
+            for key, _ in self.items
+        )
+
+    def without(self, *loop_ids: int) -> Linear:
+        """The form where these loops' variables are 0 (they must not occur inside atoms)."""
+        return Linear(self.const, tuple(item for item in self.items if item[0] not in loop_ids))
+
+    def __add__(self, other: Linear | int) -> Linear:
+        if isinstance(other, int):
+            return Linear(self.const + other, self.items)
+        if not other.items:
+            return Linear(self.const + other.const, self.items)
+        terms = dict(self.items)
+        for key, value in other.items:
+            terms[key] = terms.get(key, 0) + value
+        return Linear.of(self.const + other.const, terms)
+
+    def __sub__(self, other: Linear | int) -> Linear:
+        return self + (-other if isinstance(other, int) else other * -1)
+
+    def __mul__(self, factor: int) -> Linear:
+        if factor == 0:
+            return Linear()
+        return Linear(self.const * factor, tuple((k, v * factor) for k, v in self.items))
+
+    def substitute(self, values: Mapping[int, Linear]) -> Linear:
+        """The form with loops replaced, inside atoms too."""
+        result = Linear(self.const)
+        for key, value in self.items:
+            if isinstance(key, Atom):
+                new = combine(key.op, key.a.substitute(values), key.b.substitute(values))
+            else:
+                new = values.get(key, Linear.loop(key))
+            result = result + new * value
+        return result
+
+
+def combine(op: str, a: Linear, b: Linear) -> Linear:
+    """``op`` of two forms, reduced where a constant or divisibility allows."""
+    if a.is_const and b.is_const:
+        return Linear(_CONSTANT[op](a.const, b.const))
+    if op in ("floordiv", "floormod") and b.is_const and b.const > 0:
+        return _divide(op, a, b.const)
+    difference = a - b
+    if op in ("min", "max") and difference.is_const:
+        return a if (difference.const < 0) == (op == "min") else b
+    return Linear(0, ((Atom(op, a, b), 1),))
+
+
+_CONSTANT = {
+    "floordiv": lambda a, b: a // b,
+    "floormod": lambda a, b: a % b,
+    "min": min,
+    "max": max,
+}
+
+
+def _divide(op: str, a: Linear, divisor: int) -> Linear:
+    """Split off what the divisor divides: ``(q * d + r) // d = q + r // d``."""
+    quotient = Linear.of(
+        a.const // divisor, {k: v // divisor for k, v in a.items if v % divisor == 0}
+    )
+    rest = Linear.of(a.const % divisor, {k: v for k, v in a.items if v % divisor})
+    if rest.is_const:  # 0 <= rest < divisor
+        return quotient if op == "floordiv" else rest
+    atom = Linear(0, ((Atom(op, rest, Linear(divisor)), 1),))
+    return quotient + atom if op == "floordiv" else atom
+
+
+def linear(node: tirx.Expr, env: Mapping[Var, Linear]) -> Linear:
+    """The linear form of an integer TensorIR expression whose variables are in ``env``.
+
+    Raises
+    ------
+    TypeError
+        for an expression that is no sum, product by a constant, division, minimum or maximum.
+    """
+    if isinstance(node, int):
+        return Linear(node)
+    if isinstance(node, tirx.IntImm):
+        return Linear(int(node.value))
+    if isinstance(node, tirx.Var):
+        return env[node]
+    if isinstance(node, tirx.Cast):
+        return linear(node.value, env)
+    name = _BINARY.get(type(node))
+    if name is None:
+        raise TypeError(f"index expression {node} ({type(node).__name__}) is not supported")
+    a, b = linear(node.a, env), linear(node.b, env)
+    if name == "add":
+        return a + b
+    if name == "sub":
+        return a - b
+    if name == "mul":
+        if b.is_const:
+            return a * b.const
+        if a.is_const:
+            return b * a.const
+        raise TypeError(f"index expression {node} multiplies two variables")
+    return combine(name, a, b)
+
+
+_BINARY = {
+    tirx.Add: "add",
+    tirx.Sub: "sub",
+    tirx.Mul: "mul",
+    tirx.FloorDiv: "floordiv",
+    tirx.FloorMod: "floormod",
+    tirx.Min: "min",
+    tirx.Max: "max",
+}
+
+
+def to_expr(form: Linear) -> Expr:
+    """The form as a general expression of a program."""
+    total = expr.const(form.const)
+    for key, value in form.items:
+        atom = (
+            _EXPR[key.op](to_expr(key.a), to_expr(key.b))
+            if isinstance(key, Atom)
+            else expr.var(key)
+        )
+        total = expr.add(total, expr.mul(atom, expr.const(value)))
+    return total
+
+
+_EXPR = {
+    "floordiv": expr.floor_div,
+    "floormod": expr.floor_mod,
+    "min": expr.minimum,
+    "max": expr.maximum,
+}
+
+
+def conditions(node: tirx.Expr, env: Mapping[Var, Linear]) -> list[Linear]:
+    """A conjunction of comparisons as forms that must all be >= 0.
+
+    Raises
+    ------
+    TypeError
+        for anything but ``and`` of ``<``, ``<=``, ``>``, ``>=`` and ``==``.
+    """
+    if isinstance(node, tirx.And):
+        return conditions(node.a, env) + conditions(node.b, env)
+    if isinstance(node, (tirx.LT, tirx.LE, tirx.GT, tirx.GE, tirx.EQ)):
+        a, b = linear(node.a, env), linear(node.b, env)
+        if isinstance(node, tirx.EQ):
+            return [_undivided(a - b), _undivided(b - a)]
+        smaller, larger = (a, b) if isinstance(node, (tirx.LT, tirx.LE)) else (b, a)
+        strict = isinstance(node, (tirx.LT, tirx.GT))
+        return [_undivided(larger - smaller - strict)]
+    raise TypeError(f"condition {node} ({type(node).__name__}) is not supported")
+
+
+def _undivided(form: Linear) -> Linear:
+    """An equivalent of ``form >= 0`` without its division, where it has a single one:
+    ``r + e // d >= 0`` is ``d * r + e >= 0``, ``r - e // d >= 0`` is ``d * r + d - 1 - e >= 0``."""
+    divisions = [
+        (key, value)
+        for key, value in form.items
+        if isinstance(key, Atom) and key.op == "floordiv" and key.b.is_const
+    ]
+    if len(divisions) != 1 or abs(divisions[0][1]) != 1:
+        return form
+    atom, sign = divisions[0]
+    assert isinstance(atom, Atom)
+    divisor = atom.b.const
+    rest = (form - Linear(0, ((atom, sign),))) * divisor
+    return _undivided(rest + atom.a if sign > 0 else rest - atom.a + (divisor - 1))

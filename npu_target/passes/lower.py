@@ -1,0 +1,66 @@
+"""The lowering pipeline: scheduled TensorIR to plain loops around stores and device calls."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import tvm
+import tvm_ffi
+from tvm import s_tir, tirx
+
+# Structured blocks become loops over their own iterators, buffers shrink to the tile in use,
+# matched buffers of tensor intrinsics resolve to addresses in their source.
+_BLOCKS_TO_TILES = (
+    s_tir.transform.CanonicalizeLoop(),
+    s_tir.transform.LowerInitBlock(),
+    s_tir.transform.PlanAndUpdateBufferAllocationLocation(),
+    s_tir.transform.ConvertBlocksToOpaque(),
+    s_tir.transform.CompactBufferAllocation(),
+    s_tir.transform.LowerMatchBuffer(),
+    tirx.transform.StmtSimplify(),
+)
+# Loads of the next tile move before the computes of this one; their buffers get versions.
+_PIPELINE = (s_tir.transform.InjectSoftwarePipeline(),)
+_TILES_TO_LOOPS = (
+    s_tir.transform.LowerOpaqueBlock(),
+    tirx.transform.StmtSimplify(),
+    tirx.transform.RemoveNoOp(),
+)
+
+
+
+class Lowered(NamedTuple):
+    """Plain loops, and how many versions each pipelined buffer has (its first dimension)."""
+
+    func: tirx.PrimFunc
+    versions: dict[str, int]
+
+
+def lower(func: tirx.PrimFunc) -> Lowered:
+    """A scheduled function as loops.  Buffers keep their dimensions: the allocator chooses the
+    strides of the device's memories, so nothing is flattened."""
+    mod = tvm.IRModule({"main": func.with_attr("global_symbol", "main")})
+    mod = tvm.ir.transform.Sequential(list(_BLOCKS_TO_TILES))(mod)
+    ranks = {buffer.name: len(buffer.shape) for buffer in _block_buffers(mod["main"])}
+    mod = tvm.ir.transform.Sequential([*_PIPELINE, *_TILES_TO_LOOPS])(mod)
+    versions = {
+        buffer.name: int(buffer.shape[0])
+        for buffer in allocated_buffers(mod["main"])
+        if len(buffer.shape) > ranks[buffer.name]
+    }
+    return Lowered(mod["main"], versions)
+
+
+def allocated_buffers(func: tirx.PrimFunc) -> list[tirx.Buffer]:
+    """The buffers that a lowered function allocates, in order."""
+    found: list[tirx.Buffer] = []
+    tvm_ffi.structural_walk(
+        func.body, (tirx.AllocBuffer, lambda node: found.append(node.buffer)), order="pre"
+    )
+    return found
+
+
+def _block_buffers(func: tirx.PrimFunc) -> list[tirx.Buffer]:
+    found: list[tirx.Buffer] = []
+    tvm_ffi.structural_walk(func.body, (s_tir.SBlock, lambda node: found.extend(node.alloc_buffers)))
+    return found

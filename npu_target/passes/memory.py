@@ -1,0 +1,112 @@
+"""Where the tiles live: rows of the scratchpad and of the accumulator, with their banks in mind.
+
+A bank has one port: data that arrives keeps the array from reading, and operands A and B of one
+step that share a bank take two cycles a row.  So the versions of a double-buffered tile, and A
+and B, get banks of their own while there are enough; otherwise they are packed more tightly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from ..config import NpuConfig
+from ..intrin import ACCUMULATOR, SCRATCHPAD
+
+MEMORY_NAMES = {SCRATCHPAD: "scratchpad", ACCUMULATOR: "accumulator"}
+
+
+class DoesNotFit(ValueError):
+    """A schedule whose tiles exceed a memory of the device."""
+
+
+@dataclass(frozen=True)
+class LocalBuffer:
+    """A tile: ``shape`` ends in the columns of a row; ``versions`` > 1 is its first dimension."""
+
+    name: str
+    scope: str
+    shape: tuple[int, ...]
+    versions: int = 1
+    stationary: bool = False  # operand B of the array
+
+    @property
+    def rows(self) -> int:
+        """Rows of one version."""
+        return prod(self.shape[:-1]) // self.versions
+
+
+@dataclass(frozen=True)
+class Placement:
+    """First row of a tile and the rows between neighbours along each dimension but the last."""
+
+    row: int
+    strides: tuple[int, ...]
+
+
+def allocate(
+    buffers: Sequence[LocalBuffer], config: NpuConfig, owner: str
+) -> dict[str, Placement]:
+    """Place every buffer, by name.
+
+    Raises
+    ------
+    DoesNotFit
+        naming the memory, what is needed and what there is.
+    """
+    placements: dict[str, Placement] = {}
+    for scope, rows, bank_rows in (
+        (SCRATCHPAD, config.spad_rows, config.spad_bank_rows),
+        (ACCUMULATOR, config.acc_rows, config.acc_bank_rows),
+    ):
+        mine = [buffer for buffer in buffers if buffer.scope == scope]
+        for buffer in mine:
+            if buffer.shape[-1] != config.dim:
+                raise ValueError(
+                    f"{owner}: tile {buffer.name} has rows of {buffer.shape[-1]} elements, "
+                    f"the {MEMORY_NAMES[scope]} of {config.name} has {config.dim}"
+                )
+        needed = sum(buffer.rows * buffer.versions for buffer in mine)
+        if needed > rows:
+            tiles = ", ".join(f"{b.name} {b.versions} x {b.rows}" for b in mine)
+            raise DoesNotFit(
+                f"{owner}: tiles need {needed} rows of the {MEMORY_NAMES[scope]} ({tiles}), "
+                f"{config.name} has {rows}; use smaller tiles or single buffering"
+            )
+        placements.update(_place(mine, rows, bank_rows))
+    return placements
+
+
+def _place(buffers: list[LocalBuffer], rows: int, bank_rows: int) -> dict[str, Placement]:
+    """The first of three layouts that fits: banks for every version, for A and B, for none."""
+    # Stationary operands last: what is left of a bank after A is then one gap, not several.
+    ordered = sorted(buffers, key=lambda buffer: buffer.stationary)
+    own_banks = [bank_rows] * len(ordered), [bank_rows] * len(ordered)
+    first_stationary = next((i for i, b in enumerate(ordered) if b.stationary), None)
+    split = [1] * len(ordered), [bank_rows if i == first_stationary else 1 for i in range(len(ordered))]
+    packed = [1] * len(ordered), [1] * len(ordered)
+    for version_alignment, start_alignment in (own_banks, split, packed):
+        placements = {}
+        row = 0
+        for buffer, between, start in zip(ordered, version_alignment, start_alignment):
+            row = _round_up(row, start)
+            pitch = _round_up(buffer.rows, between) if buffer.versions > 1 else buffer.rows
+            placements[buffer.name] = Placement(row, _strides(buffer, pitch))
+            row += pitch * (buffer.versions - 1) + buffer.rows
+        if row <= rows:
+            return placements
+    raise AssertionError("packed tiles of a checked total always fit")
+
+
+def _strides(buffer: LocalBuffer, pitch_rows: int) -> tuple[int, ...]:
+    strides = [1]
+    for extent in reversed(buffer.shape[1:-1]):
+        strides.append(strides[-1] * extent)
+    if buffer.versions > 1:
+        strides[-1] = pitch_rows
+    return tuple(reversed(strides))
+
+
+def _round_up(value: int, multiple: int) -> int:
+    return -(-value // multiple) * multiple

@@ -1,0 +1,187 @@
+"""Transfers: which loops of a copy become the rows, columns and blocks of one command.
+
+A command moves up to ``dim`` rows, of up to ``dim`` columns in each of several blocks.  Of a
+copy's loops, one is the column; one whose neighbours are the next ``dim`` bytes in DRAM may be
+the blocks; those that walk the tile row by row are the rows.  The others remain loops.  The
+conditions of the copy bound the rows and columns, or decide whether there is anything to read.
+
+The columns of a tile's row past the last valid one are left as they are: definitions must not
+observe them.  Rows outside the valid ones are written with zeros.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ..config import NpuConfig
+from .copies import Load, Store, UnsupportedStatement
+from .linear import Linear, combine
+
+
+class LoopExtent(NamedTuple):
+    """A loop around a copy."""
+
+    loop_id: int
+    extent: int
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """A copy with its axes chosen.  Forms hold the variables of ``outer`` and of loops outside."""
+
+    outer: tuple[LoopExtent, ...]
+    guards: tuple[Linear, ...]  # all >= 0, or nothing is valid
+    rows: int  # of the tile
+    first_row: Linear  # the valid rows are first_row <= row < end_row, clipped to the tile
+    end_row: Linear
+    row_bytes: int  # in DRAM, between rows
+    blocks: int  # of dim columns each
+    block_rows: int  # in the tile, between blocks
+    columns: Linear  # valid ones, over all blocks; at least 1
+    tile_row: Linear  # of the first row
+    dram_bytes: Linear  # of the first element
+
+
+def plan_transfer(
+    copy: Load | Store, loops: tuple[LoopExtent, ...], config: NpuConfig
+) -> Transfer:
+    """Choose the axes of a copy.
+
+    Raises
+    ------
+    UnsupportedStatement
+        if the columns of a row are not neighbours in DRAM, or a condition is of a form that
+        bounds neither rows nor columns.
+    """
+    dim = config.dim
+    column = _column_loop(copy, loops, dim)
+    rest = [loop for loop in loops if loop is not column]
+    block = _block_loop(copy, rest, config)
+    blocks = block.extent if block else 1
+    if block:
+        rest.remove(block)
+    row_ids, rows = _row_loops(copy, rest)
+    outer = tuple(loop for loop in rest if loop.loop_id not in row_ids)
+
+    inner = (column.loop_id, *row_ids, *((block.loop_id,) if block else ()))
+    first, end, columns = Linear(), Linear(rows), Linear(blocks * dim)
+    guards: list[Linear] = []
+    for form in copy.valid:
+        if form.depends_on(column.loop_id) or (block and form.depends_on(block.loop_id)):
+            bound = _column_bound(form, column, block, dim, inner)
+            columns = combine("min", columns, bound)
+        elif any(form.depends_on(loop_id) for loop_id in row_ids):
+            lower, value = _row_bound(form, row_ids, inner)
+            if lower:
+                first = combine("max", first, value)
+            else:
+                end = combine("min", end, value)
+        elif form.is_const:
+            if form.const < 0:
+                guards.append(form)
+        else:
+            guards.append(form)
+    end = combine("max", end, Linear())
+    first = combine("min", first, Linear(rows))
+    row_step = copy.offset.coefficient(row_ids[0]) if row_ids else 0
+    return Transfer(
+        outer,
+        tuple(guards),
+        rows,
+        first,
+        end,
+        row_step * copy.element_bytes,
+        blocks,
+        copy.row.coefficient(block.loop_id) if block else dim,
+        columns,
+        copy.row.without(*inner),
+        copy.offset.without(*inner) * copy.element_bytes,
+    )
+
+
+def _column_loop(copy: Load | Store, loops: tuple[LoopExtent, ...], dim: int) -> LoopExtent:
+    for loop in loops:
+        if copy.column == Linear.loop(loop.loop_id) and loop.extent == dim:
+            neighbours = copy.offset.coefficient(loop.loop_id) == 1
+            if isinstance(copy, Load) and copy.source is None:
+                neighbours = True
+            if neighbours and not copy.row.depends_on(loop.loop_id):
+                return loop
+    raise UnsupportedStatement(
+        f"a copy must move whole rows of {dim} neighbouring elements, got column {copy.column} "
+        f"at DRAM element {copy.offset}"
+    )
+
+
+def _block_loop(copy: Load | Store, rest: list[LoopExtent], config: NpuConfig) -> LoopExtent | None:
+    """The loop over neighbouring blocks of ``dim`` elements, if the command can take several."""
+    if isinstance(copy, Store) or copy.source is None:
+        return None  # blocks of an mvout lie dim rows apart in the tile: not how tiles are laid
+    widest = config.mvin_max_cols if copy.element_bytes == 1 else config.mvin_max_cols_acc
+    if widest <= config.dim:
+        return None
+    for loop in rest:
+        if (
+            copy.offset.coefficient(loop.loop_id) == config.dim
+            and 0 < copy.row.coefficient(loop.loop_id) < 1 << 16
+            and all(
+                form.coefficient(loop.loop_id) in (0, -config.dim) for form in copy.valid
+            )
+        ):
+            return loop
+    return None
+
+
+def _row_loops(copy: Load | Store, rest: list[LoopExtent]) -> tuple[tuple[int, ...], int]:
+    """Ids of the loops that together walk the tile row by row, innermost first; their rows."""
+    inner = next((x for x in reversed(rest) if copy.row.coefficient(x.loop_id) == 1), None)
+    if inner is None:
+        return (), 1
+    ids, rows = [inner.loop_id], inner.extent
+    bounded = {x.loop_id for x in rest if any(f.depends_on(x.loop_id) for f in copy.valid)}
+    step = copy.offset.coefficient(inner.loop_id)
+    reads = not (isinstance(copy, Load) and copy.source is None)
+    while not bounded.intersection(ids):
+        following = next(
+            (
+                x
+                for x in rest
+                if x.loop_id not in ids
+                and x.loop_id not in bounded
+                and copy.row.coefficient(x.loop_id) == rows
+                and (not reads or copy.offset.coefficient(x.loop_id) == step * rows)
+            ),
+            None,
+        )
+        if following is None:
+            break
+        ids.append(following.loop_id)
+        rows *= following.extent
+    return tuple(ids), rows
+
+
+def _column_bound(
+    form: Linear, column: LoopExtent, block: LoopExtent | None, dim: int, inner: tuple[int, ...]
+) -> Linear:
+    """How many columns satisfy ``form >= 0`` that falls by 1 a column."""
+    bound = form.without(*inner)
+    if form.coefficient(column.loop_id) != -1 or any(bound.depends_on(x) for x in inner):
+        raise UnsupportedStatement(f"condition {form} >= 0 does not bound the columns of a row")
+    if block and form.coefficient(block.loop_id) != -dim:
+        raise UnsupportedStatement(f"condition {form} >= 0 bounds columns but not their blocks")
+    return bound + 1
+
+
+def _row_bound(
+    form: Linear, row_ids: tuple[int, ...], inner: tuple[int, ...]
+) -> tuple[bool, Linear]:
+    """(True, first row) or (False, end row) from ``form >= 0``."""
+    rest = form.without(*inner)
+    if len(row_ids) != 1 or any(rest.depends_on(x) for x in inner):
+        raise UnsupportedStatement(f"condition {form} >= 0 does not bound the rows of a copy")
+    slope = form.coefficient(row_ids[0])
+    if slope > 0:  # row >= ceil(-rest / slope)
+        return True, combine("floordiv", rest * -1 + (slope - 1), Linear(slope))
+    # row <= floor(rest / -slope)
+    return False, combine("floordiv", rest, Linear(-slope)) + 1
