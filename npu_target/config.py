@@ -22,6 +22,9 @@ from .files import Pathish, write_atomically
 # tells garbage from a row, and the row.
 _LOCAL_ADDRESS_ROW_BITS = 25
 _MAX_FIELD = 2**31 - 1
+# The cycle model keeps sets of queue entries, and of banks, as the bits of a word.
+_MAX_QUEUE_ENTRIES = 64
+_MAX_BANKS = 64
 # Fields for which nothing (no latency, no cost) is a meaningful amount.
 _MAY_BE_ZERO = frozenset(
     {
@@ -95,9 +98,9 @@ class NpuConfig:
     l2_bytes: int = 524_288
     l2_ways: int = 8
     l2_line_bytes: int = 64
-    l2_hit_latency_cycles: int = 18
-    memory_latency_cycles: int = 36  # what a miss adds to a hit
-    memory_bytes_per_kilocycle: int = 7_600
+    l2_hit_latency_cycles: int = 11  # a request leaves the DMA to its first beat back
+    memory_latency_cycles: int = 24  # DDR3-1333 at 500 MHz: a miss to the line's first bytes
+    memory_bytes_per_kilocycle: int = 7_800  # a 64-bit memory bus, less the DRAM's own pauses
 
     # The host core that computes operands and issues the commands.
     host_cycles_per_command: int = 1
@@ -143,6 +146,17 @@ class NpuConfig:
             if rows > 2**_LOCAL_ADDRESS_ROW_BITS:
                 limit = 2**_LOCAL_ADDRESS_ROW_BITS
                 raise self._error(name, rows, f"at most {limit}, what a local address can name")
+        entries = self.ld_queue_entries + self.ex_queue_entries + self.st_queue_entries
+        if entries > _MAX_QUEUE_ENTRIES:
+            raise self._error(
+                "ld_queue_entries + ex_queue_entries + st_queue_entries",
+                entries,
+                f"at most {_MAX_QUEUE_ENTRIES}, what the cycle model holds",
+            )
+        for name in ("spad_banks", "acc_banks"):
+            banks = getattr(self, name)
+            if banks > _MAX_BANKS:
+                raise self._error(name, banks, f"at most {_MAX_BANKS}, what the cycle model holds")
         if self.dma_request_bytes < self.bus_bytes:
             raise self._error(
                 "dma_request_bytes",
@@ -216,6 +230,17 @@ class NpuConfig:
         """A copy with some fields changed. Raises ConfigError for a field that does not exist."""
         _check_keys(changes, f"NpuConfig {self.name!r}: replace()")
         return dataclasses.replace(self, **changes)
+
+    def with_ideal_memory(self) -> NpuConfig:
+        """The same device over a memory that answers in one cycle and fills the memory bus.
+
+        The bus behind the L2 is half as wide as the one before it, as in the measured system.
+        """
+        return self.replace(
+            name=f"{self.name}-ideal-memory",
+            memory_latency_cycles=1,
+            memory_bytes_per_kilocycle=1_000 * max(1, self.bus_bytes // 2),
+        )
 
     @classmethod
     def preset(cls, name: str) -> NpuConfig:

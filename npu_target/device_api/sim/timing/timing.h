@@ -1,24 +1,86 @@
-// Cycles of a command stream, with no two commands at the same time.
+// The cycle model of the device.
 #pragma once
 
 #include <cstdint>
 
-#include "../command.h"
-#include "../config.h"
+#include "command.h"
+#include "config.h"
+#include "execute.h"
+#include "front_end.h"
+#include "l2.h"
+#include "load.h"
+#include "operation.h"
+#include "ports.h"
+#include "reservation_station.h"
+#include "store.h"
 
-namespace npu::sim {
+namespace npu::sim::timing {
 
-// Every command takes the cycles of the unit that runs it, one after the other: an upper bound.
-class Timing {
- public:
-  explicit Timing(const Config& config) : config_(config) {}
-
-  void issue(const Command& command, uint32_t host_cycles);
-  uint64_t finish() { return cycles_; }
-
- private:
-  const Config config_;
-  uint64_t cycles_ = 0;
+// What a run cost. All cycles count from the construction of the model.
+struct Stats {
+  int64_t cycles = 0;
+  int64_t commands = 0;
+  int64_t macs = 0;
+  int64_t bytes_loaded = 0;  // asked for by MVINs that read memory
+  int64_t bytes_stored = 0;
+  int64_t l2_hits = 0;  // requests
+  int64_t l2_misses = 0;
+  int64_t array_busy_cycles = 0;
+  int64_t bank_conflict_cycles = 0;  // of the busy ones, lost to taken scratchpad ports
+  int64_t host_stall_cycles = 0;     // the host waited for room in the queues
 };
 
+// How long a stream of commands takes, unit by unit, in the hardware's own structure. It knows no
+// values; the caller has checked that the device can run the commands.
+//
+// Policy: event-driven per command. Commands enter in program order; before one enters at cycle t,
+// every unit runs the steps that begin before t, the earliest first. A step costs work in the
+// number of rows it moves, none in the cycles that pass. The model is deterministic.
+//
+// Caches start cold and keep what they hold from one fence to the next.
+class Timing {
+ public:
+  // Throws SimError bad_program for a device beyond the model's limits.
+  explicit Timing(const Config& config);
+  Timing(const Timing&) = delete;
+  Timing& operator=(const Timing&) = delete;
+
+  // The host spends `host_cycles` on the next command, then issues it. Throws SimError timed_out
+  // when the queues are full of commands that wait for one behind them: the hardware would hang.
+  void issue(const Command& command, uint32_t host_cycles);
+
+  // The host fences. Returns the cycles since the construction.
+  uint64_t finish();
+
+  // A lower bound of what finish() would return, cheap to ask for at any command.
+  uint64_t elapsed() const { return static_cast<uint64_t>(front_end_.host_time()); }
+
+  // Of what has been issued before the last finish().
+  Stats stats() const;
+
+ private:
+  // Runs every step that begins before `until`.
+  void advance(Cycle until);
+  bool step_before(Cycle until);
+  [[noreturn]] void fail_stuck() const;
+
+  const Config config_;
+  OperationDecoder decoder_;
+  FrontEnd front_end_;
+  L2 l2_;
+  PortCalendar spad_writes_;
+  PortCalendar spad_reads_;
+  PortCalendar acc_reads_;
+  ReservationStation station_;
+  LoadUnit load_;
+  ExecuteUnit execute_;
+  StoreUnit store_;
+  Operation operation_;
+  int64_t commands_ = 0;
+};
+
+}  // namespace npu::sim::timing
+
+namespace npu::sim {
+using timing::Timing;
 }  // namespace npu::sim

@@ -1,0 +1,58 @@
+#include "dma.h"
+
+namespace npu::sim::timing {
+
+Packet choose_packet(const Config& config, uint64_t address, int64_t bytes) {
+  Packet best{};
+  for (int64_t size = config.bus_bytes; size <= config.dma_request_bytes; size *= 2) {
+    const int64_t skipped = static_cast<int64_t>(address & static_cast<uint64_t>(size - 1));
+    const int64_t useful = std::min(size - skipped, bytes);
+    if (useful > best.useful_bytes) {
+      best = {address - static_cast<uint64_t>(skipped), size, skipped, useful};
+    }
+    if (useful == bytes) break;
+  }
+  return best;
+}
+
+DmaReader::DmaReader(const Config& config, L2& l2)
+    : config_(config),
+      l2_(l2),
+      scaled_row_cycles_(ceil_div(config.dim, config.mvin_scale_units)),
+      in_flight_(config.dma_requests_in_flight) {}
+
+DmaReader::Arrival DmaReader::request(const Packet& packet, Cycle earliest) {
+  const Cycle sent = std::max({earliest, last_sent_ + 1, in_flight_.earliest()});
+  last_sent_ = sent;
+  const int64_t beats = packet.size_bytes / config_.bus_bytes;
+  const Cycle back = l2_.read(packet.address, packet.size_bytes, sent);
+  const Ticks first = std::max(to_ticks(std::max(back, merger_free_)), bus_free_);
+  bus_free_ = first + to_ticks(beats) + kL2ReadGapTicks;
+  const Cycle first_beat = first / kTicksPerCycle;
+  in_flight_.push(first_beat + beats - 1);
+  return {sent, first_beat, beats};
+}
+
+DmaWriter::DmaWriter(const Config& config, L2& l2)
+    : config_(config), l2_(l2), in_flight_(config.dma_requests_in_flight) {}
+
+void DmaWriter::send(uint64_t address, int64_t bytes, Cycle accepted) {
+  Cycle next_beat = accepted + 1;
+  while (bytes > 0) {
+    const Packet packet = choose_packet(config_, address, bytes);
+    const int64_t beats = packet.size_bytes / config_.bus_bytes;
+    const Ticks first = std::max(to_ticks(std::max(next_beat, in_flight_.earliest())), bus_free_);
+    bus_free_ = first + to_ticks(beats) + kL2WriteGapTicks;
+    const Cycle last_beat = first / kTicksPerCycle + beats - 1;
+    const bool is_partial = packet.useful_bytes < packet.size_bytes;
+    const Cycle acknowledged = l2_.write(packet.address, packet.size_bytes, is_partial, last_beat);
+    in_flight_.push(acknowledged);
+    last_acknowledged_ = std::max(last_acknowledged_, acknowledged);
+    next_beat = last_beat + 1;
+    address += static_cast<uint64_t>(packet.useful_bytes);
+    bytes -= packet.useful_bytes;
+  }
+  ready_ = next_beat - 1;
+}
+
+}  // namespace npu::sim::timing

@@ -1,0 +1,70 @@
+// The execute controller: PRELOADs and COMPUTEs from the reservation station to the array.
+#pragma once
+
+#include "config.h"
+#include "mesh.h"
+#include "ports.h"
+#include "reservation_station.h"
+
+namespace npu::sim::timing {
+
+// Policy (ExecuteController.scala, TransposePreloadUnroller.scala): it looks at the three oldest
+// commands that have reached it. A COMPUTE, the PRELOAD after it and the COMPUTE after that run
+// the first two together; when they are not all there a COMPUTE runs alone, at once. A PRELOAD at
+// the front runs alone when the command after it is there. A run reads one row of each operand per
+// cycle for `dim` cycles; when weight-stationary with nothing new to preload and no transposition,
+// only for as many as COMPUTE has rows, at least 4. Operands in the same scratchpad bank take
+// turns; a bank that is being written waits. New weights that are transposed take one more pass.
+// A CONFIG_EX waits until the array is empty. A command does not start while the array still
+// holds a result for exactly its operand's address. COMPUTE completes when its rows have been
+// read, PRELOAD when its result is out (see Mesh), or when read if it wants none.
+//
+// When output-stationary a result leaves only as later rows come in, so an idle controller pushes
+// a run of its own into the array.
+//
+// A step is one run, or one CONFIG_EX.
+class ExecuteUnit {
+ public:
+  ExecuteUnit(const Config& config, ReservationStation& station, PortCalendar& spad_writes,
+              PortCalendar& spad_reads, PortCalendar& acc_reads);
+
+  // When the next run begins, as far as known; kNever if nothing can begin yet.
+  Cycle next_step();
+  void step(Cycle now);
+
+  int64_t macs() const { return macs_; }
+  // Cycles spent feeding rows, and those of them lost to ports that were taken.
+  Cycle busy_cycles() const { return busy_cycles_; }
+  Cycle conflict_cycles() const { return conflict_cycles_; }
+
+ private:
+  using Entry = ReservationStation::Entry;
+
+  // The command at `position` if it has reached the controller by `now`.
+  Entry* visible(int position, Cycle now);
+  Cycle arrival(int position);
+  bool runs_together(Cycle now);
+  bool is_blocked(const ExecuteOperation& operation, Cycle now) const;
+
+  void run_config(Cycle now);
+  void run(Cycle now, bool has_compute, bool has_preload);
+  void run_flush(Cycle now);
+  int64_t rows_to_feed(const ExecuteOperation* compute, const ExecuteOperation* preload) const;
+  Cycle feed(Cycle start, int64_t rows, const ExecuteOperation* compute,
+             const ExecuteOperation* preload);
+  void count_macs(const ExecuteOperation& compute);
+
+  const Config& config_;
+  ReservationStation& station_;
+  PortCalendar& spad_writes_;
+  PortCalendar& spad_reads_;
+  Mesh mesh_;
+  Cycle free_ = 0;
+  bool is_weight_stationary_ = true;  // of the last run
+  int64_t result_cols_ = 0;           // of the last PRELOAD
+  int64_t macs_ = 0;
+  Cycle busy_cycles_ = 0;
+  Cycle conflict_cycles_ = 0;
+};
+
+}  // namespace npu::sim::timing

@@ -1,0 +1,39 @@
+// The way of commands from the host core to the reservation station.
+#pragma once
+
+#include "config.h"
+#include "cycle.h"
+#include "dma.h"
+
+namespace npu::sim::timing {
+
+// Policy (RocketCore.scala, LazyRoCC.scala, Controller.scala): the host spends its own cycles on a
+// command, then hands it over; there is room for `host_queue_commands` between the host and the
+// reservation station, through which commands move one stage per cycle, in order. A command that
+// finds its partition full holds up everything behind it, at last the host.
+class FrontEnd {
+ public:
+  explicit FrontEnd(const Config& config);
+
+  // The host spends `host_cycles` and hands over a command. Returns the first cycle in which the
+  // command may enter the reservation station.
+  Cycle issue(uint32_t host_cycles);
+  // The command entered (or ended, if it needs no entry) in cycle `when`.
+  void leave(Cycle when);
+
+  // The host waits until everything it issued is done; `last_pending` is the last cycle in which
+  // something is not. Returns the cycle in which it goes on.
+  Cycle fence(Cycle last_pending);
+
+  Cycle host_time() const { return host_time_; }
+  // Cycles the host waited for room.
+  Cycle stall_cycles() const { return stall_cycles_; }
+
+ private:
+  InFlight queue_;
+  Cycle host_time_ = 0;
+  Cycle last_left_ = -1;
+  Cycle stall_cycles_ = 0;
+};
+
+}  // namespace npu::sim::timing

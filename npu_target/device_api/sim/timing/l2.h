@@ -1,0 +1,61 @@
+// The L2 cache and the memory behind it.
+#pragma once
+
+#include <vector>
+
+#include "config.h"
+#include "cycle.h"
+
+namespace npu::sim::timing {
+
+// A set-associative, write-back cache in front of a memory with one latency and one bandwidth.
+//
+// Policy (rocket-chip-inclusive-cache): a lookup hits, or takes a victim way picked by a 16-bit
+// LFSR, valid or not (Directory.scala). A miss reads the whole line, unless the request writes
+// all of it (MSHR.scala: no block is acquired for a full PutFullData). Lines come one after
+// another at the memory's bandwidth; the requester's data follow once its line is complete. A
+// dirty victim is written back over a channel of its own with the same bandwidth, and the line
+// that replaces it is not ready before.
+class L2 {
+ public:
+  explicit L2(const Config& config);
+
+  // A request for `bytes` at `address` leaves the DMA in cycle `at`. Returns the cycle in which
+  // the first beat of data, or the acknowledgement of a write, is back.
+  Cycle read(uint64_t address, int64_t bytes, Cycle at);
+  Cycle write(uint64_t address, int64_t bytes, bool is_partial, Cycle at);
+
+  // Forgets every line, as after a reset.
+  void invalidate();
+
+  int64_t hits() const { return hits_; }
+  int64_t misses() const { return misses_; }
+
+ private:
+  struct Line {
+    uint64_t number = kNoLine;  // address / line bytes
+    Cycle ready = 0;            // when the line has arrived
+    bool is_dirty = false;
+  };
+  static constexpr uint64_t kNoLine = ~uint64_t{0};
+
+  // The line's state after making sure it is, or will be, in the cache.
+  Line& touch(uint64_t number, bool needs_data, Cycle at);
+  Line& replace(uint64_t number, bool needs_data, Cycle at);
+  Cycle transfer(Ticks& channel_free, Cycle earliest) const;
+
+  const int64_t ways_;
+  const int64_t sets_;
+  const int64_t line_bytes_;
+  const Cycle hit_latency_;
+  const Cycle memory_latency_;
+  const Ticks line_ticks_;
+  std::vector<Line> lines_;
+  uint32_t lfsr_ = 1;
+  Ticks read_channel_free_ = 0;
+  Ticks write_channel_free_ = 0;
+  int64_t hits_ = 0;
+  int64_t misses_ = 0;
+};
+
+}  // namespace npu::sim::timing

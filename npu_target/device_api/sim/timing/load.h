@@ -1,0 +1,49 @@
+// The load controller: MVINs from the reservation station to the scratchpad.
+#pragma once
+
+#include <vector>
+
+#include "config.h"
+#include "dma.h"
+#include "ports.h"
+#include "reservation_station.h"
+
+namespace npu::sim::timing {
+
+// Policy (LoadController.scala, DMACommandTracker.scala, ZeroWriter.scala): commands in order, at
+// most `loads_in_flight` begun and not complete. A command hands over one row per cycle; a stride
+// of 0 reads one row and writes it many times; DRAM address 0 reads nothing and writes a block of
+// zeros per cycle. It completes the cycle after its last byte is in SRAM.
+//
+// A step runs one whole command. Incoming data take the port of the bank they go to, whatever
+// else wants it (Scratchpad.scala), so a load never waits for the other units once it has begun.
+class LoadUnit {
+ public:
+  // `spad_writes` gets the cycles in which scratchpad banks are written, `acc_reads` those in
+  // which accumulating data take the read port of an accumulator bank.
+  LoadUnit(const Config& config, ReservationStation& station, L2& l2, PortCalendar& spad_writes,
+           PortCalendar& acc_reads);
+
+  // When the next command begins, kNever if none can yet.
+  Cycle next_step();
+  void step(Cycle now);
+
+  int64_t bytes_loaded() const { return bytes_loaded_; }
+
+ private:
+  Cycle run_zeros(const LoadOperation& load, Cycle start);
+  Cycle run_reads(const LoadOperation& load, Cycle start);
+  void write_row(const LoadOperation& load, int64_t row, int64_t block, Cycle start, Cycle end);
+
+  const Config& config_;
+  ReservationStation& station_;
+  PortCalendar& spad_writes_;
+  PortCalendar& acc_reads_;
+  DmaReader reader_;
+  InFlight in_flight_;
+  Cycle controller_free_ = 0;
+  Cycle zero_writer_free_ = 0;
+  int64_t bytes_loaded_ = 0;
+};
+
+}  // namespace npu::sim::timing

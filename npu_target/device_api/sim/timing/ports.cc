@@ -1,0 +1,63 @@
+#include "ports.h"
+
+#include <algorithm>
+
+namespace npu::sim::timing {
+namespace {
+
+uint64_t power_of_two_at_least(int64_t value) {
+  uint64_t power = 2;
+  while (power < static_cast<uint64_t>(value)) power *= 2;
+  return power;
+}
+
+}  // namespace
+
+PortCalendar::PortCalendar(int64_t capacity)
+    : spans_(power_of_two_at_least(capacity)), wrap_(spans_.size() - 1) {}
+
+void PortCalendar::take(BankMask mask, Cycle start, Cycle end) {
+  if (start >= end || mask == 0) return;
+  if (tail_ > head_) {
+    Span& last = at(tail_ - 1);
+    if (last.mask == mask && last.end == start) {
+      last.end = end;
+      return;
+    }
+  }
+  if (tail_ - head_ == spans_.size()) ++head_;
+  uint64_t position = tail_++;
+  // Two producers (say the DMA and the zero writer) may come slightly out of order.
+  for (; position > head_ && at(position - 1).start > start; --position) {
+    at(position) = at(position - 1);
+  }
+  at(position) = {mask, start, end};
+}
+
+Cycle PortCalendar::first_free(BankMask mask, Cycle from) const {
+  for (uint64_t i = head_; i < tail_; ++i) {
+    const Span& span = at(i);
+    if (span.start > from) break;
+    if ((span.mask & mask) != 0 && span.end > from) from = span.end;
+  }
+  return from;
+}
+
+Cycle PortCalendar::after_free(BankMask mask, Cycle from, int64_t count) const {
+  for (uint64_t i = head_; i < tail_; ++i) {
+    const Span& span = at(i);
+    if (span.start >= from + count) break;
+    if ((span.mask & mask) == 0 || span.end <= from) continue;
+    if (span.start > from) {
+      count -= span.start - from;
+    }
+    from = span.end;
+  }
+  return from + count;
+}
+
+void PortCalendar::expire(Cycle now) {
+  while (head_ < tail_ && at(head_).end <= now) ++head_;
+}
+
+}  // namespace npu::sim::timing

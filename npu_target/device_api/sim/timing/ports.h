@@ -1,0 +1,55 @@
+// Which cycles of an SRAM's port are taken.
+#pragma once
+
+#include <vector>
+
+#include "cycle.h"
+
+namespace npu::sim::timing {
+
+// One bit per bank.
+using BankMask = uint64_t;
+
+// Spans of cycles in which some banks' ports are taken by requesters that come first.
+//
+// Policy: requesters of higher priority write down what they take; those of lower priority ask
+// for the cycles left over. That is exact as long as a span is written down before anybody asks
+// about its cycles, which holds because data move through the pipelines of stages.h between the
+// decision and the port. Source: ScratchpadBank (a write wins over a read, single-ported),
+// Scratchpad (an execute read wins over a store's read), AccumulatorMem (an accumulating write
+// takes the read port too).
+//
+// Spans are kept in order of time; those that ended before `expire` are forgotten.
+class PortCalendar {
+ public:
+  // Room for `capacity` spans; beyond it the oldest are forgotten first.
+  explicit PortCalendar(int64_t capacity);
+
+  // The banks of `mask` are taken in cycles [start, end).
+  void take(BankMask mask, Cycle start, Cycle end);
+
+  // The first cycle at or after `from` in which no bank of `mask` is taken.
+  Cycle first_free(BankMask mask, Cycle from) const;
+
+  // The cycle after the last of `count` free cycles, the first of them at or after `from`.
+  Cycle after_free(BankMask mask, Cycle from, int64_t count) const;
+
+  // Nobody will ask about cycles before `now` again.
+  void expire(Cycle now);
+
+ private:
+  struct Span {
+    BankMask mask;
+    Cycle start;
+    Cycle end;
+  };
+  const Span& at(uint64_t position) const { return spans_[position & wrap_]; }
+  Span& at(uint64_t position) { return spans_[position & wrap_]; }
+
+  std::vector<Span> spans_;
+  uint64_t wrap_;
+  uint64_t head_ = 0;
+  uint64_t tail_ = 0;
+};
+
+}  // namespace npu::sim::timing

@@ -1,0 +1,61 @@
+// How many cycles each fixed piece of pipeline takes.
+//
+// These follow from the structure of the generated hardware (one register or queue is one cycle),
+// not from a parameter of the generator, so they are no fields of the config. The file and the
+// unit each comes from is given; sums were checked against measured single-command streams.
+#pragma once
+
+#include "cycle.h"
+
+namespace npu::sim::timing {
+
+// LazyRoCC router, raw_cmd_q, LoopConv, LoopMatmul, unrolled_cmd: five queues in a row.
+inline constexpr Cycle kFrontEndStages = 5;
+
+// A fence returns this long after the last cycle in which something was pending; with nothing
+// pending it costs kIdleFenceCycles.
+inline constexpr Cycle kFenceReturnCycles = 5;
+inline constexpr Cycle kIdleFenceCycles = 2;
+
+// Reservation station to load controller and to store controller: one queue each.
+inline constexpr Cycle kLoadQueueStages = 1;
+inline constexpr Cycle kStoreQueueStages = 1;
+// Reservation station to execute controller: transpose unroller, then the multi-headed queue.
+inline constexpr Cycle kExecuteQueueStages = 2;
+
+// Load controller to the request leaving the DMA: read_issue_q, request register.
+inline constexpr Cycle kLoadRequestStages = 2;
+// Rows that wait between the controller and the DMA (read_issue_q).
+inline constexpr Cycle kLoadRequestQueueRows = 5;
+// Beat merger output to SRAM write: scaler queue, its input, its entry, pixel repeater.
+inline constexpr Cycle kLoadWriteStages = 4;
+// What a scale other than one adds: arbiter register, 4-stage multiplier, result register.
+inline constexpr Cycle kLoadScaleStages = 6;
+// Load controller to SRAM write of zeros: zero writer, pixel repeater.
+inline constexpr Cycle kZeroWriteStages = 2;
+
+// SRAM read to the row being at the array: SRAM, 4 pipeline stages, control queue.
+inline constexpr Cycle kArrayReadStages = 6;
+// Array drained to CONFIG_EX taking effect: tag popped, state machine back from its flush.
+inline constexpr Cycle kConfigDrainStages = 2;
+
+// Store controller to SRAM read: dispatch queue.
+inline constexpr Cycle kStoreDispatchStages = 1;
+// Accumulator read to scaler input: SRAM, normalizer queue, scale queue.
+inline constexpr Cycle kStoreAccReadStages = 3;
+// Rows read ahead of the scaler: the accumulator's output register and the normalizer queue.
+inline constexpr int kStoreAccRowsAhead = 3;
+// Scratchpad read to writer: SRAM, then 4 pipeline stages, of which 5 overlap the write queue.
+inline constexpr Cycle kStoreSpadReadStages = 1;
+inline constexpr Cycle kStoreSpadPipeStages = 5;
+inline constexpr int kStoreSpadRowsAhead = 1;
+// Commands the store controller keeps under way.
+inline constexpr int kStoresInFlight = 2;
+
+// What the L2 loses per request when requests come back to back: directory updates meet lookups.
+// One cycle in 16 reads, one in 8 writes (measured: 64.9 cycles for 64 beats of 16 reads, 66.1
+// for those of 16 writes).
+inline constexpr Ticks kL2ReadGapTicks = kTicksPerCycle / 16;
+inline constexpr Ticks kL2WriteGapTicks = kTicksPerCycle / 8;
+
+}  // namespace npu::sim::timing

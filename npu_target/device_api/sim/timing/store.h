@@ -1,0 +1,76 @@
+// The store controller: MVOUTs from the scratchpad and the accumulator to memory.
+#pragma once
+
+#include <vector>
+
+#include "config.h"
+#include "dma.h"
+#include "ports.h"
+#include "reservation_station.h"
+
+namespace npu::sim::timing {
+
+// Policy (StoreController.scala, Scratchpad.scala, AccumulatorScale.scala): commands in order, at
+// most two begun and not complete. A command hands over one block of a row per cycle; with
+// pooling, one block per element of the window. A block is read from its SRAM when nobody of
+// higher priority uses the port, goes through the scaler (`acc_scale_latency_cycles`, fully
+// pipelined) when it comes from the accumulator, and waits for the DMA writer; no more than
+// `store_write_queue_entries` blocks are between the scaler's input and the writer. The command
+// completes when its last block is read, whatever the memory does after that.
+//
+// A step runs some blocks of the command at the front: as many as begin within kStepCycles, so
+// that it does not look further ahead than the other units have written down what they use.
+class StoreUnit {
+ public:
+  StoreUnit(const Config& config, ReservationStation& station, L2& l2,
+            const PortCalendar& spad_writes, const PortCalendar& spad_reads,
+            const PortCalendar& acc_reads);
+
+  // When the next blocks can be handed over, kNever if nothing is to be done yet.
+  Cycle next_step();
+  void step(Cycle now);
+
+  // When the latest acknowledgement from memory is back.
+  Cycle last_acknowledged() const { return writer_.last_acknowledged(); }
+  int64_t bytes_stored() const { return bytes_stored_; }
+
+ private:
+  // Where one block comes from and where its row goes.
+  struct Block {
+    bool is_read;   // false: outside of the image, nothing to read
+    bool ends_row;  // the writer sends after this one
+    int64_t sram_row;
+    uint64_t dram_address;  // of the row
+    int64_t row_bytes;
+  };
+
+  void begin(Cycle now);
+  Block block_at(int64_t index) const;
+  Block pooled_block_at(int64_t index) const;
+  Cycle read(const Block& block, Cycle earliest) const;
+
+  const Config& config_;
+  ReservationStation& station_;
+  const PortCalendar& spad_writes_;
+  const PortCalendar& spad_reads_;
+  const PortCalendar& acc_reads_;
+  DmaWriter writer_;
+  InFlight in_flight_;
+
+  // The command under way.
+  ReservationStation::Id id_ = ReservationStation::kNone;
+  StoreOperation store_{};
+  int64_t blocks_per_row_ = 0;
+  int64_t blocks_ = 0;
+  int64_t next_block_ = 0;
+
+  Cycle next_dispatch_ = 0;
+  Cycle last_read_ = -1;
+  Cycle last_entered_ = -1;
+  InFlight write_queue_;  // when blocks left it for the writer
+  InFlight acc_ahead_;    // when blocks entered the scaler
+  InFlight spad_ahead_;
+  int64_t bytes_stored_ = 0;
+};
+
+}  // namespace npu::sim::timing
