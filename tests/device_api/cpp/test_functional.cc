@@ -1,0 +1,137 @@
+// Values and refusals of single commands. The broad comparison is in Python, against NumPy.
+#include <algorithm>
+#include <vector>
+
+#include "check.h"
+#include "device.h"
+#include "functional.h"
+
+namespace npu::sim::testing {
+namespace {
+
+struct Device {
+  explicit Device(Config::Pairs fields = device_fields())
+      : config(Config::from_pairs(fields)), dram(1 << 16), functional(config, dram.map) {}
+
+  void run(const std::vector<Command>& commands) {
+    for (const Command& command : commands) functional.run(command, index++);
+  }
+
+  Config config;
+  Dram dram;
+  Functional functional;
+  int64_t index = 0;
+};
+
+Config::Pairs without(const std::string& feature) {
+  Config::Pairs fields = device_fields();
+  for (auto& [name, value] : fields) {
+    if (name == feature) value = 0;
+  }
+  return fields;
+}
+
+const Test round_trip("a tile goes in and out unchanged", [] {
+  Device device;
+  device.run({config_ld(64),
+              {kMvin, kDram, tile(0, 16, 64)},
+              config_st(64),
+              {kMvout, kDram + 4096, tile(0, 16, 64)}});
+  CHECK(std::equal(device.dram.data.begin(), device.dram.data.begin() + 1024,
+                   device.dram.data.begin() + 4096));
+});
+
+const Test accumulating("loads add up in the accumulator, address 0 adds nothing", [] {
+  Device device;
+  device.run({config_ld(16, 1.0f, true),
+              {kMvin, kDram, tile(kAcc, 2, 4)},
+              {kMvin, kDram, tile(kAccumulate, 2, 4)},
+              {kMvin, 0, tile(kAccumulate, 2, 4)}});
+  CHECK_EQUAL(device.functional.state().acc_row(1)[3], 2 * 19);
+});
+
+const Test message("an error names the command, the need and what there is", [] {
+  Device device;
+  const std::string text = CHECK_FAILS(
+      kAddressOutOfRange, device.run({config_ld(16), {kMvin, 0x1000, tile(0x20, 16, 64)}}));
+  CHECK_EQUAL(text,
+              std::string("[address_out_of_range] command 1 mvin(0x1000 -> spad 0x20, 16 rows x "
+                          "64 cols): needs 64 B of DRAM at 0x1000, has 'memory' at 0x80010000 to "
+                          "0x80020000 (row 0)"));
+});
+
+const Test undefined("nothing works before it is configured", [] {
+  for (const uint8_t funct : {kMvin, kMvin2, kMvin3, kMvout, kPreload, kComputePreloaded}) {
+    Device device;
+    CHECK_FAILS(kUndefinedConfiguration, device.run({{funct, kDram, tile(0, 1, 1)}}));
+  }
+  CHECK_FAILS(kUndefinedConfiguration,
+              Device().run({config_ex(), {kComputePreloaded, tile(0, 1, 1), kGarbage}}));
+  // Strides alone do not say which dataflow.
+  CHECK_FAILS(kUndefinedConfiguration,
+              Device().run({{kConfig, 1 << 7, 0}, {kPreload, tile(0, 1, 1), kGarbage}}));
+  // A scale of all ones keeps the one before, of which there is none.
+  CHECK_FAILS(kUndefinedConfiguration, Device().run({{kConfig, kConfigSt, 0xFFFFFFFF00000010},
+                                                     {kMvout, kDram, tile(kAcc, 1, 1)}}));
+});
+
+const Test garbage("garbage is refused where a value is needed", [] {
+  CHECK_FAILS(kGarbageOperand, Device().run({config_ld(16), {kMvin, kDram, tile(kGarbage, 1, 1)}}));
+  CHECK_FAILS(kGarbageOperand,
+              Device().run({config_st(16), {kMvout, kDram, tile(kGarbage, 1, 1)}}));
+  CHECK_FAILS(kGarbageOperand, Device().run({config_ex(),
+                                             {kPreload, tile(0, 1, 1), tile(kAcc, 1, 1)},
+                                             {kComputePreloaded, tile(kGarbage, 1, 1), kGarbage}}));
+});
+
+const Test unsupported("what the array cannot do is refused", [] {
+  CHECK_FAILS(kUnsupportedCommand, Device().run({config_ex(true, true, true)}));
+  CHECK_FAILS(kUnsupportedCommand, Device().run({config_ex(false, false, true)}));
+  CHECK_FAILS(kUnsupportedCommand, Device().run({config_ex(false, false, false, 32)}));
+  CHECK_FAILS(kUnsupportedCommand,
+              Device().run({config_ex(), {kPreload, tile(kAcc, 1, 1), kGarbage}}));
+  CHECK_FAILS(kUnsupportedCommand, Device().run({{kLoopWs, 0, 0}}));
+  CHECK_FAILS(kUnsupportedCommand, Device().run({{77, 0, 0}}));
+  CHECK_FAILS(kUnsupportedCommand, Device().run({{kConfig, kConfigNorm, 0}}));
+  Device().run({{kFlush, 0, 0}, {kCounter, 1, 2}});
+});
+
+const Test features("what the device was built without is refused", [] {
+  const auto refuses = [](const char* feature, const std::vector<Command>& commands) {
+    CHECK_FAILS(kUnsupportedCommand, Device(without(feature)).run(commands));
+    Device().run(commands);
+  };
+  refuses("has_transpose", {config_ex(true, true)});
+  refuses("has_output_stationary", {config_ex(false)});
+  refuses("has_weight_stationary", {config_ex(true)});
+  refuses("has_first_layer_pixel_repeats", {config_ld(16, 1.0f, false, 0, 16, 2)});
+  refuses("has_pooling", {{kConfig, uint64_t{0x01010101} << 32 | 1 << 6 | 1 << 4 | kConfigSt, 16}});
+  refuses("has_acc_full_width_store", {config_ld(16),
+                                       {kMvin, kDram, tile(kAcc, 1, 1)},
+                                       config_st(16),
+                                       {kMvout, kDram, tile(kFullWidth, 1, 1)}});
+});
+
+const Test read_only("a store into an input is refused", [] {
+  const Config config = device();
+  std::vector<uint8_t> bytes(256);
+  MemoryMap map;
+  map.add({kDram, bytes.size(), bytes.data(), false, "input"});
+  Functional functional(config, map);
+  functional.run(config_st(16), 0);
+  const std::string text =
+      CHECK_FAILS(kAddressOutOfRange, functional.run({kMvout, kDram, tile(0, 1, 16)}, 1));
+  CHECK(text.find("'input'") != std::string::npos && text.find("read-only") != std::string::npos);
+});
+
+const Test local_range("rows past the end of a memory are refused", [] {
+  Device device;
+  const auto last = static_cast<uint32_t>(device.config.spad_rows() - 1);
+  device.run({config_ld(16), {kMvin, kDram, tile(last, 1, 16)}});
+  CHECK_FAILS(kAddressOutOfRange, device.run({{kMvin, kDram, tile(last, 2, 16)}}));
+  CHECK_FAILS(kAddressOutOfRange, device.run({{kMvin, kDram, tile(last, 1, 17)}}));
+  CHECK_FAILS(kAddressOutOfRange, device.run({{kMvin, kDram, tile(0x40000000, 1, 1)}}));
+});
+
+}  // namespace
+}  // namespace npu::sim::testing
