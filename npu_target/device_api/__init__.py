@@ -25,7 +25,12 @@ load_library()
 
 @dataclass(frozen=True)
 class LaunchStats:
-    """What one launch did. `macs` counts multiply-accumulates asked for, padding excluded."""
+    """What one launch did and what it cost; the counts are of commands as they state themselves.
+
+    `macs` counts multiply-accumulates without padding, `bytes_loaded` what MVINs read (zero fills
+    read nothing), `l2_*` memory requests, `bank_conflict_cycles` those of the array's busy ones
+    lost to taken scratchpad ports, `host_stall_cycles` the host's waits for room in the queues.
+    """
 
     program: str
     cycles: int
@@ -33,6 +38,11 @@ class LaunchStats:
     commands: int
     bytes_loaded: int
     bytes_stored: int
+    l2_hits: int
+    l2_misses: int
+    array_busy_cycles: int
+    bank_conflict_cycles: int
+    host_stall_cycles: int
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
 #include "simulator.h"
 
-#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -9,7 +8,7 @@
 namespace npu::sim {
 namespace {
 
-constexpr uint64_t kCommandsPerPoll = 1 << 14;
+constexpr int64_t kCommandsPerPoll = 1 << 14;
 
 }  // namespace
 
@@ -22,13 +21,11 @@ Simulator::Simulator(const Config& config, const MemoryMap& dram, Limits limits,
       timing_(config_) {}
 
 void Simulator::run(const Command& command, uint32_t host_cycles) {
-  functional_.run(command, static_cast<int64_t>(counters_.commands));
+  functional_.run(command, commands_);
   timing_.issue(command, host_cycles);
-  counters_.count(command);
-  // The host issues at most one command a cycle.
-  host_cycles_ += std::max<uint32_t>(host_cycles, 1);
-  check_limit(host_cycles_);
-  if (poll_ && counters_.commands % kCommandsPerPoll == 0) poll_();
+  ++commands_;
+  check_limit(timing_.elapsed());
+  if (poll_ && commands_ % kCommandsPerPoll == 0) poll_();
 }
 
 void Simulator::run(const Program& program, const std::vector<uint64_t>& addresses) {
@@ -45,8 +42,8 @@ uint64_t Simulator::finish() {
 
 void Simulator::check_limit(uint64_t cycles) const {
   if (limits_.max_cycles == 0 || cycles <= limits_.max_cycles) return;
-  throw SimError(ErrorKind::kTimedOut, static_cast<int64_t>(counters_.commands),
-                 "after " + std::to_string(counters_.commands) + " commands: needs at most " +
+  throw SimError(ErrorKind::kTimedOut, commands_,
+                 "after " + std::to_string(commands_) + " commands: needs at most " +
                      std::to_string(limits_.max_cycles) + " cycles, has " + std::to_string(cycles));
 }
 

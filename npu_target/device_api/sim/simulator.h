@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "config.h"
-#include "counters.h"
 #include "functional.h"
 #include "memory.h"
 #include "program.h"
@@ -39,8 +38,8 @@ class Simulator {
   uint64_t finish();
 
   State& state() { return functional_.state(); }
-  const Counters& counters() const { return counters_; }
-  const Timing& timing() const { return timing_; }
+  // What was done, as far as the last finish().
+  timing::Stats stats() const { return timing_.stats(); }
 
  private:
   void check_limit(uint64_t cycles) const;
@@ -50,8 +49,7 @@ class Simulator {
   const std::function<void()> poll_;
   Functional functional_;
   Timing timing_;
-  Counters counters_;
-  uint64_t host_cycles_ = 0;  // a lower bound of the cycles so far
+  int64_t commands_ = 0;
 };
 
 }  // namespace npu::sim

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <mutex>
+#include <utility>
 
 namespace npu {
 namespace {
@@ -44,21 +45,33 @@ void set_limits(sim::Limits limits) {
 }
 
 void record_launch(const std::string& program_name, const sim::Config& config,
-                   const sim::Simulator& simulator, uint64_t cycles) {
-  clock_ns += static_cast<double>(cycles) * 1e6 / static_cast<double>(config.clock_khz);
-  const std::string stats = stats_json(program_name, simulator, cycles);
+                   const sim::Simulator& simulator) {
+  clock_ns +=
+      static_cast<double>(simulator.stats().cycles) * 1e6 / static_cast<double>(config.clock_khz);
+  const std::string stats = stats_json(program_name, simulator);
   const std::lock_guard<std::mutex> lock(session_mutex);
   session_stats = stats;
 }
 
-std::string stats_json(const std::string& program_name, const sim::Simulator& simulator,
-                       uint64_t cycles) {
-  const sim::Counters& counters = simulator.counters();
-  return "{\"program\": " + json_string(program_name) + ", \"cycles\": " + std::to_string(cycles) +
-         ", \"macs\": " + std::to_string(counters.macs) +
-         ", \"commands\": " + std::to_string(counters.commands) +
-         ", \"bytes_loaded\": " + std::to_string(counters.bytes_loaded) +
-         ", \"bytes_stored\": " + std::to_string(counters.bytes_stored) + "}";
+std::string stats_json(const std::string& program_name, const sim::Simulator& simulator) {
+  const sim::timing::Stats stats = simulator.stats();
+  const std::pair<const char*, int64_t> numbers[] = {
+      {"cycles", stats.cycles},
+      {"macs", stats.macs},
+      {"commands", stats.commands},
+      {"bytes_loaded", stats.bytes_loaded},
+      {"bytes_stored", stats.bytes_stored},
+      {"l2_hits", stats.l2_hits},
+      {"l2_misses", stats.l2_misses},
+      {"array_busy_cycles", stats.array_busy_cycles},
+      {"bank_conflict_cycles", stats.bank_conflict_cycles},
+      {"host_stall_cycles", stats.host_stall_cycles},
+  };
+  std::string json = "{\"program\": " + json_string(program_name);
+  for (const auto& [name, value] : numbers) {
+    json += ", \"" + std::string(name) + "\": " + std::to_string(value);
+  }
+  return json + "}";
 }
 
 std::string last_stats() {

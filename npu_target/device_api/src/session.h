@@ -18,11 +18,10 @@ void set_limits(sim::Limits limits);
 
 // Books a finished launch: advances this thread's clock and replaces the latest statistics.
 void record_launch(const std::string& program_name, const sim::Config& config,
-                   const sim::Simulator& simulator, uint64_t cycles);
+                   const sim::Simulator& simulator);
 
 // The statistics of a finished stream of commands as a JSON object.
-std::string stats_json(const std::string& program_name, const sim::Simulator& simulator,
-                       uint64_t cycles);
+std::string stats_json(const std::string& program_name, const sim::Simulator& simulator);
 
 // Those of the latest launch in this process; "{}" before the first.
 std::string last_stats();

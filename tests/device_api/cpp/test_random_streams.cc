@@ -95,7 +95,7 @@ const Test random_streams("random streams work or are refused", [] {
     Simulator simulator(config, dram.map, {});
     for (const Command& command : commands) simulator.run(command, 1);
     CHECK(simulator.finish() >= commands.size());
-    CHECK_EQUAL(simulator.counters().commands, commands.size());
+    CHECK_EQUAL(simulator.stats().commands, static_cast<int64_t>(commands.size()));
   }
   CHECK(accepted > 3000);
   CHECK(refused > 1000);
