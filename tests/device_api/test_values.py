@@ -1,0 +1,69 @@
+"""The simulator's values against the NumPy reference, bit for bit, on random correct streams."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from device_api.streams import BASE, MEMORY_BYTES, Words, pack, streams
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from reference.device import ReferenceDevice
+
+from npu_target.config import NpuConfig
+from npu_target.device_api import run_stream
+
+SETTINGS = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+
+
+def check_against_reference(config: NpuConfig, commands: list[Words], seed: int) -> None:
+    random = np.random.default_rng(seed)
+    memory = random.integers(0, 256, MEMORY_BYTES, dtype=np.uint8)
+    spad = random.integers(-128, 128, (config.spad_rows, config.dim), dtype=np.int8)
+    # Far out and close to zero: some sums wrap, others stay in reach of the scales.
+    acc = random.integers(-(2**31), 2**31, (config.acc_rows, config.dim), dtype=np.int32)
+    acc >>= random.integers(0, 31, acc.shape, dtype=np.int32)
+    result = run_stream(
+        config.numbers(), pack(commands), BASE, memory.tobytes(), spad.tobytes(), acc.tobytes()
+    )
+    ReferenceDevice(BASE, memory, spad, acc).run(commands)
+    np.testing.assert_array_equal(np.frombuffer(result.memory, np.uint8), memory)
+    np.testing.assert_array_equal(np.frombuffer(result.spad, np.int8), spad.ravel())
+    np.testing.assert_array_equal(np.frombuffer(result.acc, np.int32), acc.ravel())
+    assert result.stats.commands == len(commands)
+
+
+@given(streams(), st.integers(0, 2**32))
+@settings(max_examples=150, **SETTINGS)
+def test_random_streams(stream: tuple[NpuConfig, list[Words]], seed: int) -> None:
+    check_against_reference(*stream, seed)
+
+
+@pytest.mark.slow
+@given(streams(), st.integers(0, 2**32))
+@settings(max_examples=2000, **SETTINGS)
+def test_many_random_streams(stream: tuple[NpuConfig, list[Words]], seed: int) -> None:
+    check_against_reference(*stream, seed)
+
+
+def test_the_reference_is_not_blind() -> None:
+    """A stream whose effect is known by hand, through the reference alone."""
+    memory = np.arange(64, dtype=np.uint8)
+    spad, acc = np.zeros((8, 4), np.int8), np.zeros((8, 4), np.int32)
+    device = ReferenceDevice(BASE, memory, spad, acc)
+    from device_api.streams import ACC, config_ex, config_ld, config_st, local
+
+    device.run(
+        [
+            config_ld(4, 1.0, block_stride=4),
+            (2, BASE, local(0, 2, 2)),  # A = [[0, 1], [4, 5]]
+            (2, BASE + 8, local(4, 2, 2)),  # B = [[8, 9], [12, 13]]
+            config_ex(),
+            (6, local(4, 2, 2), local(ACC, 2, 2)),
+            (4, local(0, 2, 2), 0xFFFFFFFF),
+            config_st(4, 0.5),
+            (3, BASE + 32, local(ACC, 2, 2)),
+        ]
+    )
+    assert acc[:2, :2].tolist() == [[12, 13], [92, 101]]
+    # 6.5 goes to 6 and 50.5 to 50: half to even.
+    assert memory[32:40].tolist() == [6, 6, 34, 35, 46, 50, 38, 39]
