@@ -1,0 +1,175 @@
+"""Measuring on all servers of a device at the same time.
+
+A thread per server takes jobs from one queue. It talks to its server through a worker process,
+so that a call that hangs can be ended. A thread that lost its server asks the tracker for
+another one before it takes the next job: losing a server costs the job under way.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+
+from rpc_server.address import Address
+from rpc_server.process import ProcessError
+from rpc_server.tracker_client import Endpoint, NoDevice, TrackerClient, TrackerError, device_key
+
+from ..config import NpuConfig
+from .errors import TuningError
+from .failure import DEVICE_LOST, TIMED_OUT, Failure
+from .session import Job, Outcome, ServerMismatch, connect, measure
+from .worker_process import WorkerDied, WorkerError, WorkerProcess, WorkerTimeout
+
+# A server ends a run that takes too long by itself; past this much more it is hung as well.
+_HUNG_SECONDS = 5.0
+_CONNECT_SECONDS = 10.0
+_REQUEST_SECONDS = 2.0
+_RETRY_SECONDS = 0.5
+# How long a run goes on without any server.
+PATIENCE_SECONDS = 60.0
+
+
+class DevicesLost(TuningError):
+    """No server of the device is left, or the tracker is gone."""
+
+
+class DevicePool:
+    """Measures jobs on the servers that a tracker has for a device. A context manager.
+
+    At most `servers` of them are used. `on_lost` is told the port of a server whose session
+    ended in an error, and may start another. What worker processes print goes to `output_file`.
+    Raises NoDevice or TrackerError when there is nothing to begin with.
+    """
+
+    def __init__(
+        self,
+        tracker: Address,
+        config: NpuConfig,
+        output_file: Path,
+        servers: int | None = None,
+        on_lost: Callable[[int], None] | None = None,
+        patience_seconds: float = PATIENCE_SECONDS,
+    ) -> None:
+        with TrackerClient(tracker) as client:
+            available = client.require(config)
+        self.size = min(available, servers or available)
+        self._tracker = tracker
+        self._config = config
+        self._on_lost = on_lost
+        self._patience_seconds = patience_seconds
+        self._jobs: queue.SimpleQueue[tuple[Job, Future[Outcome]]] = queue.SimpleQueue()
+        self._closing = threading.Event()
+        self._failed: TuningError | None = None
+        self._last_contact = time.monotonic()
+        self._workers = [WorkerProcess(output_file) for _ in range(self.size)]
+        self._threads = [
+            threading.Thread(target=self._serve, args=(worker,), daemon=True)
+            for worker in self._workers
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def __enter__(self) -> DevicePool:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End all measuring at once; jobs not done yet fail as device_lost."""
+        self._closing.set()
+        for worker in self._workers:
+            worker.stop()
+        for thread in self._threads:
+            thread.join()
+        self._drain(Outcome(failure=Failure(DEVICE_LOST, "measuring was stopped")))
+
+    def submit(self, job: Job) -> Future[Outcome]:
+        """Measure when a server is free. The future fails with DevicesLost when none is left."""
+        future: Future[Outcome] = Future()
+        self._jobs.put((job, future))
+        if self._failed is not None:
+            self._fail(self._failed)
+        return future
+
+    def _serve(self, worker: WorkerProcess) -> None:
+        endpoint: Endpoint | None = None
+        while not self._closing.is_set() and self._failed is None:
+            if endpoint is None:
+                endpoint = self._connect(worker)
+                continue
+            try:
+                job, future = self._jobs.get(timeout=0.1)
+            except queue.Empty:
+                continue
+            try:
+                outcome = self._measure(worker, endpoint, job)
+            except WorkerError as error:
+                future.set_exception(error)
+                continue
+            if outcome.session_lost:
+                endpoint = None
+            else:
+                self._last_contact = time.monotonic()
+            future.set_result(outcome)
+
+    def _connect(self, worker: WorkerProcess) -> Endpoint | None:
+        """A session of the worker with a server from the tracker; None where that failed."""
+        try:
+            # First: a server waits only a few seconds for the client it was reserved for.
+            worker.start()
+            with TrackerClient(self._tracker) as client:
+                endpoint = client.request(device_key(self._config), _REQUEST_SECONDS)
+            worker.call(connect, endpoint, self._config.hash, timeout_seconds=_CONNECT_SECONDS)
+        except (NoDevice, TrackerError, WorkerDied, WorkerTimeout, WorkerError) as error:
+            text = error.text if isinstance(error, WorkerError) else str(error)
+            mismatch = isinstance(error, WorkerError) and error.kind == ServerMismatch.__name__
+            if mismatch or time.monotonic() - self._last_contact > self._patience_seconds:
+                self._fail(DevicesLost(f"{text}; what was measured is in the logs"))
+            self._closing.wait(_RETRY_SECONDS)
+            return None
+        self._last_contact = time.monotonic()
+        return endpoint
+
+    def _measure(self, worker: WorkerProcess, endpoint: Endpoint, job: Job) -> Outcome:
+        limit = job.timeout_seconds + _HUNG_SECONDS
+        try:
+            outcome = worker.call(measure, job, timeout_seconds=limit)
+            if outcome.failure is not None and outcome.failure.kind == DEVICE_LOST:
+                self._report_lost(endpoint)
+            return outcome
+        except WorkerTimeout:
+            # The server should have ended the run itself.
+            self._report_lost(endpoint)
+            failure = Failure(TIMED_OUT, f"no result after {job.timeout_seconds:g} s")
+        except WorkerDied as error:
+            failure = Failure(DEVICE_LOST, str(error))
+        return Outcome(failure=failure, session_lost=True)
+
+    def _report_lost(self, endpoint: Endpoint) -> None:
+        if self._on_lost is None or self._closing.is_set():
+            return
+        try:
+            self._on_lost(endpoint.port)
+        except ProcessError as error:
+            self._fail(DevicesLost(f"a lost server cannot be started again: {error}"))
+
+    def _fail(self, error: TuningError) -> None:
+        """Give up for good: all jobs that wait, or that come yet, fail with `error`."""
+        self._failed = error
+        self._drain(error)
+
+    def _drain(self, result: Outcome | TuningError) -> None:
+        while True:
+            try:
+                _, future = self._jobs.get_nowait()
+            except queue.Empty:
+                return
+            if isinstance(result, TuningError):
+                future.set_exception(result)
+            else:
+                future.set_result(result)

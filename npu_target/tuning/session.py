@@ -1,0 +1,169 @@
+"""Measuring over one RPC session. Runs in a worker process, which keeps the session."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import tvm
+from tvm import rpc
+
+import npu_target
+from rpc_server.tracker_client import Endpoint
+
+from ..topi import Operator
+from .expected import expected_output, sample_inputs
+from .failure import DEVICE_LOST, TIMED_OUT, WRONG_RESULT, Failure, last_line
+
+_REMOTE_FILE = "candidate.npu"
+# Operators whose arrays a session keeps on the device.
+_CACHED_OPERATORS = 8
+# Names of rpc_server.serving, which this process must not import: it would register them here.
+_DESCRIBE = "npu.rpc.describe"
+_SET_DEADLINE = "npu.rpc.set_deadline"
+
+
+class ServerMismatch(Exception):
+    """A server of another device or of other versions than this process."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One measurement: a program file (`name` is its function) and what it should compute.
+
+    `seed` draws the inputs. The run ends with a failure past `timeout_seconds` of real time or
+    `max_cycles` of simulated time (0: no limit).
+    """
+
+    program: bytes
+    name: str
+    operator: Operator
+    seed: int
+    timeout_seconds: float
+    max_cycles: int = 0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """`seconds` of simulated time, or a failure; whether the session was lost over it."""
+
+    seconds: float | None = None
+    failure: Failure | None = None
+    session_lost: bool = False
+
+
+@dataclass
+class _Arrays:
+    """An operator's tensors on the device and what should come out."""
+
+    arguments: list[Any]
+    output: Any
+    expected: np.ndarray
+    poison: np.ndarray
+
+
+class DeviceSession:
+    """A session with one server: the device's tensors live as long as it does."""
+
+    def __init__(self, endpoint: Endpoint, device_hash: str) -> None:
+        """Connect. Raises RuntimeError when the server is gone, ServerMismatch when it serves
+        another device or version."""
+        self._session = rpc.connect(endpoint.host, endpoint.port, endpoint.matchkey)
+        self._device = self._session.ext_dev(0)
+        described = json.loads(str(self._session.get_function(_DESCRIBE)()))
+        wanted = {"hash": device_hash, "npu_target": npu_target.__version__, "tvm": tvm.__version__}
+        for name, value in wanted.items():
+            if described[name] != value:
+                raise ServerMismatch(
+                    f"the server at {endpoint.host}:{endpoint.port} has {name} {described[name]}, "
+                    f"needed {value}; start it from the same installation"
+                )
+        self._set_deadline = self._session.get_function(_SET_DEADLINE)
+        self._set_limits = self._session.get_function("npu.sim.set_limits")
+        self._arrays: OrderedDict[tuple[Operator, int], _Arrays] = OrderedDict()
+
+    def is_alive(self) -> bool:
+        """Whether the server still answers; takes back the deadline of a run that failed."""
+        try:
+            self._set_deadline(0.0)
+        except (RuntimeError, OSError):
+            return False
+        return True
+
+    def measure(self, job: Job) -> Outcome:
+        """Run the job's program and compare its output, bit for bit, before its time counts."""
+        arrays = self._arrays_of(job.operator, job.seed)
+        # What a candidate does not write must not look right because another one wrote it.
+        arrays.output.copyfrom(arrays.poison)
+        self._set_limits(job.max_cycles)
+        self._session.upload(bytearray(job.program), _REMOTE_FILE)
+        module = self._session.load_module(_REMOTE_FILE)
+        evaluate = module.time_evaluator(job.name, self._device, number=1, repeat=1)
+        self._set_deadline(job.timeout_seconds)
+        seconds = evaluate(*arrays.arguments).mean
+        self._set_deadline(0.0)
+        actual = arrays.output.numpy()
+        if np.array_equal(actual, arrays.expected):
+            return Outcome(seconds)
+        return Outcome(failure=Failure(WRONG_RESULT, _difference(actual, arrays.expected)))
+
+    def _arrays_of(self, operator: Operator, seed: int) -> _Arrays:
+        key = (operator, seed)
+        if key in self._arrays:
+            self._arrays.move_to_end(key)
+            return self._arrays[key]
+        inputs = sample_inputs(operator, seed)
+        expected = expected_output(operator, inputs)
+        output = tvm.runtime.empty(expected.shape, str(expected.dtype), self._device)
+        arguments = [
+            tvm.runtime.tensor(inputs[arg.name], self._device) for arg in operator.args[:-1]
+        ]
+        arrays = _Arrays([*arguments, output], output, expected, np.invert(expected))
+        self._arrays[key] = arrays
+        while len(self._arrays) > _CACHED_OPERATORS:
+            self._arrays.popitem(last=False)
+        return arrays
+
+
+_session: DeviceSession | None = None
+
+
+def connect(endpoint: Endpoint, device_hash: str) -> None:
+    """Give this process a session with the server at `endpoint`, in place of the one it had.
+
+    Raises as DeviceSession does.
+    """
+    global _session
+    _session = None
+    _session = DeviceSession(endpoint, device_hash)
+
+
+def measure(job: Job) -> Outcome:
+    """Measure over the session that `connect` made."""
+    global _session
+    if _session is None:
+        raise RuntimeError("measure: needs a session, connect first")
+    started = time.monotonic()
+    try:
+        return _session.measure(job)
+    except (RuntimeError, OSError, ValueError) as error:
+        if _session.is_alive():
+            return Outcome(failure=Failure.of_device_error(error))
+        _session = None
+        failure = Failure(DEVICE_LOST, last_line(error))
+        if time.monotonic() - started >= job.timeout_seconds:
+            failure = Failure(TIMED_OUT, f"no result after {job.timeout_seconds:g} s")
+        return Outcome(failure=failure, session_lost=True)
+
+
+def _difference(actual: np.ndarray, expected: np.ndarray) -> str:
+    wrong = np.argwhere(actual != expected)
+    place = tuple(int(index) for index in wrong[0])
+    return (
+        f"{len(wrong)} of {expected.size} elements differ, the first at {list(place)}: "
+        f"{actual[place]} instead of {expected[place]}"
+    )
