@@ -23,7 +23,7 @@ from .passes.copies import UnsupportedStatement, recognise
 from .passes.linear import Linear, linear
 from .passes.lower import Lowered, allocated_buffers, lower
 from .passes.memory import DoesNotFit, LocalBuffer, Placement, allocate
-from .passes.transfers import LoopExtent, plan_transfer
+from .passes.transfers import LoopExtent, plan_transfer, split_boundaries
 from .program import Arg, Loop, Node, Program
 
 __all__ = ["CodegenError", "DoesNotFit", "build_program"]
@@ -127,12 +127,15 @@ class _Walk:
     def copy(self, nest: _Nest, env: Mapping[Var, Linear], emitter: Emitter) -> tuple[Node, ...]:
         """The commands of a copy."""
         loops, inner = self.enter(nest, env)
+        nodes: list[Node] = []
         try:
             copy = recognise(nest.leaf, nest.guards, inner, self.local)
-            transfer = plan_transfer(copy, loops, self.config)
+            for part, around in split_boundaries(copy, loops, self.config):
+                transfer = plan_transfer(part, around, self.config)
+                nodes += emitter.copy(part, transfer, self.fresh_loop)
         except UnsupportedStatement as error:
             raise UnsupportedStatement(f"{self.name}: {error}") from error
-        return emitter.copy(copy, transfer, self.fresh_loop)
+        return tuple(nodes)
 
     def evaluate(
         self, nest: _Nest, env: Mapping[Var, Linear], emitter: Emitter

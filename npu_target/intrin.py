@@ -42,7 +42,7 @@ def gemm_intrinsic(config: NpuConfig, rows: int, row_step: int = 1) -> str:
     span = (rows - 1) * row_step + 1
 
     @T.prim_func(s_tir=True)
-    def description(a: T.handle, b: T.handle, c: T.handle) -> None:
+    def many_rows(a: T.handle, b: T.handle, c: T.handle) -> None:
         A = T.match_buffer(a, (span, D), "int8", offset_factor=1, scope=SCRATCHPAD)
         B = T.match_buffer(b, (D, D), "int8", offset_factor=1, scope=SCRATCHPAD)
         C = T.match_buffer(c, (rows, D), "int32", offset_factor=1, scope=ACCUMULATOR)
@@ -55,6 +55,20 @@ def gemm_intrinsic(config: NpuConfig, rows: int, row_step: int = 1) -> str:
                     C[vi, vj] = C[vi, vj] + T.cast(A[vi * row_step, vk], "int32") * T.cast(
                         B[vk, vj], "int32"
                     )
+
+    # Tensorizing drops the iterator of a loop that runs once, so one row needs its own form.
+    @T.prim_func(s_tir=True)
+    def one_row(a: T.handle, b: T.handle, c: T.handle) -> None:
+        A = T.match_buffer(a, (1, D), "int8", offset_factor=1, scope=SCRATCHPAD)
+        B = T.match_buffer(b, (D, D), "int8", offset_factor=1, scope=SCRATCHPAD)
+        C = T.match_buffer(c, (1, D), "int32", offset_factor=1, scope=ACCUMULATOR)
+        with T.sblock("root"):
+            T.reads(C[0, 0:D], A[0, 0:D], B[0:D, 0:D])
+            T.writes(C[0, 0:D])
+            for _, j, k in T.grid(1, D, D):
+                with T.sblock("mac"):
+                    vj, vk = T.axis.remap("SR", [j, k])
+                    C[0, vj] = C[0, vj] + T.cast(A[0, vk], "int32") * T.cast(B[vk, vj], "int32")
 
     @T.prim_func(s_tir=True)
     def implementation(a: T.handle, b: T.handle, c: T.handle) -> None:
@@ -76,5 +90,5 @@ def gemm_intrinsic(config: NpuConfig, rows: int, row_step: int = 1) -> str:
                 )
             )
 
-    TensorIntrin.register(name, description, implementation)
+    TensorIntrin.register(name, one_row if rows == 1 else many_rows, implementation)
     return name

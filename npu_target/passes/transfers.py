@@ -11,7 +11,7 @@ observe them.  Rows outside the valid ones are written with zeros.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from ..config import NpuConfig
@@ -43,6 +43,61 @@ class Transfer:
     dram_bytes: Linear  # of the first element
 
 
+def split_boundaries(
+    copy: Load | Store, loops: tuple[LoopExtent, ...], config: NpuConfig
+) -> list[tuple[Load | Store, tuple[LoopExtent, ...]]]:
+    """Cut loops where a condition on them alone changes, so that it need not be evaluated again
+    and again: the last block of channels is narrower, the first line is padding."""
+    column = _column_loop(copy, loops, config.dim)
+    block = _block_loop(copy, column, [loop for loop in loops if loop is not column], config)
+    for form in copy.valid:
+        deps = [loop for loop in loops if form.depends_on(loop.loop_id) and loop is not column]
+        if len(deps) != 1 or form.without(*(x.loop_id for x in loops)).items:
+            continue
+        (loop,) = deps
+        slope, lanes = form.coefficient(loop.loop_id), form.coefficient(column.loop_id)
+        if loop is block or (lanes == 0 and copy.row.coefficient(loop.loop_id) == 1):
+            continue  # becomes a count of columns or rows
+        # The form's least value over a row's columns, for each iteration of the loop.
+        least = [form.const + slope * i + min(0, lanes * (config.dim - 1)) for i in range(loop.extent)]
+        holds = [value >= 0 for value in least]
+        parts: list[tuple[Load | Store, tuple[LoopExtent, ...]]] = []
+        start = 0
+        while start < loop.extent:
+            end = start + 1
+            while end < loop.extent and holds[end] == holds[start]:
+                end += 1
+            part, around = _restrict(copy, loops, loop, start, end)
+            rest = tuple(f for f, g in zip(part.valid, copy.valid) if g is not form)
+            if holds[start]:
+                parts.append((replace(part, valid=rest), around))
+            elif lanes:
+                parts.append((part, around))
+            elif isinstance(part, Load) and not part.accumulate:
+                parts.append((replace(part, source=None, offset=Linear(), valid=()), around))
+            start = end
+        if len(parts) == 1 and parts[0][0].valid == copy.valid:
+            continue
+        return [x for part, around in parts for x in split_boundaries(part, around, config)]
+    return [(copy, loops)]
+
+
+def _restrict(
+    copy: Load | Store, loops: tuple[LoopExtent, ...], loop: LoopExtent, start: int, end: int
+) -> tuple[Load | Store, tuple[LoopExtent, ...]]:
+    """The iterations ``start`` to ``end`` of one loop; a single one needs no loop."""
+    variable = Linear.loop(loop.loop_id) if end - start > 1 else Linear()
+    shift = {loop.loop_id: variable + start}
+    part = replace(
+        copy,
+        row=copy.row.substitute(shift),
+        offset=copy.offset.substitute(shift),
+        valid=tuple(form.substitute(shift) for form in copy.valid),
+    )
+    resized = tuple(x._replace(extent=end - start) if x is loop else x for x in loops)
+    return part, tuple(x for x in resized if x.loop_id != loop.loop_id or x.extent > 1)
+
+
 def plan_transfer(
     copy: Load | Store, loops: tuple[LoopExtent, ...], config: NpuConfig
 ) -> Transfer:
@@ -57,11 +112,11 @@ def plan_transfer(
     dim = config.dim
     column = _column_loop(copy, loops, dim)
     rest = [loop for loop in loops if loop is not column]
-    block = _block_loop(copy, rest, config)
+    block = _block_loop(copy, column, rest, config)
     blocks = block.extent if block else 1
     if block:
         rest.remove(block)
-    row_ids, rows = _row_loops(copy, rest)
+    row_ids, rows = _row_loops(copy, column, rest)
     outer = tuple(loop for loop in rest if loop.loop_id not in row_ids)
 
     inner = (column.loop_id, *row_ids, *((block.loop_id,) if block else ()))
@@ -69,7 +124,7 @@ def plan_transfer(
     guards: list[Linear] = []
     for form in copy.valid:
         if form.depends_on(column.loop_id) or (block and form.depends_on(block.loop_id)):
-            bound = _column_bound(form, column, block, dim, inner)
+            bound = _column_bound(form, column, inner)
             columns = combine("min", columns, bound)
         elif any(form.depends_on(loop_id) for loop_id in row_ids):
             lower, value = _row_bound(form, row_ids, inner)
@@ -114,7 +169,9 @@ def _column_loop(copy: Load | Store, loops: tuple[LoopExtent, ...], dim: int) ->
     )
 
 
-def _block_loop(copy: Load | Store, rest: list[LoopExtent], config: NpuConfig) -> LoopExtent | None:
+def _block_loop(
+    copy: Load | Store, column: LoopExtent, rest: list[LoopExtent], config: NpuConfig
+) -> LoopExtent | None:
     """The loop over neighbouring blocks of ``dim`` elements, if the command can take several."""
     if isinstance(copy, Store) or copy.source is None:
         return None  # blocks of an mvout lie dim rows apart in the tile: not how tiles are laid
@@ -122,19 +179,23 @@ def _block_loop(copy: Load | Store, rest: list[LoopExtent], config: NpuConfig) -
     if widest <= config.dim:
         return None
     for loop in rest:
+        bounds = {(f.coefficient(column.loop_id), f.coefficient(loop.loop_id)) for f in copy.valid}
         if (
             copy.offset.coefficient(loop.loop_id) == config.dim
             and 0 < copy.row.coefficient(loop.loop_id) < 1 << 16
-            and all(
-                form.coefficient(loop.loop_id) in (0, -config.dim) for form in copy.valid
-            )
+            and bounds <= {(0, 0), (-1, -config.dim)}
         ):
             return loop
     return None
 
 
-def _row_loops(copy: Load | Store, rest: list[LoopExtent]) -> tuple[tuple[int, ...], int]:
+def _row_loops(
+    copy: Load | Store, column: LoopExtent, rest: list[LoopExtent]
+) -> tuple[tuple[int, ...], int]:
     """Ids of the loops that together walk the tile row by row, innermost first; their rows."""
+    # Rows of one command have the same columns.
+    columns = [form for form in copy.valid if form.depends_on(column.loop_id)]
+    rest = [x for x in rest if not any(form.depends_on(x.loop_id) for form in columns)]
     inner = next((x for x in reversed(rest) if copy.row.coefficient(x.loop_id) == 1), None)
     if inner is None:
         return (), 1
@@ -162,14 +223,12 @@ def _row_loops(copy: Load | Store, rest: list[LoopExtent]) -> tuple[tuple[int, .
 
 
 def _column_bound(
-    form: Linear, column: LoopExtent, block: LoopExtent | None, dim: int, inner: tuple[int, ...]
+    form: Linear, column: LoopExtent, inner: tuple[int, ...]
 ) -> Linear:
     """How many columns satisfy ``form >= 0`` that falls by 1 a column."""
     bound = form.without(*inner)
     if form.coefficient(column.loop_id) != -1 or any(bound.depends_on(x) for x in inner):
         raise UnsupportedStatement(f"condition {form} >= 0 does not bound the columns of a row")
-    if block and form.coefficient(block.loop_id) != -dim:
-        raise UnsupportedStatement(f"condition {form} >= 0 bounds columns but not their blocks")
     return bound + 1
 
 
