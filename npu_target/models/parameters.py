@@ -1,0 +1,122 @@
+"""Network parameters: read from a file, or drawn from a seed.
+
+Names, layouts and shapes are those of torchvision's ``state_dict``, so that a trained network
+is brought in with ``numpy.savez(file, **{k: v.numpy() for k, v in model.state_dict().items()})``:
+convolution weights OIHW, dense weights (outputs, inputs), a batch norm as ``.weight`` (gamma),
+``.bias`` (beta), ``.running_mean`` and ``.running_var``. ``.num_batches_tracked`` is ignored.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+Shapes = Mapping[str, tuple[int, ...]]
+Parameters = dict[str, np.ndarray]
+
+_IGNORED_SUFFIX = ".num_batches_tracked"
+_MOST_NAMES_SHOWN = 4
+
+
+class ModelError(ValueError):
+    """A model, a weight file or an image that cannot be used; the text says what to change."""
+
+
+class InputSecondMoments(Protocol):
+    """What the seeded batch norm statistics need to know of a network."""
+
+    def input_second_moments(self) -> dict[str, float]:
+        """E[x^2] at the input of each convolution and dense layer, by layer name."""
+
+
+def load_parameters(file: str | Path, shapes: Shapes) -> Parameters:
+    """The float32 arrays named in ``shapes`` from an .npz file.
+
+    Raises :class:`ModelError` for a file that cannot be read, a missing or extra tensor, a wrong
+    shape, a dtype that is no number, or values that are not finite.
+    """
+    arrays = _read_npz(file)
+    arrays = {k: v for k, v in arrays.items() if not k.endswith(_IGNORED_SUFFIX)}
+    missing = [name for name in shapes if name not in arrays]
+    if missing:
+        needed = ", ".join(f"{name} {shapes[name]}" for name in missing[:_MOST_NAMES_SHOWN])
+        raise ModelError(
+            f"{file}: {len(missing)} of {len(shapes)} tensors are missing, needed "
+            f"{needed}{_more(missing)}; there are {len(arrays)}: {_some_names(list(arrays))}"
+        )
+    extra = [name for name in arrays if name not in shapes]
+    if extra:
+        raise ModelError(
+            f"{file}: {len(extra)} tensors have no place in this network: {_some_names(extra)}; "
+            f"remove them, or choose the model that they belong to"
+        )
+    return {name: _checked(file, name, arrays[name], shape) for name, shape in shapes.items()}
+
+
+def _read_npz(file: str | Path) -> dict[str, np.ndarray]:
+    path = Path(file)
+    if not path.is_file():
+        raise ModelError(f"{file}: no such weight file; an .npz file is needed")
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            if not isinstance(archive, np.lib.npyio.NpzFile):
+                raise ModelError(f"{file}: holds a single array, an .npz of named ones is needed")
+            return {name: archive[name] for name in archive.files}
+    except (OSError, EOFError, ValueError, zipfile.BadZipFile) as error:
+        if isinstance(error, ModelError):
+            raise
+        raise ModelError(f"{file}: not a readable .npz file ({error})") from error
+
+
+def _checked(file: str | Path, name: str, array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    if array.shape != shape:
+        raise ModelError(f"{file}: {name} must have shape {shape}, it has {array.shape}")
+    if array.dtype.kind not in "fiu":
+        raise ModelError(f"{file}: {name} must be float32, it is {array.dtype}")
+    result = np.ascontiguousarray(array, "float32")
+    if not np.isfinite(result).all():
+        raise ModelError(f"{file}: {name} has values that are not finite")
+    if name.endswith(".running_var") and (result < 0).any():
+        raise ModelError(f"{file}: {name} has negative variances")
+    return result
+
+
+def _some_names(names: list[str]) -> str:
+    return ", ".join(sorted(names)[:_MOST_NAMES_SHOWN]) + _more(names)
+
+
+def _more(names: list[str]) -> str:
+    left = len(names) - _MOST_NAMES_SHOWN
+    return f" and {left} more" if left > 0 else ""
+
+
+def seeded_parameters(shapes: Shapes, seed: int, network: InputSecondMoments) -> Parameters:
+    """Parameters drawn from ``seed`` under which activations keep their size through the network.
+
+    Convolution weights are normal with variance 2 / fan_in (He et al. 2015). A batch norm's
+    running variance is the one its convolution then has, 2 E[x^2], give or take a factor per
+    channel as in a trained network, so that it normalizes as if it had been measured.
+    """
+    random = np.random.default_rng(seed)
+    moments = network.input_second_moments()
+    parameters: Parameters = {}
+    for name, shape in shapes.items():
+        layer, _, kind = name.rpartition(".")
+        if kind == "weight" and len(shape) > 1:
+            gain = 2.0 if len(shape) > 2 else 1.0
+            fan_in = int(np.prod(shape[1:]))
+            value = random.normal(0.0, np.sqrt(gain / fan_in), shape)
+        elif kind == "weight":
+            value = random.uniform(0.7, 1.3, shape)
+        elif kind == "running_var":
+            value = 2.0 * moments[layer] * random.uniform(0.7, 1.4, shape)
+        elif kind == "running_mean":
+            value = np.sqrt(2.0 * moments[layer]) * random.normal(0.0, 0.1, shape)
+        else:
+            value = random.normal(0.0, 0.1, shape)
+        parameters[name] = value.astype("float32")
+    return parameters

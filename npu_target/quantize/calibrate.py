@@ -1,0 +1,141 @@
+"""Tensor ranges, observed on calibration inputs, and the scale that follows from a range."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+
+import numpy as np
+from tvm import relax
+from tvm.ir import IRModule
+
+from ..host import build_host, run_host
+from ..relax_graph import Graph, replace_function, substitute
+
+INT8_LIMIT = 127  # symmetric: -128 is never produced by quantizing, only by saturating
+_BINS = 2048
+
+
+class QuantizeError(ValueError):
+    """A graph, a calibration input or an option that the quantizer cannot work with."""
+
+
+class Method(str, Enum):
+    """How the clipping threshold of a tensor is chosen from the values it took."""
+
+    MINMAX = "minmax"  # the largest magnitude: nothing is clipped
+    PERCENTILE = "percentile"  # 99.99 % of all values are not clipped
+    MSE = "mse"  # the least mean squared error of clipping and rounding together
+
+
+_PERCENTILE = 0.9999
+
+
+class RangeObserver:
+    """A histogram of magnitudes that widens, by merging bins, as larger values come."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._counts = np.zeros(_BINS, "int64")
+        self._width = 0.0  # of a bin; 0 until a value other than 0 was seen
+        self._largest = 0.0
+
+    def update(self, values: np.ndarray) -> None:
+        """Take in a tensor; raises :class:`QuantizeError` if a value is not finite."""
+        magnitudes = np.abs(values.astype("float32", copy=False)).reshape(-1)
+        largest = float(magnitudes.max(initial=0.0))
+        if not np.isfinite(largest):
+            raise QuantizeError(
+                f"{self._name}: a value is infinite or not a number on the calibration inputs; "
+                f"check them and the weights, or leave {self._name} in float (keep_float)"
+            )
+        self._largest = max(self._largest, largest)
+        if self._width == 0.0:
+            self._width = largest / _BINS
+        if self._width == 0.0:  # all values so far are 0, or too small to tell from it
+            return
+        while largest > self._width * _BINS:
+            self._counts = np.concatenate(
+                [self._counts.reshape(-1, 2).sum(axis=1), np.zeros(_BINS // 2, "int64")]
+            )
+            self._width *= 2.0
+        magnitudes = magnitudes[magnitudes > 0]  # 0 is exact under any scale
+        bins = np.minimum((magnitudes / self._width).astype("int64"), _BINS - 1)
+        self._counts += np.bincount(bins, minlength=_BINS)
+
+    def threshold(self, method: Method) -> float:
+        """The magnitude that becomes 127; 0 if only zeros were seen."""
+        if self._width == 0.0 or method is Method.MINMAX:
+            return self._largest
+        if method is Method.PERCENTILE:
+            share = np.cumsum(self._counts) / self._counts.sum()
+            return min(self._largest, (int(np.searchsorted(share, _PERCENTILE)) + 1) * self._width)
+        return self._least_squares_threshold()
+
+    def _least_squares_threshold(self) -> float:
+        centers = (np.arange(_BINS) + 0.5) * self._width
+        used = self._counts > 0
+        centers, counts = centers[used], self._counts[used]
+        best, least = self._largest, np.inf
+        for candidate in np.linspace(1.0, 0.2, 161) * self._largest:
+            scale = candidate / INT8_LIMIT
+            error = np.minimum(np.rint(centers / scale), INT8_LIMIT) * scale - centers
+            total = float(np.dot(error**2, counts))
+            if total < least:
+                best, least = float(candidate), total
+        return best
+
+
+def scale_of(threshold: float) -> float:
+    """The scale under which ``threshold`` becomes 127; 1 for a tensor of zeros."""
+    scale = float(np.float32(threshold / INT8_LIMIT))
+    return scale if scale > np.finfo("float32").tiny else 1.0
+
+
+def observe(
+    mod: IRModule,
+    graph: Graph,
+    variables: Sequence[relax.Var],
+    inputs: Sequence[Sequence[np.ndarray]],
+) -> dict[relax.Var, RangeObserver]:
+    """Run the float ``graph`` of ``mod`` on every one of ``inputs`` (each a list of arguments)
+    and collect the ranges of ``variables``."""
+    _check_inputs(graph, inputs)
+    executable = build_host(_with_outputs(mod, graph, variables))
+    observers = {var: RangeObserver(var.name) for var in variables}
+    for arguments in inputs:
+        for var, values in zip(variables, run_host(executable, *arguments)):
+            observers[var].update(values)
+    return observers
+
+
+def _check_inputs(graph: Graph, inputs: Sequence[Sequence[np.ndarray]]) -> None:
+    if not inputs:
+        raise QuantizeError("calibration needs at least one input, there are none")
+    for index, arguments in enumerate(inputs):
+        if len(arguments) != len(graph.params):
+            raise QuantizeError(
+                f"calibration input {index}: {graph.name} takes {len(graph.params)} arguments, "
+                f"there are {len(arguments)}"
+            )
+        for param, value in zip(graph.params, arguments):
+            shape = tuple(int(extent) for extent in param.ty.shape)
+            dtype = str(param.ty.dtype)
+            if value.shape != shape or str(value.dtype) != dtype:
+                raise QuantizeError(
+                    f"calibration input {index}: {param.name} must be {dtype} {shape}, "
+                    f"it is {value.dtype} {value.shape}"
+                )
+
+
+def _with_outputs(mod: IRModule, graph: Graph, variables: Sequence[relax.Var]) -> IRModule:
+    builder = relax.BlockBuilder()
+    params = [relax.Var(param.name, param.ty) for param in graph.params]
+    values: dict[relax.Var, relax.Expr] = dict(zip(graph.params, params))
+    with builder.function(graph.name, params):
+        with builder.dataflow():
+            for var in graph.order:
+                values[var] = builder.emit(substitute(graph.value[var], values), var.name)
+            outputs = builder.emit_output(relax.Tuple([values[var] for var in variables]))
+        builder.emit_func_output(outputs)
+    return replace_function(mod, graph.name, builder.get()[graph.name])

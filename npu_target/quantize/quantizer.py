@@ -1,0 +1,237 @@
+"""Post-training quantization: a float32 Relax function becomes an integer one.
+
+Everything is symmetric int8 with one scale a tensor, weights included, because the device has
+one scale a store. Biases are int32 in the scale of the products they are added to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from tvm import relax
+from tvm.ir import IRModule
+
+from ..relax_graph import Graph, op_name, replace_function, shape_of, substitute, vars_in
+from . import integer_ops
+from .calibrate import INT8_LIMIT, Method, QuantizeError, RangeObserver, observe, scale_of
+from .fold import fold_batch_norm
+from .plan import Kind, Step, average_axes, make_plan
+
+# An accumulator must hold the bias and the products beside it.
+_BIAS_LIMIT = 2**30
+
+
+@dataclass(frozen=True)
+class QuantizeOptions:
+    """``activations`` and ``weights`` choose thresholds; ``keep_float`` names bindings of the
+    float function that must not become integer."""
+
+    activations: Method = Method.MSE
+    weights: Method = Method.MSE
+    keep_float: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Quantized:
+    """An integer network.
+
+    ``mod``: the same arguments and outputs as the float module, int8 inside. ``parameters``: for
+    each operation, by the name of its binding, its numbers as plain NumPy values: ``weight``
+    (int8), ``bias`` (int32, one a channel), ``scale`` (float32); ``scale_a``, ``scale_b``,
+    ``scale_out`` for an addition; ``quantize_NAME`` and ``dequantize_NAME`` hold the ``scale`` by
+    which a value enters and leaves int8. ``scales``: what one step of int8 is worth, by tensor.
+    """
+
+    mod: IRModule
+    parameters: Mapping[str, Mapping[str, np.ndarray]]
+    scales: Mapping[str, float]
+
+
+def quantize(
+    mod: IRModule,
+    inputs: Sequence[np.ndarray | Sequence[np.ndarray]],
+    options: QuantizeOptions | None = None,
+) -> Quantized:
+    """Quantize function ``main`` of ``mod``, whose weights must be constants.
+
+    ``inputs``: calibration inputs, each the list of ``main``'s arguments (or the only argument).
+    Operations that have no integer form stay float, between dequantize and quantize.
+
+    Raises :class:`QuantizeError` for inputs that do not fit ``main``, unknown ``keep_float``
+    names and values that are not finite; :class:`~npu_target.relax_graph.GraphError` for a
+    function that is not a straight line.
+    """
+    options = options or QuantizeOptions()
+    mod = fold_batch_norm(mod)
+    graph = Graph(mod)
+    unknown = options.keep_float - {var.name for var in graph.order}
+    if unknown:
+        raise QuantizeError(f"keep_float names bindings that are not there: {sorted(unknown)}")
+    steps = make_plan(graph, options.keep_float)
+    arguments = [[item] if isinstance(item, np.ndarray) else list(item) for item in inputs]
+    observers = observe(mod, graph, _observed(graph, steps), arguments)
+    scales = {var: scale_of(seen.threshold(options.activations)) for var, seen in observers.items()}
+    emitter = _Emitter(graph, scales, options)
+    function = emitter.function(steps)
+    return Quantized(
+        replace_function(mod, graph.name, function),
+        emitter.parameters,
+        {var.name: scale for var, scale in scales.items()},
+    )
+
+
+def _observed(graph: Graph, steps: Sequence[Step]) -> list[relax.Var]:
+    """Variables that need a range: inputs of integer steps that come from float ones, and
+    results of integer steps that have a scale of their own."""
+    integer: set[relax.Var] = set()
+    observed: dict[relax.Var, None] = {}
+    for step in steps:
+        if step.kind is Kind.FLOAT:
+            continue
+        observed.update(dict.fromkeys(var for var in step.inputs if var not in integer))
+        integer.update(step.inputs)
+        integer.add(step.root)
+        if step.kind is not Kind.SAME_SCALE:
+            observed[step.root] = None
+    return list(observed)
+
+
+@dataclass
+class _Emitter:
+    """Emits the integer function. A value exists in float, in int8, or (once asked for) both."""
+
+    graph: Graph
+    scales: dict[relax.Var, float]
+    options: QuantizeOptions
+    parameters: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
+    _builder: relax.BlockBuilder = field(default_factory=relax.BlockBuilder)
+    _float: dict[relax.Var, relax.Expr] = field(default_factory=dict)
+    _int8: dict[relax.Var, relax.Expr] = field(default_factory=dict)
+
+    def function(self, steps: Sequence[Step]) -> relax.Function:
+        params = [relax.Var(param.name, param.ty) for param in self.graph.params]
+        self._float.update(zip(self.graph.params, params))
+        with self._builder.function(self.graph.name, params):
+            with self._builder.dataflow():
+                for step in steps:
+                    if step.kind is Kind.FLOAT:
+                        self._emit_float(step)
+                    else:
+                        self._int8[step.root] = self._emit_integer(step)
+                for var in vars_in(self.graph.output):
+                    self._as_float(var)
+                output = self._builder.emit_output(substitute(self.graph.output, self._float))
+            self._builder.emit_func_output(output)
+        return self._builder.get()[self.graph.name]
+
+    def _emit_float(self, step: Step) -> None:
+        for var in step.inputs:
+            self._as_float(var)
+        value = substitute(self.graph.value[step.anchor], self._float)
+        self._float[step.root] = self._builder.emit(value, step.anchor.name)
+
+    def _as_float(self, var: relax.Var) -> relax.Expr:
+        if var not in self._float:
+            self._record(f"dequantize_{var.name}", scale=np.float32(self.scales[var]))
+            self._float[var] = integer_ops.to_float(
+                self._builder, self._int8[var], self.scales[var], var.name
+            )
+        return self._float[var]
+
+    def _as_int8(self, var: relax.Var) -> relax.Expr:
+        if var not in self._int8:
+            scale = np.float32(1.0 / self.scales[var])
+            self._record(f"quantize_{var.name}", scale=scale)
+            self._int8[var] = integer_ops.to_int8(
+                self._builder, self._float[var], float(scale), f"{var.name}_quantized"
+            )
+        return self._int8[var]
+
+    def _emit_integer(self, step: Step) -> relax.Expr:
+        for var in step.inputs:
+            self._as_int8(var)
+        if step.kind is Kind.SAME_SCALE:
+            return self._emit_same_scale(step)
+        name = step.anchor.name
+        if step.kind is Kind.ADD:
+            result = self._emit_add(step)
+        elif step.kind is Kind.AVERAGE:
+            result = self._emit_average(step)
+        else:
+            result = self._emit_product(step)
+        return integer_ops.relu(self._builder, result, name) if step.relu else result
+
+    def _emit_same_scale(self, step: Step) -> relax.Expr:
+        self.scales[step.root] = self.scales[step.inputs[0]]
+        call = self.graph.value[step.anchor]
+        if op_name(call) == "relax.nn.relu":
+            return integer_ops.relu(self._builder, self._int8[step.inputs[0]], step.anchor.name)
+        return self._builder.emit(substitute(call, self._int8), step.anchor.name)
+
+    def _emit_product(self, step: Step) -> relax.Expr:
+        name, call = step.anchor.name, self.graph.value[step.anchor]
+        left = self._int8[step.inputs[0]]
+        input_scale = self.scales[step.inputs[0]]
+        numbers: dict[str, np.ndarray] = {}
+        if step.weight is None:
+            weight_scale, right = self.scales[step.inputs[1]], self._int8[step.inputs[1]]
+        else:
+            weight_scale = self._weight_scale(step, step.weight, input_scale)
+            numbers["weight"] = quantize_array(step.weight, weight_scale)
+            right = relax.const(numbers["weight"])
+        sum_scale = input_scale * weight_scale
+        result = integer_ops.product(self._builder, call, left, right, name)
+        if step.bias is not None:
+            bias = np.rint(step.bias.astype("float64") / sum_scale).astype("int32")
+            numbers["bias"] = bias.reshape(-1)
+            result = self._builder.emit(relax.op.add(result, relax.const(bias)), f"{name}_biased")
+        scale = np.float32(sum_scale / self.scales[step.root])
+        self._record(name, **numbers, scale=scale)
+        return integer_ops.to_int8(self._builder, result, float(scale), name)
+
+    def _weight_scale(self, step: Step, weight: np.ndarray, input_scale: float) -> float:
+        """The weights' scale, coarse enough for the bias to fit beside the products."""
+        observer = RangeObserver(f"the weight of {step.anchor.name}")
+        observer.update(weight)
+        scale = scale_of(observer.threshold(self.options.weights))
+        if step.bias is None:
+            return scale
+        largest = float(np.abs(step.bias).max(initial=0.0))
+        if not np.isfinite(largest):
+            raise QuantizeError(f"the bias of {step.anchor.name} is not finite; check the weights")
+        return max(scale, largest / (input_scale * _BIAS_LIMIT))
+
+    def _emit_add(self, step: Step) -> relax.Expr:
+        # Both operands are brought to the coarser of their scales: that one is loaded unchanged,
+        # and the other one shrinks, so that neither can saturate.
+        left, right = (self.scales[var] for var in step.inputs)
+        common = max(left, right)
+        scale_a, scale_b = np.float32(left / common), np.float32(right / common)
+        scale_out = np.float32(common / self.scales[step.root])
+        self._record(step.anchor.name, scale_a=scale_a, scale_b=scale_b, scale_out=scale_out)
+        values = (self._int8[var] for var in step.inputs)
+        scales = (float(scale_a), float(scale_b), float(scale_out))
+        return integer_ops.residual_add(self._builder, *values, scales, step.anchor.name)
+
+    def _emit_average(self, step: Step) -> relax.Expr:
+        name, (value,) = step.anchor.name, step.inputs
+        axes, keepdims = average_axes(self.graph.value[step.anchor])
+        pixels = shape_of(value)[axes[0]] * shape_of(value)[axes[1]]
+        scale = np.float32(self.scales[value] / pixels / self.scales[step.root])
+        self._record(name, scale=scale)
+        total = integer_ops.image_sum(self._builder, self._int8[value], axes, name)
+        result = integer_ops.to_int8(self._builder, total, float(scale), name)
+        if keepdims:
+            return result
+        shape = shape_of(step.anchor)
+        return self._builder.emit(relax.op.reshape(result, shape), f"{name}_reshaped")
+
+    def _record(self, name: str, **numbers: np.ndarray | np.float32) -> None:
+        self.parameters[name] = {key: np.asarray(value) for key, value in numbers.items()}
+
+
+def quantize_array(values: np.ndarray, scale: float) -> np.ndarray:
+    """``values`` in int8 steps of ``scale``, rounded half to even, within +-127."""
+    return np.clip(np.rint(values / np.float64(scale)), -INT8_LIMIT, INT8_LIMIT).astype("int8")

@@ -1,0 +1,144 @@
+"""A Relax function seen as a list of bindings: who makes a value and who uses it.
+
+The quantizer and the partitioner both walk a straight-line function in order and ask the
+same questions of it; this file answers them and knows nothing of devices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from tvm import relax
+from tvm.ir import GenericConst, IRModule, Op
+
+
+class GraphError(ValueError):
+    """A Relax module whose form this package cannot walk."""
+
+
+class Graph:
+    """One function of ``mod`` whose body is a straight line of bindings.
+
+    Aliases (``gv = lv5``) are resolved first, so that every binding computes something.
+
+    Raises :class:`GraphError` when the function is missing, has control flow, or binds by
+    ``match_cast``.
+    """
+
+    def __init__(self, mod: IRModule, name: str = "main") -> None:
+        names = [var.name_hint for var in mod.get_global_vars()]
+        if name not in names:
+            raise GraphError(f"the module needs a function {name!r}, it has {sorted(names)}")
+        mod = relax.transform.CanonicalizeBindings()(mod)
+        function = mod[name]
+        if not isinstance(function, relax.Function):
+            raise GraphError(
+                f"{name!r} must be a Relax function, it is a {type(function).__name__}"
+            )
+        body = function.body
+        if not isinstance(body, relax.SeqExpr):
+            raise GraphError(f"{name!r}: the body must be a sequence of bindings")
+        self.name = name
+        self.params: list[relax.Var] = list(function.params)
+        self.output: relax.Expr = body.body
+        self.order: list[relax.Var] = []
+        self.value: dict[relax.Var, relax.Expr] = {}
+        self.users: dict[relax.Var, list[relax.Var]] = {}
+        for block in body.blocks:
+            for binding in block.bindings:
+                self._add(binding)
+        self.output_vars = frozenset(vars_in(self.output))
+
+    def _add(self, binding: relax.Binding) -> None:
+        if not isinstance(binding, relax.VarBinding):
+            raise GraphError(f"{self.name}: {binding.var.name} is bound by match_cast; remove it")
+        if isinstance(binding.value, relax.If):
+            raise GraphError(f"{self.name}: {binding.var.name} is an if; only straight lines work")
+        self.order.append(binding.var)
+        self.value[binding.var] = binding.value
+        for used in vars_in(binding.value):
+            users = self.users.setdefault(used, [])
+            if binding.var not in users:
+                users.append(binding.var)
+
+    def sole_user(self, var: relax.Var) -> relax.Var | None:
+        """The one binding that uses ``var``; None if there are more or it leaves the function."""
+        users = self.users.get(var, [])
+        return users[0] if len(users) == 1 and var not in self.output_vars else None
+
+    def producer(self, expr: relax.Expr) -> relax.Expr:
+        """What an argument stands for: the value bound to a variable, else itself."""
+        return self.value.get(expr, expr) if isinstance(expr, relax.Var) else expr
+
+
+def vars_in(expr: relax.Expr) -> Iterator[relax.Var]:
+    """Variables that a non-nested expression reads, in order, with repetitions."""
+    if isinstance(expr, relax.Var):
+        yield expr
+    elif isinstance(expr, relax.Call):
+        for arg in expr.args:
+            yield from vars_in(arg)
+    elif isinstance(expr, relax.Tuple):
+        for field in expr.fields:
+            yield from vars_in(field)
+    elif isinstance(expr, relax.TupleGetItem):
+        yield from vars_in(expr.tuple_value)
+
+
+def substitute(expr: relax.Expr, replacement: Mapping[relax.Var, relax.Expr]) -> relax.Expr:
+    """``expr`` with its variables replaced; the types are deduced anew when it is emitted."""
+    if isinstance(expr, relax.Var):
+        return replacement[expr]
+    if isinstance(expr, relax.Call):
+        args = [substitute(arg, replacement) for arg in expr.args]
+        return relax.Call(expr.op, args, expr.attrs, expr.ty_args)
+    if isinstance(expr, relax.Tuple):
+        return relax.Tuple([substitute(field, replacement) for field in expr.fields])
+    if isinstance(expr, relax.TupleGetItem):
+        return relax.TupleGetItem(substitute(expr.tuple_value, replacement), expr.index)
+    return expr
+
+
+def op_name(expr: relax.Expr) -> str | None:
+    """``relax.nn.conv2d`` for a call of that operator; None for anything but an operator call."""
+    if isinstance(expr, relax.Call) and isinstance(expr.op, Op):
+        return str(expr.op.name)
+    return None
+
+
+def is_tensor(expr: relax.Expr) -> bool:
+    """Whether ``expr`` is a tensor of known, static shape."""
+    if not isinstance(expr.ty, relax.TensorType) or not isinstance(expr.ty.shape, relax.ShapeExpr):
+        return False
+    return all(hasattr(extent, "value") for extent in expr.ty.shape)
+
+
+def shape_of(expr: relax.Expr) -> tuple[int, ...]:
+    """The static shape of a tensor expression."""
+    if not is_tensor(expr):
+        raise GraphError(f"a tensor of static shape is needed, there is {expr.ty}")
+    return tuple(int(extent) for extent in expr.ty.shape)
+
+
+def dtype_of(expr: relax.Expr) -> str:
+    """The element type of a tensor expression, ``""`` for what is not a tensor."""
+    return str(expr.ty.dtype.dtype) if isinstance(expr.ty, relax.TensorType) else ""
+
+
+def constant_of(expr: relax.Expr) -> np.ndarray | None:
+    """The value of a constant expression; None for anything else."""
+    return expr.value.numpy() if isinstance(expr, GenericConst) else None
+
+
+def attr_ints(values: Any) -> tuple[int, ...]:
+    """An operator attribute such as strides as Python ints."""
+    return tuple(int(value) for value in values)
+
+
+def replace_function(mod: IRModule, name: str, function: relax.Function) -> IRModule:
+    """A copy of ``mod`` in which ``name`` is ``function``; all other functions stay."""
+    result = mod.clone()
+    result[result.get_global_var(name)] = function.with_attr("global_symbol", name)
+    return result
