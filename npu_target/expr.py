@@ -12,6 +12,7 @@ from enum import IntEnum
 INT64_MIN = -(2**63)
 INT64_MAX = 2**63 - 1
 MAX_LOOP_ID = 2**32 - 1
+_MAX_REPR_DEPTH = 12
 
 
 class ProgramError(ValueError):
@@ -77,12 +78,9 @@ class Expr:
             return True
         if not isinstance(other, Expr):
             return NotImplemented
-        return (
-            self._hash == other._hash
-            and self.op == other.op
-            and self.value == other.value
-            and self.args == other.args
-        )
+        if not self.args:
+            return self.op is other.op and self.value == other.value
+        return self._hash == other._hash and _is_same_graph(self, other)
 
     @property
     def is_const(self) -> bool:
@@ -109,6 +107,12 @@ class Expr:
     def __floordiv__(self, other: ExprLike) -> Expr:
         return floor_div(self, as_expr(other))
 
+    def __rfloordiv__(self, other: ExprLike) -> Expr:
+        return floor_div(as_expr(other), self)
+
+    def __rmod__(self, other: ExprLike) -> Expr:
+        return floor_mod(as_expr(other), self)
+
     def __mod__(self, other: ExprLike) -> Expr:
         return floor_mod(self, as_expr(other))
 
@@ -120,7 +124,24 @@ class Expr:
             return f"const({self.value})"
         if self.op is Op.VAR:
             return f"var({self.value})"
+        if self.depth > _MAX_REPR_DEPTH:
+            return f"{self.op.name.lower()}(...)"
         return f"{self.op.name.lower()}({', '.join(map(repr, self.args))})"
+
+
+def _is_same_graph(a: Expr, b: Expr) -> bool:
+    """Structural equality that looks at a pair of nodes once, however often both are shared."""
+    pairs = [(a, b)]
+    seen = set()
+    while pairs:
+        a, b = pairs.pop()
+        if a is b or (id(a), id(b)) in seen:
+            continue
+        if a._hash != b._hash or a.op is not b.op or a.value != b.value:
+            return False
+        seen.add((id(a), id(b)))
+        pairs.extend(zip(a.args, b.args, strict=True))
+    return True
 
 
 ExprLike = Expr | int

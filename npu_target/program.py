@@ -254,8 +254,12 @@ class Program:
     def __str__(self) -> str:
         return self.text
 
-    def expand(self, addresses: Mapping[str, int]) -> list[tuple[int, int, int]]:
+    def expand(
+        self, addresses: Mapping[str, int], limit: int | None = None
+    ) -> list[tuple[int, int, int]]:
         """The stream of (funct, rs1, rs2), with each argument at the address given by name.
+
+        With a `limit`, only that many commands from the start.
 
         The C++ expander of the device library does it, the one the simulator runs. Raises
         ProgramError for missing, unknown or negative addresses, for a program that fails while
@@ -263,7 +267,7 @@ class Program:
         """
         from .program_expand import expand_program
 
-        return expand_program(self, addresses)
+        return expand_program(self, addresses, limit)
 
 
 class _Checker:

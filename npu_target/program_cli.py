@@ -65,8 +65,7 @@ def _run(argv: Sequence[str] | None) -> None:
         return
     if options.limit is not None and options.limit < 0:
         raise _UsageError(f"--limit {options.limit}: needs 0 or more")
-    stream = program.expand(_addresses(options.address))
-    for funct, rs1, rs2 in stream[: options.limit]:
+    for funct, rs1, rs2 in program.expand(_addresses(options.address), options.limit):
         print(json.dumps([funct, hex(rs1), hex(rs2)]))
 
 

@@ -32,7 +32,9 @@ def argument_addresses(program: Program, addresses: Mapping[str, int]) -> list[i
     return [addresses[name] for name in names]
 
 
-def expand_program(program: Program, addresses: Mapping[str, int]) -> list[tuple[int, int, int]]:
+def expand_program(
+    program: Program, addresses: Mapping[str, int], limit: int | None = None
+) -> list[tuple[int, int, int]]:
     ordered = argument_addresses(program, addresses)
     # TVM runs the entry point that loads the device library; it is imported here because
     # building and reading programs needs neither.
@@ -48,6 +50,8 @@ def expand_program(program: Program, addresses: Mapping[str, int]) -> list[tuple
         stream = bytes(expander(program.to_bytes(), [_signed(address) for address in ordered]))
     except RuntimeError as error:
         raise ProgramError(f"program {program.name}: {error}") from error
+    if limit is not None:
+        stream = stream[: limit * _TRIPLE.size]
     return [(funct, rs1, rs2) for funct, rs1, rs2 in _TRIPLE.iter_unpack(stream)]
 
 

@@ -39,9 +39,7 @@ def evaluate(expr: Expr, variables: Mapping[int, int]) -> int:
     return to_int64(_BINARY[expr.op](*values))
 
 
-def operand_value(
-    operand: Operand, variables: Mapping[int, int], addresses: Sequence[int]
-) -> int:
+def operand_value(operand: Operand, variables: Mapping[int, int], addresses: Sequence[int]) -> int:
     value = operand.base
     if operand.address is not None:
         value += addresses[operand.address]
@@ -53,9 +51,7 @@ def operand_value(
 def expand(program: Program, addresses: Mapping[str, int]) -> list[tuple[int, int, int]]:
     ordered = [addresses[arg.name] for arg in program.args]
 
-    def run(
-        nodes: Sequence[Node], variables: Mapping[int, int]
-    ) -> Iterator[tuple[int, int, int]]:
+    def run(nodes: Sequence[Node], variables: Mapping[int, int]) -> Iterator[tuple[int, int, int]]:
         for node in nodes:
             if isinstance(node, Loop):
                 for value in range(evaluate(node.extent, variables)):

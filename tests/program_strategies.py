@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from hypothesis import strategies as st
 
 from npu_target import program as p
@@ -13,9 +15,11 @@ INT64S = st.one_of(
 )
 NAMES = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=8)
 # Divisions can fail and are tested apart.
+LOOP_IDS = (0, 1, 7, 2**32 - 1)
 SAFE_OPS = [op for op in Op if op not in (Op.CONST, Op.VAR, Op.FLOOR_DIV, Op.FLOOR_MOD)]
 
 
+@cache  # building strategies takes longer than drawing from them
 def expressions(loop_ids: tuple[int, ...], max_leaves: int = 8) -> st.SearchStrategy[Expr]:
     """Unfolded trees, as a file may hold them."""
     leaves = INT64S.map(lambda value: Expr(Op.CONST, value))
@@ -39,6 +43,7 @@ def expressions(loop_ids: tuple[int, ...], max_leaves: int = 8) -> st.SearchStra
     return st.recursive(leaves, node, max_leaves=max_leaves)
 
 
+@cache
 def operands(loop_ids: tuple[int, ...], n_args: int) -> st.SearchStrategy[Operand]:
     steps = st.just(())
     if loop_ids:
@@ -52,18 +57,20 @@ def operands(loop_ids: tuple[int, ...], n_args: int) -> st.SearchStrategy[Operan
     )
 
 
+@cache
+def extents(loop_ids: tuple[int, ...]) -> st.SearchStrategy[Expr]:
+    bounded = expressions(loop_ids).map(lambda expr: p.minimum(expr, 3))
+    return st.integers(-1, 4).map(p.const) | bounded
+
+
 @st.composite
-def bodies(
-    draw: st.DrawFn, loop_ids: tuple[int, ...], n_args: int, depth: int
-) -> tuple[Node, ...]:
+def bodies(draw: st.DrawFn, loop_ids: tuple[int, ...], n_args: int, depth: int) -> tuple[Node, ...]:
     nodes: list[Node] = []
     for _ in range(draw(st.integers(0, 3))):
         if depth and draw(st.booleans()):
-            fresh = draw(st.integers(0, 2**32 - 1).filter(lambda found: found not in loop_ids))
-            small = st.integers(-1, 4).map(p.const)
-            bounded = expressions(loop_ids).map(lambda expr: p.minimum(expr, 3))
+            fresh = draw(st.sampled_from([found for found in LOOP_IDS if found not in loop_ids]))
             inner = draw(bodies((*loop_ids, fresh), n_args, depth - 1))
-            nodes.append(Loop(fresh, draw(small | bounded), inner))
+            nodes.append(Loop(fresh, draw(extents(loop_ids)), inner))
         else:
             operand = operands(loop_ids, n_args)
             nodes.append(Command(draw(st.integers(0, 127)), draw(operand), draw(operand)))

@@ -64,7 +64,7 @@ def test_flags_and_types() -> None:
     assert not HEADER.defines("COMMENTED")
     assert HEADER.typedef("elem_t") == "int8_t"
     assert HEADER.typedef("word_t") == "unsigned long"
-    with pytest.raises(CHeaderError, match="no `typedef ... acc_t;`"):
+    with pytest.raises(CHeaderError, match=r"no `typedef \.\.\. acc_t;`"):
         HEADER.typedef("acc_t")
 
 

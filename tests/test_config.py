@@ -174,7 +174,12 @@ def test_header_of_another_device(tmp_path: Path) -> None:
         ("typedef int8_t elem_t", "typedef float elem_t", {}, "elem_t is float, only .* int8_t"),
         ("typedef int32_t acc_t", "typedef float acc_t", {}, "acc_t is float, only .* int32_t"),
         ("typedef float scale_t", "typedef double scale_t", {}, "scale_t is double, only .* float"),
-        ("#define HAS_MVIN_SCALE", "#define HAS_MVIN_SCALE\n#define HAS_MVIN_ACC_SCALE", {}, "int32"),
+        (
+            "#define HAS_MVIN_SCALE",
+            "#define HAS_MVIN_SCALE\n#define HAS_MVIN_ACC_SCALE",
+            {},
+            "int32",
+        ),
         ("#define ACC_READ_SMALL_WIDTH", "", {}, "cannot store int8"),
         ("", "", {"acc_banks": 3}, "ACC_ROWS 1024 is not a multiple of acc_banks 3; pass"),
         ("", "", {"dim": 8}, "the header itself states dim"),
