@@ -4,7 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from device_api.streams import BASE, MEMORY_BYTES, Words, pack, streams
+from device_api.streams import (
+    ACC,
+    BASE,
+    MEMORY_BYTES,
+    SMALL,
+    Words,
+    config_ex,
+    config_ld,
+    config_st,
+    local,
+    pack,
+    streams,
+)
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from reference.device import ReferenceDevice
@@ -50,8 +62,6 @@ def test_the_reference_is_not_blind() -> None:
     memory = np.arange(64, dtype=np.uint8)
     spad, acc = np.zeros((8, 4), np.int8), np.zeros((8, 4), np.int32)
     device = ReferenceDevice(BASE, memory, spad, acc)
-    from device_api.streams import ACC, config_ex, config_ld, config_st, local
-
     device.run(
         [
             config_ld(4, 1.0, block_stride=4),
@@ -67,3 +77,27 @@ def test_the_reference_is_not_blind() -> None:
     assert acc[:2, :2].tolist() == [[12, 13], [92, 101]]
     # 6.5 goes to 6 and 50.5 to 50: half to even.
     assert memory[32:40].tolist() == [6, 6, 34, 35, 46, 50, 38, 39]
+
+
+@pytest.mark.parametrize("row", [0, 1, 62, 63, 64, 65, 66])
+def test_pixel_repeats_stay_in_their_half(row: int) -> None:
+    assert SMALL.spad_rows == 128
+    commands = [config_ld(4, block_stride=4, repeats=4), (2, BASE, local(row, 3, 4))]
+    check_against_reference(SMALL, commands, seed=row)
+
+
+def test_scale_of_all_ones_is_kept() -> None:
+    keep = (0, 2, 0xFFFFFFFF << 32 | 16)
+    commands = [config_st(16, 0.01), keep, (3, BASE, local(ACC, 16, 16))]
+    check_against_reference(SMALL, commands, seed=0)
+
+
+def test_strides_alone_keep_the_mode() -> None:
+    strides = (0, 2 << 16 | 1 << 7, 3 << 48)
+    commands = [
+        config_ex(is_ws=False, relu=True, transpose_a=True, shift=7),
+        strides,
+        (6, local(0, 16, 16), local(40, 16, 16)),
+        (4, local(64, 16, 16), local(8, 16, 16)),
+    ]
+    check_against_reference(SMALL, commands, seed=0)

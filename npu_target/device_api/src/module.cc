@@ -72,7 +72,7 @@ class NpuModule final : public ffi::ModuleObj {
     std::ofstream file(std::string(path), std::ios::binary);
     file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     file.close();
-    if (!file) TVM_FFI_THROW(OSError) << "npu module: cannot write " << path;
+    if (!file) TVM_FFI_THROW(RuntimeError) << "npu module: cannot write " << path;
   }
 
   ffi::Bytes SaveToBytes() const final {
@@ -104,7 +104,7 @@ class NpuModule final : public ffi::ModuleObj {
 
   static ffi::Module load_file(const ffi::String& path, const ffi::String&) {
     std::ifstream file(std::string(path), std::ios::binary);
-    if (!file) TVM_FFI_THROW(OSError) << "npu module: cannot read " << path;
+    if (!file) TVM_FFI_THROW(RuntimeError) << "npu module: cannot read " << path;
     std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
     return with_ffi_errors([&] {
       auto module = ffi::make_object<NpuModule>();
