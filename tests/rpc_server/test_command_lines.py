@@ -1,0 +1,223 @@
+"""The tracker and the servers as a user starts them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+
+from npu_target.config import NpuConfig
+from rpc_server.address import Address, free_port
+from rpc_server.tracker_client import TrackerClient, device_key, wait_for_servers
+
+pytestmark = pytest.mark.rpc
+
+CONFIG = NpuConfig.preset("gemmini-16x16")
+KEY = device_key(CONFIG)
+
+
+@contextlib.contextmanager
+def running(module, *arguments):
+    """`python -m module ...`, ended afterwards with all it started."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", module, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        family = [psutil.Process(process.pid)] if process.poll() is None else []
+        family += [child for parent in family for child in parent.children(recursive=True)]
+        for member in family:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                member.kill()
+        process.communicate()
+
+
+@contextlib.contextmanager
+def running_tracker():
+    with running("rpc_server.tracker", "--port", 0) as process:
+        line = process.stdout.readline()
+        assert line.startswith("tracker listens on 127.0.0.1:")
+        yield process, Address.parse(line.split()[-1])
+
+
+def ends_with_one_line(module, *arguments):
+    """What it says on stderr."""
+    done = subprocess.run(
+        [sys.executable, "-m", module, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode != 0
+    assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1
+    return done.stderr
+
+
+def session_of(address: Address):
+    from tvm import rpc
+
+    with TrackerClient(address) as client:
+        endpoint = client.request(KEY, 10)
+    return rpc.connect(endpoint.host, endpoint.port, endpoint.matchkey)
+
+
+def test_the_life_of_a_tracker_and_two_servers():
+    with running_tracker() as (tracker, address):
+        with running("rpc_server.server", "--tracker", address, "--count", 2) as server:
+            wait_for_servers(address, KEY, 2, 60)
+            sessions = [session_of(address) for _ in range(2)]
+            with TrackerClient(address) as client:
+                assert client.require(CONFIG) == 2
+                assert client.free_servers(KEY) == 0
+            children = psutil.Process(server.pid).children(recursive=True)
+            assert len(children) >= 4  # two servers, a process each for their sessions
+            assert all(session.ext_dev(0).exist for session in sessions)
+            server.send_signal(signal.SIGINT)
+            assert server.wait(20) == 0
+            assert not psutil.wait_procs(children, timeout=5)[1]
+        tracker.send_signal(signal.SIGINT)
+        assert tracker.wait(20) == 0
+        assert not tracker.stderr.read()
+
+
+def test_a_killed_server_is_started_again():
+    with running_tracker() as (_, address):
+        with running("rpc_server.server", "--tracker", address) as server:
+            wait_for_servers(address, KEY, 1, 60)
+            (child,) = psutil.Process(server.pid).children()
+            child.kill()
+            deadline = time.monotonic() + 60
+            while True:
+                (now,) = psutil.Process(server.pid).children() or (child,)
+                if now.pid != child.pid:
+                    break
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
+            wait_for_servers(address, KEY, 1, 60)
+            assert session_of(address).ext_dev(0).exist
+
+
+def test_servers_do_not_outlive_a_killed_parent():
+    with running_tracker() as (_, address):
+        with running("rpc_server.server", "--tracker", address) as server:
+            wait_for_servers(address, KEY, 1, 60)
+            children = psutil.Process(server.pid).children(recursive=True)
+            server.kill()
+            assert not psutil.wait_procs(children, timeout=10)[1]
+
+
+@pytest.mark.slow
+def test_servers_stop_when_the_tracker_goes_away():
+    with running_tracker() as (tracker, address):
+        with running("rpc_server.server", "--tracker", address) as server:
+            wait_for_servers(address, KEY, 1, 60)
+            tracker.kill()
+            assert server.wait(60) == 1
+            error = server.stderr.read()
+            assert error.count("\n") == 1
+            assert f"lost the tracker, servers stopped: no tracker answers at {address}" in error
+
+
+def test_a_port_in_use():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        for module, options in (
+            ("rpc_server.tracker", ()),
+            ("rpc_server.server", ("--tracker", f"127.0.0.1:{free_port('127.0.0.1')}")),
+        ):
+            error = ends_with_one_line(module, "--port", port, *options)
+            assert f"cannot listen on 127.0.0.1:{port}" in error and "--port" in error
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--tracker", "nonsense"), "'nonsense' is not HOST:PORT"),
+        (("--tracker", "127.0.0.1:1", "--device", "abacus"), "no device is called 'abacus'"),
+        (("--tracker", "127.0.0.1:1"), "no tracker answers at 127.0.0.1:1"),
+    ],
+)
+def test_wrong_input(options, says):
+    assert says in ends_with_one_line("rpc_server.server", *options)
+
+
+def test_something_else_where_the_tracker_should_be():
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        address = f"127.0.0.1:{other.getsockname()[1]}"
+        error = ends_with_one_line("rpc_server.server", "--tracker", address)
+        assert f"{address} is not a TVM RPC tracker" in error
+
+
+def test_a_count_below_one():
+    done = subprocess.run(
+        [sys.executable, "-m", "rpc_server.server", "--tracker", "127.0.0.1:1", "--count", "0"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 2
+    assert "--count must be at least 1, got 0" in done.stderr
+
+
+@pytest.mark.parametrize("module", ["rpc_server.tracker", "rpc_server.server"])
+def test_the_help_warns_that_there_is_no_authentication(module):
+    done = subprocess.run(
+        [sys.executable, "-m", module, "--help"], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0
+    assert "no authentication" in " ".join(done.stdout.split())
+
+
+def test_binding_beyond_loopback_warns():
+    with running("rpc_server.tracker", "--host", "0.0.0.0", "--port", 0) as process:
+        assert process.stdout.readline().startswith("tracker listens on 0.0.0.0:")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
+        assert "TVM's RPC has no authentication" in process.stderr.read()
+
+
+def test_a_session_whose_run_takes_too_long_ends_and_the_server_goes_on():
+    with running_tracker() as (_, address):
+        with running("rpc_server.server", "--tracker", address):
+            wait_for_servers(address, KEY, 1, 60)
+            session = session_of(address)
+            session.get_function("npu.rpc.set_deadline")(0.5)
+            time.sleep(1.5)
+            with pytest.raises(RuntimeError):
+                session.get_function("npu.rpc.describe")()
+            wait_for_servers(address, KEY, 1, 10)
+            assert session_of(address).ext_dev(0).exist
+
+
+def test_a_device_of_a_file(tmp_path):
+    small = CONFIG.replace(name="my npu: small", dim=8)
+    small.save(tmp_path / "small.json")
+    with running_tracker() as (_, address):
+        with running(
+            "rpc_server.server", "--tracker", address, "--device", tmp_path / "small.json"
+        ):
+            wait_for_servers(address, device_key(small), 1, 60)
+            with TrackerClient(address) as client:
+                assert client.require(small) == 1
+                client.request(device_key(small), 10)
+
+
+def test_orphans_do_not_pile_up():
+    """None of the tests above left a process behind."""
+    mine = psutil.Process(os.getpid()).children(recursive=True)
+    assert not [process for process in mine if "rpc_server" in " ".join(process.cmdline())]
