@@ -2,9 +2,12 @@
 
 namespace npu::sim::timing {
 
-Packet choose_packet(const Config& config, uint64_t address, int64_t bytes) {
+Packet choose_packet(const PacketSizes& sizes, uint64_t address, int64_t bytes) {
+  if (bytes >= sizes.most_bytes && (address & static_cast<uint64_t>(sizes.most_bytes - 1)) == 0) {
+    return {address, sizes.most_bytes, 0, sizes.most_bytes};
+  }
   Packet best{};
-  for (int64_t size = config.bus_bytes; size <= config.dma_request_bytes; size *= 2) {
+  for (int64_t size = sizes.least_bytes; size <= sizes.most_bytes; size *= 2) {
     const int64_t skipped = static_cast<int64_t>(address & static_cast<uint64_t>(size - 1));
     const int64_t useful = std::min(size - skipped, bytes);
     if (useful > best.useful_bytes) {
@@ -16,15 +19,16 @@ Packet choose_packet(const Config& config, uint64_t address, int64_t bytes) {
 }
 
 DmaReader::DmaReader(const Config& config, L2& l2)
-    : config_(config),
-      l2_(l2),
+    : l2_(l2),
+      bus_bytes_("bus_bytes", config.bus_bytes),
+      packet_sizes_{config.bus_bytes, config.dma_request_bytes},
       scaled_row_cycles_(ceil_div(config.dim, config.mvin_scale_units)),
       in_flight_(config.dma_requests_in_flight) {}
 
 DmaReader::Arrival DmaReader::request(const Packet& packet, Cycle earliest) {
   const Cycle sent = std::max({earliest, last_sent_ + 1, in_flight_.earliest()});
   last_sent_ = sent;
-  const int64_t beats = packet.size_bytes / config_.bus_bytes;
+  const int64_t beats = bus_bytes_.divide(packet.size_bytes);
   const Cycle back = l2_.read(packet.address, packet.size_bytes, sent);
   const Ticks first = std::max(to_ticks(std::max(back, merger_free_)), bus_free_);
   bus_free_ = first + to_ticks(beats) + kL2ReadGapTicks;
@@ -34,13 +38,16 @@ DmaReader::Arrival DmaReader::request(const Packet& packet, Cycle earliest) {
 }
 
 DmaWriter::DmaWriter(const Config& config, L2& l2)
-    : config_(config), l2_(l2), in_flight_(config.dma_requests_in_flight) {}
+    : l2_(l2),
+      bus_bytes_("bus_bytes", config.bus_bytes),
+      packet_sizes_{config.bus_bytes, config.dma_request_bytes},
+      in_flight_(config.dma_requests_in_flight) {}
 
 void DmaWriter::send(uint64_t address, int64_t bytes, Cycle accepted) {
   Cycle next_beat = accepted + 1;
   while (bytes > 0) {
-    const Packet packet = choose_packet(config_, address, bytes);
-    const int64_t beats = packet.size_bytes / config_.bus_bytes;
+    const Packet packet = choose_packet(packet_sizes_, address, bytes);
+    const int64_t beats = bus_bytes_.divide(packet.size_bytes);
     const Ticks first = std::max(to_ticks(std::max(next_beat, in_flight_.earliest())), bus_free_);
     bus_free_ = first + to_ticks(beats) + kL2WriteGapTicks;
     const Cycle last_beat = first / kTicksPerCycle + beats - 1;

@@ -7,6 +7,7 @@
 #include "config.h"
 #include "cycle.h"
 #include "l2.h"
+#include "power_of_two.h"
 #include "stages.h"
 
 namespace npu::sim::timing {
@@ -21,7 +22,11 @@ struct Packet {
 
 // The packet for a piece of `bytes` at `address`: of the sizes from one beat to the largest
 // request, the smallest that covers most (DMA.scala, read_packet and write_packet).
-Packet choose_packet(const Config& config, uint64_t address, int64_t bytes);
+struct PacketSizes {
+  int64_t least_bytes;
+  int64_t most_bytes;
+};
+Packet choose_packet(const PacketSizes& sizes, uint64_t address, int64_t bytes);
 
 // Times at which the last `size` requests were done: request i may start once i - size is done.
 class InFlight {
@@ -60,9 +65,9 @@ class DmaReader {
     bool is_scaled;
   };
 
-  // Requests a row that reaches the engine in cycle `earliest`. Calls
-  // `write(block, start, end)` for each SRAM row (counted from the row's first) with the cycles
-  // its writes take. Returns the cycle in which the row's last request left.
+  // Requests a row that reaches the engine in cycle `earliest`. Calls `write(first, last, start,
+  // end)` for the SRAM rows `first` to `last` (counted from the row's first), which are written
+  // in cycles [start, end). Returns the cycle in which the row's last request left.
   template <typename Write>
   Cycle read(const Row& row, Cycle earliest, Write&& write);
 
@@ -75,8 +80,20 @@ class DmaReader {
   };
   Arrival request(const Packet& packet, Cycle earliest);
 
-  const Config& config_;
+  // How much of a row has been requested.
+  struct Progress {
+    int64_t done_bytes = 0;
+    int64_t block = 0;  // the SRAM row of the next byte
+    int64_t block_end_bytes;
+  };
+  // Takes the packet's SRAM rows out of the beat merger.
+  template <typename Write>
+  void merge(const Row& row, const Packet& packet, Cycle first_beat, Progress& progress,
+             Write&& write);
+
   L2& l2_;
+  const PowerOfTwo bus_bytes_;
+  const PacketSizes packet_sizes_;
   const int64_t scaled_row_cycles_;
   InFlight in_flight_;
   Cycle last_sent_ = -1;
@@ -106,8 +123,9 @@ class DmaWriter {
   Cycle last_acknowledged() const { return last_acknowledged_; }
 
  private:
-  const Config& config_;
   L2& l2_;
+  const PowerOfTwo bus_bytes_;
+  const PacketSizes packet_sizes_;
   InFlight in_flight_;
   Cycle ready_ = 0;
   Ticks bus_free_ = 0;
@@ -116,32 +134,64 @@ class DmaWriter {
 
 template <typename Write>
 Cycle DmaReader::read(const Row& row, Cycle earliest, Write&& write) {
-  const Cycle interval = row.is_scaled ? scaled_row_cycles_ : 1;
-  const Cycle write_stages = kLoadWriteStages + (row.is_scaled ? kLoadScaleStages : 0);
-  int64_t done = 0;
+  Progress progress;
+  progress.block_end_bytes = row.bytes_per_sram_row;
   Cycle sent = earliest;
-  while (done < row.bytes) {
+  // Most rows: packets of whole SRAM rows, each the size of a beat, so that a row leaves the
+  // merger the cycle after each beat.
+  const bool leaves_with_beats = row.bytes_per_sram_row == bus_bytes_.value() &&
+                                 row.writes_per_sram_row == 1 && !row.is_scaled;
+  while (progress.done_bytes < row.bytes) {
     const Packet packet =
-        choose_packet(config_, row.address + static_cast<uint64_t>(done), row.bytes - done);
+        choose_packet(packet_sizes_, row.address + static_cast<uint64_t>(progress.done_bytes),
+                      row.bytes - progress.done_bytes);
     const Arrival arrival = request(packet, earliest);
     sent = arrival.sent;
-    // SRAM rows of this packet: those that its last byte completes or reaches into.
-    const int64_t end = done + packet.useful_bytes;
-    for (int64_t block = done / row.bytes_per_sram_row; block * row.bytes_per_sram_row < end;
-         ++block) {
-      const int64_t needed =
-          std::min((block + 1) * row.bytes_per_sram_row, end) - done + packet.skipped_bytes;
-      const Cycle complete = arrival.first_beat + ceil_div(needed, config_.bus_bytes);
-      last_row_out_ =
-          std::max({complete, last_row_out_ + 1, write_port_free_ - write_stages + interval - 1});
-      const Cycle start = std::max(last_row_out_ + write_stages, write_port_free_);
-      write_port_free_ = start + row.writes_per_sram_row;
-      write(block, start, write_port_free_);
+    const Cycle start = arrival.first_beat + 1 + kLoadWriteStages;
+    if (leaves_with_beats && packet.skipped_bytes == 0 && write_port_free_ <= start &&
+        progress.block_end_bytes == progress.done_bytes + row.bytes_per_sram_row) {
+      const int64_t rows = bus_bytes_.divide_up(packet.useful_bytes);
+      last_row_out_ = arrival.first_beat + rows;
+      write_port_free_ = start + rows;
+      write(progress.block, progress.block + rows - 1, start, write_port_free_);
+      progress.block += rows;
+      progress.block_end_bytes += rows * row.bytes_per_sram_row;
+      progress.done_bytes += packet.useful_bytes;
+    } else {
+      merge(row, packet, arrival.first_beat, progress, write);
     }
-    merger_free_ = std::max(arrival.first_beat + arrival.beats, last_row_out_);
-    done = end;
+    // The merger turns to the next request when the last row leaves and all beats are in; it
+    // loses a cycle when the last row leaves together with the last beat's arrival.
+    const Cycle all_beats = arrival.first_beat + arrival.beats;
+    merger_free_ =
+        last_row_out_ == all_beats - 1 ? all_beats + 1 : std::max(all_beats, last_row_out_);
   }
   return sent;
+}
+
+template <typename Write>
+void DmaReader::merge(const Row& row, const Packet& packet, Cycle first_beat, Progress& progress,
+                      Write&& write) {
+  const Cycle interval = row.is_scaled ? scaled_row_cycles_ : 1;
+  const Cycle write_stages = kLoadWriteStages + (row.is_scaled ? kLoadScaleStages : 0);
+  const int64_t end = progress.done_bytes + packet.useful_bytes;
+  for (int64_t row_start = progress.done_bytes; row_start < end;) {
+    // A row leaves when it is whole, or when nothing more will come; a row that continues one
+    // of the packet before counts as whole only with a whole row's bytes of its own.
+    const int64_t whole = std::min(row_start + row.bytes_per_sram_row, end);
+    const int64_t received = whole - progress.done_bytes + packet.skipped_bytes;
+    const Cycle complete = first_beat + bus_bytes_.divide_up(received);
+    last_row_out_ =
+        std::max({complete, last_row_out_ + 1, write_port_free_ - write_stages + interval - 1});
+    const Cycle start = std::max(last_row_out_ + write_stages, write_port_free_);
+    write_port_free_ = start + row.writes_per_sram_row;
+    write(progress.block, progress.block, start, write_port_free_);
+    row_start = progress.block_end_bytes;
+    if (row_start > end) break;
+    ++progress.block;
+    progress.block_end_bytes += row.bytes_per_sram_row;
+  }
+  progress.done_bytes = end;
 }
 
 }  // namespace npu::sim::timing

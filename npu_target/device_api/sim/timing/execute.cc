@@ -21,28 +21,28 @@ ExecuteUnit::ExecuteUnit(const Config& config, ReservationStation& station,
       spad_reads_(spad_reads),
       mesh_(config, station, acc_reads) {}
 
-Cycle ExecuteUnit::arrival(int position) {
-  const Entry* entry = station_.pending(Queue::kExecute, position);
-  if (entry == nullptr || entry->issued == kNever) return kNever;
-  return entry->issued + kExecuteQueueStages;
+Cycle ExecuteUnit::arrival(unsigned position) const {
+  const Id id = station_.pending(Queue::kExecute, position);
+  if (id == ReservationStation::kNone || station_.issued(id) == kNever) return kNever;
+  return station_.issued(id) + kExecuteQueueStages;
 }
 
-ExecuteUnit::Entry* ExecuteUnit::visible(int position, Cycle now) {
-  return arrival(position) <= now ? station_.pending(Queue::kExecute, position) : nullptr;
+const ExecuteOperation* ExecuteUnit::visible(unsigned position, Cycle now) const {
+  if (arrival(position) > now) return nullptr;
+  return &station_.operation(station_.pending(Queue::kExecute, position)).execute;
 }
 
-bool ExecuteUnit::is_blocked(const ExecuteOperation& operation, Cycle now) const {
-  const auto awaited = [&](const ArrayOperand& operand) {
-    return !operand.is_garbage && mesh_.result_out(operand.address) >= now;
-  };
-  return awaited(operation.first) || awaited(operation.second);
+Cycle ExecuteUnit::operands_ready(const ExecuteOperation& operation) const {
+  const Cycle first = mesh_.result_out(operation.first);
+  if (operation.kind != ExecuteKind::kCompute) return first;
+  return std::max(first, mesh_.result_out(operation.second));
 }
 
-Cycle ExecuteUnit::next_step() {
-  const Entry* head = station_.pending(Queue::kExecute, 0);
+Cycle ExecuteUnit::next_step() const {
   Cycle start = std::max(arrival(0), free_);
   if (start < kNever) {
-    switch (head->operation.execute.kind) {
+    const Id head = station_.pending(Queue::kExecute, 0);
+    switch (station_.operation(head).execute.kind) {
       case ExecuteKind::kConfig:
         if (!mesh_.has_pending()) {
           start = std::max(start, mesh_.last_result() + kConfigDrainStages);
@@ -60,22 +60,16 @@ Cycle ExecuteUnit::next_step() {
 }
 
 void ExecuteUnit::step(Cycle now) {
-  const Entry* head = visible(0, now);
-  const bool is_idle = head == nullptr || (head->operation.execute.kind == ExecuteKind::kPreload &&
-                                           visible(1, now) == nullptr);
-  if (is_idle) {
+  const ExecuteOperation* head = visible(0, now);
+  const bool is_idle =
+      head == nullptr || (head->kind == ExecuteKind::kPreload && visible(1, now) == nullptr);
+  if (is_idle || (head->kind == ExecuteKind::kConfig && mesh_.has_pending())) {
     run_flush(now);
     return;
   }
-  switch (head->operation.execute.kind) {
+  switch (head->kind) {
     case ExecuteKind::kConfig:
-      if (mesh_.has_pending()) {
-        run_flush(now);
-      } else if (mesh_.last_result() + kConfigDrainStages <= now) {
-        run_config(now);
-      } else {
-        free_ = mesh_.last_result() + kConfigDrainStages;
-      }
+      run_config(now);
       return;
     case ExecuteKind::kPreload:
       run(now, false, true);
@@ -86,13 +80,11 @@ void ExecuteUnit::step(Cycle now) {
   }
 }
 
-bool ExecuteUnit::runs_together(Cycle now) {
-  const Entry* preload = visible(1, now);
-  const Entry* compute = visible(2, now);
-  return preload != nullptr && compute != nullptr &&
-         preload->operation.execute.kind == ExecuteKind::kPreload &&
-         !is_blocked(preload->operation.execute, now) &&
-         !is_blocked(compute->operation.execute, now);
+bool ExecuteUnit::runs_together(Cycle now) const {
+  const ExecuteOperation* preload = visible(1, now);
+  const ExecuteOperation* compute = visible(2, now);
+  return preload != nullptr && compute != nullptr && preload->kind == ExecuteKind::kPreload &&
+         operands_ready(*preload) < now && operands_ready(*compute) < now;
 }
 
 void ExecuteUnit::run_config(Cycle now) {
@@ -102,100 +94,82 @@ void ExecuteUnit::run_config(Cycle now) {
 
 void ExecuteUnit::run_flush(Cycle now) {
   const Cycle start = std::max(now, mesh_.earliest_request());
-  mesh_.request(start, start + config_.dim, Mesh::Tag{});
   free_ = start + config_.dim;
+  mesh_.request(start, free_, ReservationStation::kNone);
 }
 
 int64_t ExecuteUnit::rows_to_feed(const ExecuteOperation* compute,
                                   const ExecuteOperation* preload) const {
-  const ExecuteOperation& any = compute != nullptr ? *compute : *preload;
-  const bool feeds_new = preload != nullptr && !preload->first.is_garbage;
-  if (!any.is_weight_stationary || any.is_a_transposed || any.is_b_transposed || feeds_new) {
+  const ArrayMode& mode = compute != nullptr ? compute->mode : preload->mode;
+  const bool feeds_new = preload != nullptr && !preload->first.is_garbage();
+  if (!mode.is_weight_stationary || mode.is_a_transposed || mode.is_b_transposed || feeds_new) {
     return config_.dim;
   }
   int64_t rows = kLeastRows;
   if (compute != nullptr) {
-    rows = std::max(rows, compute->first.is_garbage ? 0 : compute->first.rows);
-    rows = std::max(rows, compute->second.is_garbage ? 0 : compute->second.rows);
+    if (!compute->first.is_garbage()) rows = std::max<int64_t>(rows, compute->first.rows);
+    if (!compute->second.is_garbage()) rows = std::max<int64_t>(rows, compute->second.rows);
   }
-  return std::min(rows, std::max(config_.dim, kLeastRows));
+  return rows;
 }
 
 Cycle ExecuteUnit::feed(Cycle start, int64_t rows, const ExecuteOperation* compute,
                         const ExecuteOperation* preload) {
-  const BankMask banks[] = {compute != nullptr ? compute->first.spad_banks : 0,
-                            compute != nullptr ? compute->second.spad_banks : 0,
-                            preload != nullptr ? preload->first.spad_banks : 0};
-  BankMask all = 0;
-  int64_t turns = 1;
-  for (const BankMask bank : banks) {
-    all |= bank;
-    const auto same = std::count(std::begin(banks), std::end(banks), bank);
-    if (bank != 0) turns = std::max<int64_t>(turns, same);
-  }
-  const int64_t reads = rows * turns;
-  const Cycle end = all == 0 ? start + reads : spad_writes_.after_free(all, start, reads);
-  spad_reads_.take(all, start, end);
+  const BankMask a = compute != nullptr ? compute->first.spad_banks : 0;
+  const BankMask b = compute != nullptr ? compute->second.spad_banks : 0;
+  const BankMask d = preload != nullptr ? preload->first.spad_banks : 0;
+  // Operands in one bank take turns.
+  int64_t reads = rows;
+  if ((a & b) != 0 || (a & d) != 0 || (b & d) != 0) reads += rows;
+  if ((a & b & d) != 0) reads += rows;
+  const Cycle end = spad_writes_.after_free(a | b | d, start, reads);
+  spad_reads_.take(a | b | d, start, end);
   busy_cycles_ += end - start;
   conflict_cycles_ += end - start - rows;
   return end;
 }
 
 void ExecuteUnit::run(Cycle now, bool has_compute, bool has_preload) {
-  ReservationStation::Id compute_id = ReservationStation::kNone;
-  ReservationStation::Id preload_id = ReservationStation::kNone;
+  const Id compute_id = has_compute ? station_.take(Queue::kExecute) : ReservationStation::kNone;
+  const Id preload_id = has_preload ? station_.take(Queue::kExecute) : ReservationStation::kNone;
+  const ExecuteOperation* compute = has_compute ? &station_.operation(compute_id).execute : nullptr;
+  const ExecuteOperation* preload = has_preload ? &station_.operation(preload_id).execute : nullptr;
+
   Cycle start = std::max(now, mesh_.earliest_request());
-  if (has_compute) compute_id = station_.take(Queue::kExecute);
-  if (has_preload) {
-    if (!has_compute) {
-      const Entry* head = station_.pending(Queue::kExecute, 0);
-      for (const ArrayOperand* operand :
-           {&head->operation.execute.first, &head->operation.execute.second}) {
-        if (operand->is_garbage) continue;
-        const Cycle out = mesh_.result_out(operand->address);
-        if (out < kNever) start = std::max(start, out + 1);
-      }
-    }
-    preload_id = station_.take(Queue::kExecute);
+  if (compute == nullptr) {
+    const Cycle ready = operands_ready(*preload);
+    if (ready < kNever) start = std::max(start, ready + 1);
   }
-  const ExecuteOperation* compute =
-      has_compute ? &station_.entry(compute_id).operation.execute : nullptr;
-  const ExecuteOperation* preload =
-      has_preload ? &station_.entry(preload_id).operation.execute : nullptr;
-
-  is_weight_stationary_ = (has_compute ? *compute : *preload).is_weight_stationary;
   Cycle end = feed(start, rows_to_feed(compute, preload), compute, preload);
-  if (compute != nullptr) count_macs(*compute);
 
-  Mesh::Tag tag;
+  if (compute != nullptr) {
+    is_weight_stationary_ = compute->mode.is_weight_stationary;
+    count_macs(*compute);
+    station_.complete(compute_id, end);
+  }
+  Id wants_result = ReservationStation::kNone;
   if (preload != nullptr) {
-    result_cols_ = preload->result.cols;
-    tag.is_weight_stationary = preload->is_weight_stationary;
-    if (!preload->result.is_garbage) {
-      tag.id = preload_id;
-      tag.address = preload->result.address;
-      tag.rows = preload->result.rows;
-      tag.acc_banks = preload->acc_banks;
-      tag.accumulates = preload->accumulates;
-    }
-    if (preload->is_weight_stationary && preload->is_b_transposed && !preload->first.is_garbage) {
+    is_weight_stationary_ = preload->mode.is_weight_stationary;
+    result_cols_ = preload->second.cols;
+    if (is_weight_stationary_ && preload->mode.is_b_transposed && !preload->first.is_garbage()) {
       // The first pass filled the transposer; a second brings the weights into the array.
-      mesh_.request(start, end, Mesh::Tag{});
+      mesh_.request(start, end, ReservationStation::kNone);
       start = std::max(end, mesh_.earliest_request());
       end = feed(start, config_.dim, nullptr, nullptr);
     }
+    if (preload->second.is_garbage()) {
+      station_.complete(preload_id, end + (has_compute ? 1 : 0));
+    } else {
+      wants_result = preload_id;
+    }
   }
-  mesh_.request(start, end, tag);
-  if (has_compute) station_.complete(compute_id, end);
-  if (has_preload && tag.id == ReservationStation::kNone) {
-    station_.complete(preload_id, end + (has_compute ? 1 : 0));
-  }
+  mesh_.request(start, end, wants_result);
   free_ = end;
 }
 
 void ExecuteUnit::count_macs(const ExecuteOperation& compute) {
-  if (compute.first.is_garbage) return;
-  macs_ += compute.first.rows * compute.first.cols * result_cols_;
+  if (compute.first.is_garbage()) return;
+  macs_ += int64_t{compute.first.rows} * compute.first.cols * result_cols_;
 }
 
 }  // namespace npu::sim::timing

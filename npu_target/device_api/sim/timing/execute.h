@@ -29,7 +29,7 @@ class ExecuteUnit {
               PortCalendar& spad_reads, PortCalendar& acc_reads);
 
   // When the next run begins, as far as known; kNever if nothing can begin yet.
-  Cycle next_step();
+  Cycle next_step() const;
   void step(Cycle now);
 
   int64_t macs() const { return macs_; }
@@ -38,13 +38,15 @@ class ExecuteUnit {
   Cycle conflict_cycles() const { return conflict_cycles_; }
 
  private:
-  using Entry = ReservationStation::Entry;
+  using Id = ReservationStation::Id;
 
-  // The command at `position` if it has reached the controller by `now`.
-  Entry* visible(int position, Cycle now);
-  Cycle arrival(int position);
-  bool runs_together(Cycle now);
-  bool is_blocked(const ExecuteOperation& operation, Cycle now) const;
+  // When the command at `position` reaches the controller; kNever while that is not known.
+  Cycle arrival(unsigned position) const;
+  // The command at `position` if it has reached the controller by `now`, else nullptr.
+  const ExecuteOperation* visible(unsigned position, Cycle now) const;
+  bool runs_together(Cycle now) const;
+  // When the results for the addresses that `operation` reads are out.
+  Cycle operands_ready(const ExecuteOperation& operation) const;
 
   void run_config(Cycle now);
   void run(Cycle now, bool has_compute, bool has_preload);

@@ -5,69 +5,73 @@
 namespace npu::sim::timing {
 
 L2::L2(const Config& config)
-    : ways_(config.l2_ways),
-      sets_(config.l2_bytes / (config.l2_ways * config.l2_line_bytes)),
-      line_bytes_(config.l2_line_bytes),
+    : ways_(static_cast<uint64_t>(config.l2_ways)),
+      sets_(static_cast<uint64_t>(config.l2_bytes / (config.l2_ways * config.l2_line_bytes))),
+      line_bytes_("l2_line_bytes", config.l2_line_bytes),
       hit_latency_(config.l2_hit_latency_cycles),
       memory_latency_(config.memory_latency_cycles),
       line_ticks_(ceil_div(config.l2_line_bytes * 1000 * kTicksPerCycle,
                            config.memory_bytes_per_kilocycle)),
-      lines_(static_cast<size_t>(ways_ * sets_)) {}
+      numbers_(ways_ * sets_, kNoLine),
+      ready_(ways_ * sets_, 0),
+      is_dirty_(ways_ * sets_, 0) {}
 
 Cycle L2::read(uint64_t address, int64_t bytes, Cycle at) {
-  const uint64_t line_bytes = static_cast<uint64_t>(line_bytes_);
-  const uint64_t last = (address + static_cast<uint64_t>(bytes) - 1) / line_bytes;
+  const uint64_t last = line_bytes_.divide(address + static_cast<uint64_t>(bytes) - 1);
   Cycle ready = at;
-  for (uint64_t number = address / line_bytes; number <= last; ++number) {
-    ready = std::max(ready, touch(number, true, at).ready);
+  for (uint64_t number = line_bytes_.divide(address); number <= last; ++number) {
+    ready = std::max(ready, ready_[touch(number, true, at)]);
   }
   return ready + hit_latency_;
 }
 
 Cycle L2::write(uint64_t address, int64_t bytes, bool is_partial, Cycle at) {
-  const uint64_t line_bytes = static_cast<uint64_t>(line_bytes_);
-  const uint64_t last = (address + static_cast<uint64_t>(bytes) - 1) / line_bytes;
+  const uint64_t last = line_bytes_.divide(address + static_cast<uint64_t>(bytes) - 1);
+  const bool needs_data = is_partial || bytes < line_bytes_.value();
   Cycle ready = at;
-  for (uint64_t number = address / line_bytes; number <= last; ++number) {
-    Line& line = touch(number, is_partial || bytes < line_bytes_, at);
-    line.is_dirty = true;
-    ready = std::max(ready, line.ready);
+  for (uint64_t number = line_bytes_.divide(address); number <= last; ++number) {
+    const size_t place = touch(number, needs_data, at);
+    is_dirty_[place] = 1;
+    ready = std::max(ready, ready_[place]);
   }
   return ready + hit_latency_;
 }
 
 void L2::invalidate() {
-  std::fill(lines_.begin(), lines_.end(), Line{});
+  std::fill(numbers_.begin(), numbers_.end(), kNoLine);
   lfsr_ = 1;
 }
 
-L2::Line& L2::touch(uint64_t number, bool needs_data, Cycle at) {
+size_t L2::touch(uint64_t number, bool needs_data, Cycle at) {
   // Every lookup clocks the LFSR (taps 16, 14, 13, 11).
-  const uint32_t feedback = (lfsr_ ^ (lfsr_ >> 2) ^ (lfsr_ >> 3) ^ (lfsr_ >> 5)) & 1;
+  const uint64_t feedback = (lfsr_ ^ (lfsr_ >> 2) ^ (lfsr_ >> 3) ^ (lfsr_ >> 5)) & 1;
   lfsr_ = (lfsr_ >> 1) | (feedback << 15);
-  Line* set = &lines_[static_cast<size_t>(number % static_cast<uint64_t>(sets_)) *
-                      static_cast<size_t>(ways_)];
-  for (int64_t way = 0; way < ways_; ++way) {
-    if (set[way].number == number) {
+  // The number of sets is a power of two in every real cache; the config does not ask for it.
+  const uint64_t set = (sets_ & (sets_ - 1)) == 0 ? number & (sets_ - 1) : number % sets_;
+  const uint64_t first = set * ways_;
+  for (uint64_t place = first; place < first + ways_; ++place) {
+    if (numbers_[place] == number) {
       ++hits_;
-      return set[way];
+      return place;
     }
   }
   ++misses_;
-  return replace(number, needs_data, at);
+  const uint64_t victim = first + ((lfsr_ * ways_) >> 16);
+  replace(victim, number, needs_data, at);
+  return victim;
 }
 
-L2::Line& L2::replace(uint64_t number, bool needs_data, Cycle at) {
-  const uint64_t set = number % static_cast<uint64_t>(sets_);
-  const uint64_t way = (static_cast<uint64_t>(lfsr_) * static_cast<uint64_t>(ways_)) >> 16;
-  Line& line = lines_[static_cast<size_t>(set * static_cast<uint64_t>(ways_) + way)];
+void L2::replace(size_t place, uint64_t number, bool needs_data, Cycle at) {
   Cycle ready = at;
-  if (line.number != kNoLine && line.is_dirty) ready = transfer(write_channel_free_, at);
+  if (numbers_[place] != kNoLine && is_dirty_[place] != 0) {
+    ready = transfer(write_channel_free_, at);
+  }
   if (needs_data) {
     ready = std::max(ready, transfer(read_channel_free_, at + memory_latency_));
   }
-  line = {number, ready, false};
-  return line;
+  numbers_[place] = number;
+  ready_[place] = ready;
+  is_dirty_[place] = 0;
 }
 
 Cycle L2::transfer(Ticks& channel_free, Cycle earliest) const {

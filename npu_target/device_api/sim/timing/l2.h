@@ -5,6 +5,7 @@
 
 #include "config.h"
 #include "cycle.h"
+#include "power_of_two.h"
 
 namespace npu::sim::timing {
 
@@ -32,26 +33,25 @@ class L2 {
   int64_t misses() const { return misses_; }
 
  private:
-  struct Line {
-    uint64_t number = kNoLine;  // address / line bytes
-    Cycle ready = 0;            // when the line has arrived
-    bool is_dirty = false;
-  };
   static constexpr uint64_t kNoLine = ~uint64_t{0};
 
-  // The line's state after making sure it is, or will be, in the cache.
-  Line& touch(uint64_t number, bool needs_data, Cycle at);
-  Line& replace(uint64_t number, bool needs_data, Cycle at);
+  // Makes sure that the line of this number (address / line bytes) is, or will be, in the cache.
+  // Returns its place.
+  size_t touch(uint64_t number, bool needs_data, Cycle at);
+  void replace(size_t place, uint64_t number, bool needs_data, Cycle at);
   Cycle transfer(Ticks& channel_free, Cycle earliest) const;
 
-  const int64_t ways_;
-  const int64_t sets_;
-  const int64_t line_bytes_;
+  const uint64_t ways_;
+  const uint64_t sets_;
+  const PowerOfTwo line_bytes_;
   const Cycle hit_latency_;
   const Cycle memory_latency_;
   const Ticks line_ticks_;
-  std::vector<Line> lines_;
-  uint32_t lfsr_ = 1;
+  // By place: set * ways + way.
+  std::vector<uint64_t> numbers_;
+  std::vector<Cycle> ready_;  // when the line has arrived
+  std::vector<uint8_t> is_dirty_;
+  uint64_t lfsr_ = 1;  // 16 bits
   Ticks read_channel_free_ = 0;
   Ticks write_channel_free_ = 0;
   int64_t hits_ = 0;

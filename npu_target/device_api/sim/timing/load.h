@@ -6,6 +6,7 @@
 #include "config.h"
 #include "dma.h"
 #include "ports.h"
+#include "power_of_two.h"
 #include "reservation_station.h"
 
 namespace npu::sim::timing {
@@ -25,7 +26,7 @@ class LoadUnit {
            PortCalendar& acc_reads);
 
   // When the next command begins, kNever if none can yet.
-  Cycle next_step();
+  Cycle next_step() const;
   void step(Cycle now);
 
   int64_t bytes_loaded() const { return bytes_loaded_; }
@@ -33,9 +34,14 @@ class LoadUnit {
  private:
   Cycle run_zeros(const LoadOperation& load, Cycle start);
   Cycle run_reads(const LoadOperation& load, Cycle start);
-  void write_row(const LoadOperation& load, int64_t row, int64_t block, Cycle start, Cycle end);
+  void take_ports(const LoadOperation& load, int64_t row, int64_t first_block, int64_t last_block,
+                  Cycle start, Cycle end);
+  static void take(PortCalendar& ports, const PowerOfTwo& bank_rows, int64_t first, int64_t last,
+                   Cycle start, Cycle end);
 
-  const Config& config_;
+  const PowerOfTwo dim_;
+  const PowerOfTwo spad_bank_rows_;
+  const PowerOfTwo acc_bank_rows_;
   ReservationStation& station_;
   PortCalendar& spad_writes_;
   PortCalendar& acc_reads_;

@@ -12,49 +12,55 @@ Mesh::Mesh(const Config& config, ReservationStation& station, PortCalendar& acc_
       acc_reads_(acc_reads),
       leaving_(static_cast<size_t>(config.mesh_tag_queue_entries), Leaving{0, -1}),
       // The tag of request i - entries leaves with the request after it.
-      out_(static_cast<size_t>(std::max<int64_t>(1, config.mesh_tag_queue_entries - 1)), -1) {
-  pending_.reserve(4);
-}
+      out_(static_cast<size_t>(std::max<int64_t>(1, config.mesh_tag_queue_entries - 1)), -1) {}
 
 Cycle Mesh::earliest_request() const {
   // The request enters kArrayReadStages after its first row is read, the cycle after a tag left.
   return out_[next_out_] + 1 - kArrayReadStages;
 }
 
-void Mesh::request(Cycle start, Cycle end, const Tag& tag) {
+void Mesh::request(Cycle start, Cycle end, ReservationStation::Id preload) {
   out_[next_out_] = end - 1 + latency_;
   next_out_ = next_out_ + 1 == out_.size() ? 0 : next_out_ + 1;
-  for (size_t i = 0; i < pending_.size();) {
-    if (--pending_[i].requests_left > 0) {
-      ++i;
-      continue;
+  size_t kept = 0;
+  for (size_t i = 0; i < pending_count_; ++i) {
+    if (--pending_[i].requests_left == 0) {
+      leave(pending_[i].preload, start, end);
+    } else {
+      pending_[kept++] = pending_[i];
     }
-    leave(pending_[i].tag, start, end);
-    pending_.erase(pending_.begin() + static_cast<std::ptrdiff_t>(i));
   }
-  if (tag.id != ReservationStation::kNone) {
-    pending_.push_back({tag, tag.is_weight_stationary ? 1 : 2});
-  }
+  pending_count_ = kept;
+  if (preload == ReservationStation::kNone) return;
+  const ExecuteOperation& operation = station_.operation(preload).execute;
+  pending_[pending_count_++] = {preload, operation.second.address,
+                                operation.mode.is_weight_stationary ? 1 : 2};
+  if (operation.acc_banks == 0) last_spad_result_ = kNever;
 }
 
-void Mesh::leave(const Tag& tag, Cycle start, Cycle end) {
-  const Cycle last = end - 1 + latency_;
-  last_result_ = std::max(last_result_, last);
-  leaving_[next_leaving_] = {tag.address, last};
+void Mesh::leave(ReservationStation::Id preload, Cycle start, Cycle end) {
+  const ExecuteOperation& operation = station_.operation(preload).execute;
+  last_result_ = std::max(last_result_, end - 1 + latency_);
+  leaving_[next_leaving_] = {operation.second.address, end - 1 + latency_};
   next_leaving_ = next_leaving_ + 1 == leaving_.size() ? 0 : next_leaving_ + 1;
-  if (tag.accumulates) {
-    acc_reads_.take(tag.acc_banks, start + latency_, std::min(end, start + tag.rows) + latency_);
+  if (operation.acc_banks == 0) last_spad_result_ = end - 1 + latency_;
+  if (operation.accumulates) {
+    acc_reads_.take(operation.acc_banks, start + latency_,
+                    std::min<Cycle>(end, start + operation.second.rows) + latency_);
   }
-  station_.complete(tag.id, last);
+  station_.complete(preload, end - 1 + latency_);
 }
 
-Cycle Mesh::result_out(uint32_t address) const {
-  for (const Pending& pending : pending_) {
-    if (pending.tag.address == address) return kNever;
+Cycle Mesh::result_out(const ArrayOperand& operand) const {
+  if (operand.is_garbage()) return -1;
+  // Results go to the accumulator as a rule, operands come from the scratchpad.
+  if (operand.spad_banks != 0 && last_spad_result_ < 0) return -1;
+  for (size_t i = 0; i < pending_count_; ++i) {
+    if (pending_[i].address == operand.address) return kNever;
   }
   Cycle out = -1;
   for (const Leaving& leaving : leaving_) {
-    if (leaving.last >= 0 && leaving.address == address) out = std::max(out, leaving.last);
+    if (leaving.last >= 0 && leaving.address == operand.address) out = std::max(out, leaving.last);
   }
   return out;
 }

@@ -1,10 +1,12 @@
 // The systolic array behind the execute controller: how long results take to come out.
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "config.h"
 #include "cycle.h"
+#include "operation.h"
 #include "ports.h"
 #include "reservation_station.h"
 
@@ -23,46 +25,41 @@ class Mesh {
   // The first cycle in which the rows of the next request may be read.
   Cycle earliest_request() const;
 
-  // What the PRELOAD of a request wants; `id` is kNone when it wants no result.
-  struct Tag {
-    ReservationStation::Id id = ReservationStation::kNone;
-    uint32_t address = 0;
-    int64_t rows = 0;
-    BankMask acc_banks = 0;  // 0: not an accumulator
-    bool accumulates = false;
-    bool is_weight_stationary = true;
-  };
-
-  // A request whose rows are read in cycles [start, end).
-  void request(Cycle start, Cycle end, const Tag& tag);
+  // A request whose rows are read in cycles [start, end). `preload` is the PRELOAD in it that
+  // wants a result, kNone if there is none.
+  void request(Cycle start, Cycle end, ReservationStation::Id preload);
 
   // Whether a result is on its way that no request so far pushes out.
-  bool has_pending() const { return !pending_.empty(); }
+  bool has_pending() const { return pending_count_ != 0; }
   // The last cycle in which a result that is being pushed out leaves.
   Cycle last_result() const { return last_result_; }
-  // When a result for exactly this local address is out; kNever while nothing pushes it out.
-  Cycle result_out(uint32_t address) const;
+  // When the results for exactly the operand's local address are out, kNever while nothing pushes
+  // them out; -1 if there are none.
+  Cycle result_out(const ArrayOperand& operand) const;
 
  private:
   struct Pending {
-    Tag tag;
+    ReservationStation::Id preload;
+    uint32_t address;
     int requests_left;
   };
   struct Leaving {
     uint32_t address;
     Cycle last;
   };
-  void leave(const Tag& tag, Cycle start, Cycle end);
+  void leave(ReservationStation::Id preload, Cycle start, Cycle end);
 
   const Cycle latency_;
   ReservationStation& station_;
   PortCalendar& acc_reads_;
-  std::vector<Pending> pending_;  // at most three, reserved
+  std::array<Pending, 3> pending_{};  // the oldest first
+  size_t pending_count_ = 0;
   std::vector<Leaving> leaving_;  // a ring of the latest results
   size_t next_leaving_ = 0;
   std::vector<Cycle> out_;  // last rows of the latest requests, a ring
   size_t next_out_ = 0;
   Cycle last_result_ = -1;
+  Cycle last_spad_result_ = -1;  // kNever while one is pending
 };
 
 }  // namespace npu::sim::timing

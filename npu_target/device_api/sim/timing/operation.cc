@@ -8,53 +8,63 @@ namespace {
 // The bits of float32 1.0: the scale the load path passes through without its multipliers.
 constexpr uint64_t kScaleOne = 0x3F800000;
 
-BankMask bank_of(int64_t row, int64_t bank_rows, int64_t banks) {
-  return BankMask{1} << std::min(row / bank_rows, banks - 1);
-}
-
 }  // namespace
 
-OperationDecoder::OperationDecoder(const Config& config) : config_(config) {
-  mode_.is_weight_stationary = true;
-}
+OperationDecoder::OperationDecoder(const Config& config)
+    : has_mvin_scale_(config.has_mvin_scale != 0),
+      has_pooling_(config.has_pooling != 0),
+      spad_half_rows_(config.spad_rows() / 2),
+      dim_("dim", config.dim),
+      spad_bank_rows_("spad_bank_rows", config.spad_bank_rows),
+      acc_bank_rows_("acc_bank_rows", config.acc_bank_rows) {}
 
-void OperationDecoder::decode(const Command& command, Operation& operation) {
-  operation.is_config = false;
-  operation.writes_first = false;
-  operation.second.is_valid = false;
+Queue OperationDecoder::queue_of(const Command& command) {
   switch (command.funct) {
     case kConfig:
-      decode_config(command, operation);
-      return;
+      switch (bits(command.rs1, 1, 0)) {
+        case kConfigEx:
+          return Queue::kExecute;
+        case kConfigLd:
+          return Queue::kLoad;
+        default:
+          return Queue::kStore;
+      }
     case kMvin:
     case kMvin2:
     case kMvin3:
-      operation.queue = Queue::kLoad;
-      decode_load(command, operation);
-      return;
+      return Queue::kLoad;
     case kPreload:
     case kComputePreloaded:
     case kComputeAccumulated:
-      operation.queue = Queue::kExecute;
-      decode_execute(command, operation);
-      return;
+      return Queue::kExecute;
     case kMvout:
-      operation.queue = Queue::kStore;
-      decode_store(command, operation);
-      return;
+      return Queue::kStore;
     default:
-      operation.queue = Queue::kFront;  // FLUSH, counters
+      return Queue::kFront;  // FLUSH, counters
+  }
+}
+
+void OperationDecoder::decode(const Command& command, Operation& operation) {
+  operation.is_config = command.funct == kConfig;
+  operation.writes_first = false;
+  operation.first = {};
+  operation.second = {};
+  if (operation.is_config) {
+    decode_config(command, operation);
+  } else if (operation.queue == Queue::kLoad) {
+    decode_load(command, operation);
+  } else if (operation.queue == Queue::kExecute) {
+    decode_execute(command, operation);
+  } else {
+    decode_store(command, operation);
   }
 }
 
 void OperationDecoder::decode_config(const Command& command, Operation& operation) {
   const uint64_t rs1 = command.rs1;
   const uint64_t rs2 = command.rs2;
-  operation.is_config = true;
-  operation.first.is_valid = false;
   switch (bits(rs1, 1, 0)) {
     case kConfigEx:
-      operation.queue = Queue::kExecute;
       operation.execute.kind = ExecuteKind::kConfig;
       if (!bit(rs1, 7)) {
         mode_.is_weight_stationary = bit(rs1, 2);
@@ -65,20 +75,18 @@ void OperationDecoder::decode_config(const Command& command, Operation& operatio
       c_stride_rows_ = static_cast<int64_t>(bits(rs2, 63, 48));
       return;
     case kConfigLd: {
-      operation.queue = Queue::kLoad;
       LoadState& state = loads_[std::min<uint64_t>(bits(rs1, 4, 3), 2)];
       state.is_shrunk = bit(rs1, 2);
       state.pixel_repeats = std::max<int64_t>(1, static_cast<int64_t>(bits(rs1, 15, 8)));
       state.block_stride_rows = static_cast<int64_t>(bits(rs1, 31, 16));
-      state.is_scaled = config_.has_mvin_scale != 0 && bits(rs1, 63, 32) != kScaleOne;
+      state.is_scaled = has_mvin_scale_ && bits(rs1, 63, 32) != kScaleOne;
       state.stride_bytes = rs2;
       return;
     }
     default:
-      operation.queue = Queue::kStore;
       if (bits(rs1, 1, 0) != kConfigSt) return;
       store_.stride_bytes = bits(rs2, 31, 0);
-      store_.pool_stride = config_.has_pooling ? static_cast<int64_t>(bits(rs1, 5, 4)) : 0;
+      store_.pool_stride = has_pooling_ ? static_cast<int64_t>(bits(rs1, 5, 4)) : 0;
       store_.pool_window = static_cast<int64_t>(bits(rs1, 7, 6));
       store_.pool_upper_pad = static_cast<int64_t>(bits(rs1, 9, 8));
       store_.pool_left_pad = static_cast<int64_t>(bits(rs1, 11, 10));
@@ -106,11 +114,11 @@ void OperationDecoder::decode_load(const Command& command, Operation& operation)
   load.element_bytes = to.is_acc() && !state.is_shrunk ? 4 : 1;
   load.is_scaled = state.is_scaled && load.element_bytes == 1;
 
-  const int64_t blocks = ceil_div(to.cols, config_.dim);
+  const int64_t blocks = dim_.divide_up(to.cols);
   operation.first = range(to, (blocks - 1) * state.block_stride_rows + to.rows);
   if (!to.is_acc()) {
     // Repeats are written to rows before the operand's; the scratchpad's halves do not mix.
-    const int64_t half = to.row() > config_.spad_rows() / 2 ? config_.spad_rows() / 2 : 0;
+    const int64_t half = to.row() > spad_half_rows_ ? spad_half_rows_ : 0;
     operation.first.start = std::max(half, operation.first.start - (load.pixel_repeats - 1));
   }
   operation.writes_first = true;
@@ -120,23 +128,20 @@ void OperationDecoder::decode_execute(const Command& command, Operation& operati
   const LocalOperand first(command.rs1);
   const LocalOperand second(command.rs2);
   ExecuteOperation& execute = operation.execute;
-  execute = mode_;
+  execute.mode = mode_;
   execute.first = array_operand(first);
+  execute.second = array_operand(second);
   if (command.funct == kPreload) {
+    const bool is_to_acc = !second.is_garbage() && second.is_acc();
     execute.kind = ExecuteKind::kPreload;
-    execute.result = array_operand(second);
-    if (!second.is_garbage() && second.is_acc()) {
-      execute.acc_banks = bank_of(second.row(), config_.acc_bank_rows, config_.acc_banks);
-      execute.accumulates = second.accumulates();
-    }
+    execute.acc_banks = is_to_acc ? BankMask{1} << acc_bank_rows_.divide(second.row()) : 0;
+    execute.accumulates = is_to_acc && second.accumulates();
     operation.first = range(second, second.rows * c_stride_rows_);
     operation.second = range(first, first.rows);
     operation.writes_first = true;
   } else {
-    execute.kind = ExecuteKind::kCompute;
-    execute.takes_preloaded = command.funct == kComputePreloaded;
-    execute.second = array_operand(second);
     const int64_t a_rows = mode_.is_a_transposed ? first.cols : first.rows;
+    execute.kind = ExecuteKind::kCompute;
     operation.first = range(first, a_rows * a_stride_rows_);
     operation.second = range(second, second.rows);
   }
@@ -155,29 +160,23 @@ void OperationDecoder::decode_store(const Command& command, Operation& operation
   if (store.pool_stride != 0) {
     operation.first = range(from, 0);
     operation.first.end =
-        RowRange::kAccBase + (from.row() / config_.acc_bank_rows + 1) * config_.acc_bank_rows;
+        RowRange::kAccBase + (acc_bank_rows_.divide(from.row()) + 1) * acc_bank_rows_.value();
   } else {
-    const int64_t blocks = ceil_div(from.cols, config_.dim);
-    operation.first = range(from, (blocks - 1) * config_.dim + from.rows);
+    const int64_t blocks = dim_.divide_up(from.cols);
+    operation.first = range(from, (blocks - 1) * dim_.value() + from.rows);
   }
 }
 
 RowRange OperationDecoder::range(const LocalOperand& operand, int64_t rows) const {
   if (operand.is_garbage()) return {};
   const int64_t start = operand.row() + (operand.is_acc() ? RowRange::kAccBase : 0);
-  return {true, start, start + rows};
+  return {start, start + rows};
 }
 
 ArrayOperand OperationDecoder::array_operand(const LocalOperand& operand) const {
-  ArrayOperand result;
-  result.is_garbage = operand.is_garbage();
-  result.address = operand.address;
-  result.rows = operand.rows;
-  result.cols = operand.cols;
-  if (!operand.is_garbage() && !operand.is_acc()) {
-    result.spad_banks = bank_of(operand.row(), config_.spad_bank_rows, config_.spad_banks);
-  }
-  return result;
+  const bool is_in_spad = !operand.is_garbage() && !operand.is_acc();
+  return {operand.address, static_cast<int32_t>(operand.rows), static_cast<int32_t>(operand.cols),
+          is_in_spad ? BankMask{1} << spad_bank_rows_.divide(operand.row()) : 0};
 }
 
 }  // namespace npu::sim::timing

@@ -1,10 +1,13 @@
 // A command as the timing model's units want it: where it goes and what it moves.
 #pragma once
 
+#include <limits>
+
 #include "command.h"
 #include "config.h"
 #include "cycle.h"
 #include "ports.h"
+#include "power_of_two.h"
 
 namespace npu::sim::timing {
 
@@ -12,19 +15,18 @@ namespace npu::sim::timing {
 enum class Queue : uint8_t { kLoad = 0, kExecute = 1, kStore = 2, kFront = 3 };
 inline constexpr int kQueues = 3;
 
-// Rows [start, end) of the scratchpad or, from kAccBase on, of the accumulator.
+// Rows [start, end) of the scratchpad or, from kAccBase on, of the accumulator. By default no
+// rows at all, which overlap with nothing.
 struct RowRange {
   static constexpr int64_t kAccBase = int64_t{1} << 32;
 
-  bool is_valid = false;
-  int64_t start = 0;
-  int64_t end = 0;
+  int64_t start = std::numeric_limits<int64_t>::max();
+  int64_t end = std::numeric_limits<int64_t>::min();
 
   // The hardware's comparison (ReservationStation.scala, OpT.overlaps).
   bool overlaps(const RowRange& other) const {
-    return is_valid && other.is_valid &&
-           ((other.start <= start && start < other.end) ||
-            (start <= other.start && other.start < end));
+    return (other.start <= start && start < other.end) ||
+           (start <= other.start && other.start < end);
   }
 };
 
@@ -47,25 +49,29 @@ enum class ExecuteKind : uint8_t { kConfig, kPreload, kCompute };
 
 // One operand of the array.
 struct ArrayOperand {
-  bool is_garbage = true;
-  uint32_t address = 0;  // as encoded
-  int64_t rows = 0;
-  int64_t cols = 0;
-  BankMask spad_banks = 0;  // 0: not read from the scratchpad
+  uint32_t address;  // as encoded
+  int32_t rows;
+  int32_t cols;
+  BankMask spad_banks;  // 0: not read from the scratchpad
+
+  bool is_garbage() const { return address == 0xFFFFFFFFu; }
 };
 
-// One CONFIG_EX, PRELOAD or COMPUTE, with the configuration it runs under.
+// What CONFIG_EX sets of the way the array runs.
+struct ArrayMode {
+  bool is_weight_stationary = true;
+  bool is_a_transposed = false;
+  bool is_b_transposed = false;
+};
+
+// One CONFIG_EX, PRELOAD or COMPUTE, with the mode it runs under.
 struct ExecuteOperation {
   ExecuteKind kind;
-  bool is_weight_stationary;
-  bool is_a_transposed;
-  bool is_b_transposed;
-  bool takes_preloaded;    // COMPUTE "preloaded"
-  ArrayOperand first;      // rs1: PRELOAD B or D, COMPUTE A
-  ArrayOperand second;     // COMPUTE D or B
-  ArrayOperand result;     // PRELOAD: C, without banks
-  BankMask acc_banks = 0;  // PRELOAD: the banks of C
-  bool accumulates = false;
+  ArrayMode mode;
+  bool accumulates;     // PRELOAD: C is added to what is there
+  ArrayOperand first;   // rs1: PRELOAD B or D, COMPUTE A
+  ArrayOperand second;  // rs2: PRELOAD C, COMPUTE D or B
+  BankMask acc_banks;   // PRELOAD: those of C
 };
 
 // One MVOUT.
@@ -111,7 +117,10 @@ class OperationDecoder {
  public:
   explicit OperationDecoder(const Config& config);
 
-  // Fills the parts of `operation` that its queue uses.
+  // The queue of a command.
+  static Queue queue_of(const Command& command);
+
+  // Fills the parts of `operation` that its queue uses; not for commands of Queue::kFront.
   void decode(const Command& command, Operation& operation);
 
  private:
@@ -130,9 +139,14 @@ class OperationDecoder {
   RowRange range(const LocalOperand& operand, int64_t rows) const;
   ArrayOperand array_operand(const LocalOperand& operand) const;
 
-  const Config& config_;
+  const bool has_mvin_scale_;
+  const bool has_pooling_;
+  const int64_t spad_half_rows_;
+  const PowerOfTwo dim_;
+  const PowerOfTwo spad_bank_rows_;
+  const PowerOfTwo acc_bank_rows_;
   LoadState loads_[3];
-  ExecuteOperation mode_{};
+  ArrayMode mode_;
   int64_t a_stride_rows_ = 1;
   int64_t c_stride_rows_ = 1;
   StoreOperation store_{};

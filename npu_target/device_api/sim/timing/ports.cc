@@ -56,8 +56,4 @@ Cycle PortCalendar::after_free(BankMask mask, Cycle from, int64_t count) const {
   return from + count;
 }
 
-void PortCalendar::expire(Cycle now) {
-  while (head_ < tail_ && at(head_).end <= now) ++head_;
-}
-
 }  // namespace npu::sim::timing

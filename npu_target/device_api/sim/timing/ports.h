@@ -35,7 +35,9 @@ class PortCalendar {
   Cycle after_free(BankMask mask, Cycle from, int64_t count) const;
 
   // Nobody will ask about cycles before `now` again.
-  void expire(Cycle now);
+  void expire(Cycle now) {
+    while (head_ < tail_ && at(head_).end <= now) ++head_;
+  }
 
  private:
   struct Span {

@@ -12,91 +12,11 @@ int lowest_bit(uint64_t set) { return __builtin_ctzll(set); }
 
 template <typename Visit>
 void for_each_bit(uint64_t set, Visit visit) {
-  for (; set != 0; set &= set - 1) visit(lowest_bit(set));
+  for (; set != 0; set &= set - 1) visit(static_cast<size_t>(lowest_bit(set)));
 }
 
-}  // namespace
-
-ReservationStation::ReservationStation(const Config& config) {
-  const int64_t sizes[kQueues] = {config.ld_queue_entries, config.ex_queue_entries,
-                                  config.st_queue_entries};
-  const int64_t total = sizes[0] + sizes[1] + sizes[2];
-  if (total > kMaxEntries) {
-    throw SimError(ErrorKind::kBadProgram, -1,
-                   "device config: ld, ex and st_queue_entries are " + std::to_string(total) +
-                       " together, must be at most " + std::to_string(kMaxEntries));
-  }
-  int first = 0;
-  for (int queue = 0; queue < kQueues; ++queue) {
-    const uint64_t ones = sizes[queue] == 64 ? ~uint64_t{0} : (uint64_t{1} << sizes[queue]) - 1;
-    partitions_[static_cast<size_t>(queue)].all = ones << first;
-    first += static_cast<int>(sizes[queue]);
-  }
-  entries_.resize(static_cast<size_t>(total));
-}
-
-void ReservationStation::release_completed(Partition& partition, Cycle now) {
-  for_each_bit(partition.held, [&](Id id) {
-    if (entry(id).completed < now) partition.held &= ~(uint64_t{1} << id);
-  });
-}
-
-bool ReservationStation::has_room(Queue queue, Cycle now) {
-  Partition& p = partition(queue);
-  if (p.held == p.all) release_completed(p, now);
-  return p.held != p.all;
-}
-
-Cycle ReservationStation::next_release(Queue queue) const {
-  Cycle next = kNever;
-  for_each_bit(partitions_[static_cast<size_t>(queue)].held, [&](Id id) {
-    next = std::min(next, entries_[static_cast<size_t>(id)].completed + 1);
-  });
-  return next;
-}
-
-void ReservationStation::allocate(const Operation& operation, Cycle now) {
-  Partition& p = partition(operation.queue);
-  const Id id = lowest_bit(p.all & ~p.held);
-  p.held |= uint64_t{1} << id;
-  Entry& e = entry(id);
-  e.operation = operation;
-  e.allocated = now;
-  e.ready = now + 1;
-  e.issued = kNever;
-  e.completed = kNever;
-  e.waits_for = 0;
-  e.waited_for_by = 0;
-  if (!operation.is_config) find_dependencies(e, id, now);
-
-  p.issue_order[p.issue_tail++ % kMaxEntries] = id;
-  if (!operation.is_config || operation.queue == Queue::kExecute) {
-    p.unit_order[p.unit_tail++ % kMaxEntries] = id;
-  }
-  issue_ready(p);
-}
-
-void ReservationStation::find_dependencies(Entry& later, Id id, Cycle now) {
-  for (int queue = 0; queue < kQueues; ++queue) {
-    if (static_cast<Queue>(queue) == later.operation.queue) continue;
-    Partition& p = partitions_[static_cast<size_t>(queue)];
-    release_completed(p, now);
-    for_each_bit(p.held, [&](Id other) {
-      Entry& earlier = entry(other);
-      if (earlier.operation.is_config || !depends(later.operation, earlier.operation)) return;
-      if (earlier.completed == kNever) {
-        later.waits_for |= uint64_t{1} << other;
-        earlier.waited_for_by |= uint64_t{1} << id;
-      } else {
-        later.ready = std::max(later.ready, earlier.completed + 1);
-      }
-    });
-  }
-}
-
-bool ReservationStation::depends(const Operation& later, const Operation& earlier) {
-  // Only the first range may be written. An execute command is compared with a load in both
-  // ranges; two reads never conflict.
+// Only the first range of a command may be written; two reads never conflict.
+bool depends(const Operation& later, const Operation& earlier) {
   if (later.writes_first &&
       (later.first.overlaps(earlier.first) || later.first.overlaps(earlier.second))) {
     return true;
@@ -105,41 +25,102 @@ bool ReservationStation::depends(const Operation& later, const Operation& earlie
          (later.first.overlaps(earlier.first) || later.second.overlaps(earlier.first));
 }
 
+}  // namespace
+
+ReservationStation::ReservationStation(const Config& config) {
+  const int64_t sizes[kQueues] = {config.ld_queue_entries, config.ex_queue_entries,
+                                  config.st_queue_entries};
+  const int64_t total = sizes[0] + sizes[1] + sizes[2];
+  if (total > int64_t{kMaxEntries}) {
+    throw SimError(ErrorKind::kBadProgram, -1,
+                   "device config: ld, ex and st_queue_entries are " + std::to_string(total) +
+                       " together, must be at most " + std::to_string(kMaxEntries));
+  }
+  int first = 0;
+  for (int queue = 0; queue < kQueues; ++queue) {
+    Set all = 0;
+    for (int64_t i = 0; i < sizes[queue]; ++i) all |= bit(first++);
+    partitions_[static_cast<size_t>(queue)].all = all;
+    partitions_[static_cast<size_t>(queue)].queue_bit = 1u << queue;
+  }
+  operations_.resize(static_cast<size_t>(total));
+}
+
+ReservationStation::Id ReservationStation::reserve(Queue queue) {
+  const Partition& p = partition(queue);
+  const Id id = lowest_bit(p.all & ~p.held);
+  operation(id).queue = queue;
+  return id;
+}
+
+void ReservationStation::enter(Id id, Cycle now) {
+  const Operation& operation = this->operation(id);
+  Partition& p = partition(operation.queue);
+  const size_t index = static_cast<size_t>(id);
+  p.held |= bit(id);
+  ready_[index] = now + 1;
+  issued_[index] = kNever;
+  completed_[index] = kNever;
+  waits_for_[index] = 0;
+  waited_for_by_[index] = 0;
+  if (!operation.is_config) {
+    for (Partition& other : partitions_) {
+      if (&other == &p || other.held == 0) continue;
+      release_completed(other, now);
+      wait_for_overlaps(id, other);
+    }
+  }
+  p.to_issue.push(id);
+  if (!operation.is_config || operation.queue == Queue::kExecute) p.to_take.push(id);
+  issue_ready(p);
+}
+
+void ReservationStation::wait_for_overlaps(Id later, const Partition& earlier) {
+  const size_t waiting = static_cast<size_t>(later);
+  for_each_bit(earlier.held, [&](size_t id) {
+    const Operation& other = operations_[id];
+    if (other.is_config || !depends(operations_[waiting], other)) return;
+    if (completed_[id] == kNever) {
+      waits_for_[waiting] |= bit(static_cast<Id>(id));
+      waited_for_by_[id] |= bit(later);
+    } else {
+      ready_[waiting] = std::max(ready_[waiting], completed_[id] + 1);
+    }
+  });
+}
+
 void ReservationStation::issue_ready(Partition& p) {
-  while (p.issue_head != p.issue_tail) {
-    const Id id = p.issue_order[p.issue_head % kMaxEntries];
-    Entry& e = entry(id);
-    if (e.waits_for != 0) return;
-    e.issued = std::max(e.ready, p.last_issued + 1);
-    p.last_issued = e.issued;
-    ++p.issue_head;
-    if (e.operation.is_config && e.operation.queue != Queue::kExecute) complete(id, e.issued);
+  while (p.to_issue.size() != 0) {
+    const Id id = p.to_issue.at(0);
+    const size_t index = static_cast<size_t>(id);
+    if (waits_for_[index] != 0) return;
+    p.last_issued = std::max(ready_[index], p.last_issued + 1);
+    issued_[index] = p.last_issued;
+    issued_queues_ |= p.queue_bit;
+    ++p.to_issue.head;
+    const Operation& operation = operations_[index];
+    if (operation.is_config && operation.queue != Queue::kExecute) complete(id, p.last_issued);
   }
 }
 
-ReservationStation::Entry* ReservationStation::pending(Queue queue, int position) {
-  Partition& p = partition(queue);
-  const unsigned index = p.unit_head + static_cast<unsigned>(position);
-  if (index - p.unit_head >= p.unit_tail - p.unit_head) return nullptr;
-  return &entry(p.unit_order[index % kMaxEntries]);
-}
-
-ReservationStation::Id ReservationStation::take(Queue queue) {
-  Partition& p = partition(queue);
-  return p.unit_order[p.unit_head++ % kMaxEntries];
-}
-
 void ReservationStation::complete(Id id, Cycle when) {
-  Entry& done = entry(id);
-  done.completed = when;
+  const size_t done = static_cast<size_t>(id);
+  Partition& own = partition(operations_[done].queue);
+  completed_[done] = when;
+  unsigned position = own.release_tail++;
+  for (; position != own.release_head; --position) {
+    const Release& before = own.releases[(position - 1) % kMaxEntries];
+    if (before.completed <= when) break;
+    own.releases[position % kMaxEntries] = before;
+  }
+  own.releases[position % kMaxEntries] = {when, id};
   last_completed_ = std::max(last_completed_, when);
-  if (done.waited_for_by == 0) return;
-  for_each_bit(done.waited_for_by, [&](Id waiting) {
-    Entry& e = entry(waiting);
-    e.waits_for &= ~(uint64_t{1} << id);
-    e.ready = std::max(e.ready, when + 1);
+  if (waited_for_by_[done] == 0) return;
+  for_each_bit(waited_for_by_[done], [&](size_t waiting) {
+    waits_for_[waiting] &= ~bit(id);
+    ready_[waiting] = std::max(ready_[waiting], when + 1);
   });
-  done.waited_for_by = 0;
+  waited_for_by_[done] = 0;
   for (Partition& p : partitions_) issue_ready(p);
 }
 

@@ -23,67 +23,109 @@ namespace npu::sim::timing {
 // commands waiting for it learn when they may go.
 class ReservationStation {
  public:
+  // An entry of any partition.
   using Id = int;
   static constexpr Id kNone = -1;
-
-  struct Entry {
-    Operation operation;
-    Cycle allocated = 0;
-    Cycle ready = 0;           // latest end of a dependency that is known
-    Cycle issued = kNever;     // when it goes to its unit
-    Cycle completed = kNever;  // the last cycle it holds its entry
-    uint64_t waits_for = 0;    // entries whose completion is not known yet
-    uint64_t waited_for_by = 0;
-  };
 
   // Throws SimError bad_program when the queues have more entries than the model can hold.
   explicit ReservationStation(const Config& config);
 
   // Whether a command of `queue` finds an entry in cycle `now`.
-  bool has_room(Queue queue, Cycle now);
-  // When the next entry of `queue` is given back, kNever while that is not known.
-  Cycle next_release(Queue queue) const;
+  bool has_room(Queue queue, Cycle now) {
+    Partition& p = partition(queue);
+    release_completed(p, now);
+    return p.held != p.all;
+  }
+  // The first cycle in which another entry of `queue` is free again, as far as known.
+  Cycle next_release(Queue queue) const {
+    const Partition& p = partition(queue);
+    if (p.release_head == p.release_tail) return kNever;
+    return p.releases[p.release_head % kMaxEntries].completed + 1;
+  }
 
-  // Takes an entry in cycle `now`; there must be room. `operation` is the command decoded.
-  void allocate(const Operation& operation, Cycle now);
+  // An entry of `queue`, which must have room, to decode a command into.
+  Id reserve(Queue queue);
+  Operation& operation(Id id) { return operations_[static_cast<size_t>(id)]; }
+  // The reserved entry's command enters in cycle `now`.
+  void enter(Id id, Cycle now);
 
-  // The commands of `queue` that its unit has not taken yet, oldest first; nullptr beyond.
+  // The commands of `queue` that its unit has not taken yet, oldest first; kNone beyond the last.
   // Configuration of the load and store queues is not among them.
-  Entry* pending(Queue queue, int position);
+  Id pending(Queue queue, unsigned position) const {
+    const Ring& ring = partition(queue).to_take;
+    return position < ring.size() ? ring.at(position) : kNone;
+  }
+  // When the command goes to its unit; kNever while that is not known.
+  Cycle issued(Id id) const { return issued_[static_cast<size_t>(id)]; }
   // The unit has taken the oldest pending command; the entry stays until it completes.
-  Id take(Queue queue);
-
-  Entry& entry(Id id) { return entries_[static_cast<size_t>(id)]; }
-  // The command completes in cycle `when`.
+  Id take(Queue queue) {
+    Ring& ring = partition(queue).to_take;
+    return ring.ids[ring.head++ % kMaxEntries];
+  }
+  // The command completes in cycle `when`: the last cycle it holds its entry.
   void complete(Id id, Cycle when);
 
   // The last cycle in which an entry that has completed so far was held.
   Cycle last_completed() const { return last_completed_; }
+  // The queues, one bit each, of which a command was issued since the last call.
+  unsigned poll_issued() {
+    const unsigned queues = issued_queues_;
+    issued_queues_ = 0;
+    return queues;
+  }
 
  private:
-  static constexpr int kMaxEntries = 64;
+  static constexpr unsigned kMaxEntries = 64;
+  using Set = uint64_t;
+  static constexpr Set bit(Id id) { return Set{1} << id; }
 
+  struct Ring {
+    std::array<uint8_t, kMaxEntries> ids{};
+    unsigned head = 0;
+    unsigned tail = 0;
+    void push(Id id) { ids[tail++ % kMaxEntries] = static_cast<uint8_t>(id); }
+    Id at(unsigned position) const { return ids[(head + position) % kMaxEntries]; }
+    unsigned size() const { return tail - head; }
+  };
+  struct Release {
+    Cycle completed;
+    Id id;
+  };
   struct Partition {
-    uint64_t all = 0;                           // its entries
-    uint64_t held = 0;                          // those in use, as far as looked at
-    std::array<Id, kMaxEntries> issue_order{};  // a ring of those not issued
-    unsigned issue_head = 0;
-    unsigned issue_tail = 0;
-    std::array<Id, kMaxEntries> unit_order{};  // a ring of those their unit has not taken
-    unsigned unit_head = 0;
-    unsigned unit_tail = 0;
+    unsigned queue_bit = 0;
+    Set all = 0;   // its entries
+    Set held = 0;  // those in use when last looked at
+    // Of those held, the ones that complete at a known time, the earliest first.
+    std::array<Release, kMaxEntries> releases{};  // a ring
+    unsigned release_head = 0;
+    unsigned release_tail = 0;
+    Ring to_issue;
+    Ring to_take;
     Cycle last_issued = -1;
   };
 
   Partition& partition(Queue queue) { return partitions_[static_cast<size_t>(queue)]; }
-  void release_completed(Partition& partition, Cycle now);
-  void find_dependencies(Entry& entry, Id id, Cycle now);
-  static bool depends(const Operation& later, const Operation& earlier);
+  const Partition& partition(Queue queue) const { return partitions_[static_cast<size_t>(queue)]; }
+  static void release_completed(Partition& p, Cycle now) {
+    for (; p.release_head != p.release_tail; ++p.release_head) {
+      const Release& next = p.releases[p.release_head % kMaxEntries];
+      if (next.completed >= now) return;
+      p.held &= ~bit(next.id);
+    }
+  }
+  void wait_for_overlaps(Id later, const Partition& earlier);
   void issue_ready(Partition& partition);
 
   std::array<Partition, kQueues> partitions_;
-  std::vector<Entry> entries_;
+  // By entry.
+  std::vector<Operation> operations_;
+  std::array<Cycle, kMaxEntries> ready_{};  // latest end of a dependency that is known
+  std::array<Cycle, kMaxEntries> issued_{};
+  std::array<Cycle, kMaxEntries> completed_{};
+  std::array<Set, kMaxEntries> waits_for_{};  // entries whose completion is not known yet
+  std::array<Set, kMaxEntries> waited_for_by_{};
   Cycle last_completed_ = -1;
+  unsigned issued_queues_ = 0;
 };
 
 }  // namespace npu::sim::timing

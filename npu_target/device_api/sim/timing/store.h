@@ -6,6 +6,7 @@
 #include "config.h"
 #include "dma.h"
 #include "ports.h"
+#include "power_of_two.h"
 #include "reservation_station.h"
 
 namespace npu::sim::timing {
@@ -27,7 +28,7 @@ class StoreUnit {
             const PortCalendar& acc_reads);
 
   // When the next blocks can be handed over, kNever if nothing is to be done yet.
-  Cycle next_step();
+  Cycle next_step() const;
   void step(Cycle now);
 
   // When the latest acknowledgement from memory is back.
@@ -45,11 +46,15 @@ class StoreUnit {
   };
 
   void begin(Cycle now);
-  Block block_at(int64_t index) const;
-  Block pooled_block_at(int64_t index) const;
+  // The next block of the command under way.
+  Block next_block();
+  Block next_pooled_block();
   Cycle read(const Block& block, Cycle earliest) const;
 
-  const Config& config_;
+  const PowerOfTwo dim_;
+  const PowerOfTwo spad_bank_rows_;
+  const PowerOfTwo acc_bank_rows_;
+  const Cycle acc_scale_latency_;
   ReservationStation& station_;
   const PortCalendar& spad_writes_;
   const PortCalendar& spad_reads_;
@@ -61,8 +66,11 @@ class StoreUnit {
   ReservationStation::Id id_ = ReservationStation::kNone;
   StoreOperation store_{};
   int64_t blocks_per_row_ = 0;
-  int64_t blocks_ = 0;
-  int64_t next_block_ = 0;
+  int64_t rows_left_ = 0;  // rows of output that are not finished
+  int64_t row_ = 0;        // row, or with pooling row and column of pixels, of the output
+  int64_t col_ = 0;
+  int64_t block_ = 0;  // block of the row, or row and column of the window
+  int64_t window_col_ = 0;
 
   Cycle next_dispatch_ = 0;
   Cycle last_read_ = -1;

@@ -14,14 +14,16 @@ int64_t span_capacity(const Config& config) {
   return 2 * config.loads_in_flight * config.dim * blocks;
 }
 
+constexpr unsigned bit_of(Queue queue) { return 1u << static_cast<int>(queue); }
+
 constexpr int64_t kMaxBanks = 64;
 
 const Config& checked(const Config& config) {
   if (config.spad_banks > kMaxBanks || config.acc_banks > kMaxBanks) {
     throw SimError(ErrorKind::kBadProgram, -1,
                    "device config: spad_banks is " + std::to_string(config.spad_banks) +
-                       " and acc_banks " + std::to_string(config.acc_banks) +
-                       ", must be at most " + std::to_string(kMaxBanks));
+                       " and acc_banks " + std::to_string(config.acc_banks) + ", must be at most " +
+                       std::to_string(kMaxBanks));
   }
   return config;
 }
@@ -44,18 +46,21 @@ Timing::Timing(const Config& config)
 void Timing::issue(const Command& command, uint32_t host_cycles) {
   ++commands_;
   Cycle now = front_end_.issue(host_cycles);
-  decoder_.decode(command, operation_);
-  if (operation_.queue != Queue::kFront) {
+  const Queue queue = OperationDecoder::queue_of(command);
+  if (queue != Queue::kFront) {
     advance(now);
-    while (!station_.has_room(operation_.queue, now)) {
+    while (!station_.has_room(queue, now)) {
       // A step that begins before the next known release may bring an earlier one.
-      const Cycle release = station_.next_release(operation_.queue);
+      const Cycle release = station_.next_release(queue);
       if (step_before(release)) continue;
       if (release >= kNever) fail_stuck();
       now = release;
       advance(now);
     }
-    station_.allocate(operation_, now);
+    const ReservationStation::Id id = station_.reserve(queue);
+    decoder_.decode(command, station_.operation(id));
+    station_.enter(id, now);
+    refresh(queue);
   }
   front_end_.leave(now);
 }
@@ -93,9 +98,9 @@ void Timing::advance(Cycle until) {
 }
 
 bool Timing::step_before(Cycle until) {
-  const Cycle load = load_.next_step();
-  const Cycle execute = execute_.next_step();
-  const Cycle store = store_.next_step();
+  const Cycle load = next_step_[static_cast<int>(Queue::kLoad)];
+  const Cycle execute = next_step_[static_cast<int>(Queue::kExecute)];
+  const Cycle store = next_step_[static_cast<int>(Queue::kStore)];
   const Cycle next = std::min({load, execute, store});
   if (next >= until) return false;
   spad_writes_.expire(next);
@@ -103,12 +108,28 @@ bool Timing::step_before(Cycle until) {
   acc_reads_.expire(next);
   if (load == next) {
     load_.step(next);
+    refresh(Queue::kLoad);
   } else if (execute == next) {
     execute_.step(next);
+    refresh(Queue::kExecute);
   } else {
     store_.step(next);
+    refresh(Queue::kStore);
   }
   return true;
+}
+
+void Timing::refresh(Queue stepped) {
+  const unsigned queues = station_.poll_issued() | bit_of(stepped);
+  if ((queues & bit_of(Queue::kLoad)) != 0) {
+    next_step_[static_cast<int>(Queue::kLoad)] = load_.next_step();
+  }
+  if ((queues & bit_of(Queue::kExecute)) != 0) {
+    next_step_[static_cast<int>(Queue::kExecute)] = execute_.next_step();
+  }
+  if ((queues & bit_of(Queue::kStore)) != 0) {
+    next_step_[static_cast<int>(Queue::kStore)] = store_.next_step();
+  }
 }
 
 }  // namespace npu::sim::timing

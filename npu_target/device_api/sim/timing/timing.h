@@ -62,6 +62,8 @@ class Timing {
   // Runs every step that begins before `until`.
   void advance(Cycle until);
   bool step_before(Cycle until);
+  // Asks units again for their next step: one that has just run, and those with new commands.
+  void refresh(Queue stepped);
   [[noreturn]] void fail_stuck() const;
 
   const Config config_;
@@ -75,7 +77,7 @@ class Timing {
   LoadUnit load_;
   ExecuteUnit execute_;
   StoreUnit store_;
-  Operation operation_;
+  Cycle next_step_[kQueues] = {kNever, kNever, kNever};  // of the units, by queue
   int64_t commands_ = 0;
 };
 

@@ -1,0 +1,36 @@
+// Division by sizes that are powers of two, which all sizes of memories and buses are.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "error.h"
+
+namespace npu::sim::timing {
+
+class PowerOfTwo {
+ public:
+  // Throws SimError bad_program when the config's `field` is no power of two.
+  PowerOfTwo(const char* field, int64_t value) : value_(value) {
+    if (value < 1 || (value & (value - 1)) != 0) {
+      throw SimError(ErrorKind::kBadProgram, -1,
+                     std::string("device config: ") + field + " is " + std::to_string(value) +
+                         ", must be a power of two");
+    }
+    while ((int64_t{1} << shift_) < value) ++shift_;
+  }
+
+  int64_t value() const { return value_; }
+  int64_t divide(int64_t by_this) const { return by_this >> shift_; }
+  int64_t divide_up(int64_t by_this) const { return (by_this + value_ - 1) >> shift_; }
+  uint64_t divide(uint64_t by_this) const { return by_this >> shift_; }
+  int64_t remainder(uint64_t by_this) const {
+    return static_cast<int64_t>(by_this & static_cast<uint64_t>(value_ - 1));
+  }
+
+ private:
+  int64_t value_;
+  int shift_ = 0;
+};
+
+}  // namespace npu::sim::timing
