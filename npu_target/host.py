@@ -19,7 +19,7 @@ from tvm.relax.backend.cpu_generic import pipeline as cpu_generic
 from tvm.s_tir.dlight import analysis as dlight
 
 # Lanes of the vectorized loop; LLVM splits them over the vector registers that there are.
-_MOST_LANES = 64
+_MOST_LANES = 16
 
 
 def build_host(mod: IRModule, target: str | tvm.target.Target = "llvm") -> tvm.runtime.Executable:

@@ -6,12 +6,16 @@ same questions of it; this file answers them and knows nothing of devices.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
+import tvm_ffi
 from tvm import relax
 from tvm.ir import GenericConst, IRModule, Op
+from tvm.relax.dpl import DFPattern
+
+EmitBinding = Callable[[relax.BlockBuilder, relax.Var, dict[relax.Var, relax.Expr]], None]
 
 
 class GraphError(ValueError):
@@ -44,20 +48,36 @@ class Graph:
         self.params: list[relax.Var] = list(function.params)
         self.output: relax.Expr = body.body
         self.order: list[relax.Var] = []
+        self.position: dict[relax.Var, int] = {}  # in order
+        self.variable: dict[relax.Expr, relax.Var] = {}  # the other way round than value
         self.value: dict[relax.Var, relax.Expr] = {}
         self.users: dict[relax.Var, list[relax.Var]] = {}
         for block in body.blocks:
             for binding in block.bindings:
                 self._add(binding)
         self.output_vars = frozenset(vars_in(self.output))
+        self._value_map = tvm_ffi.convert(self.value)  # once: each match would convert it anew
+
+    def extract(self, pattern: DFPattern, root: relax.Var) -> Mapping[DFPattern, relax.Expr] | None:
+        """What the parts of ``pattern`` match if its root matches ``root``'s value, else None.
+
+        TVM's matcher looks through variables; where a part matched a bound value, the variable
+        stands in the result.
+        """
+        matched = pattern.extract_matched_expr(self.value[root], self._value_map)
+        if matched is None:
+            return None
+        return {part: self.variable.get(expr, expr) for part, expr in matched.items()}
 
     def _add(self, binding: relax.Binding) -> None:
         if not isinstance(binding, relax.VarBinding):
             raise GraphError(f"{self.name}: {binding.var.name} is bound by match_cast; remove it")
         if isinstance(binding.value, relax.If):
             raise GraphError(f"{self.name}: {binding.var.name} is an if; only straight lines work")
+        self.position[binding.var] = len(self.order)
         self.order.append(binding.var)
         self.value[binding.var] = binding.value
+        self.variable[binding.value] = binding.var
         for used in vars_in(binding.value):
             users = self.users.setdefault(used, [])
             if binding.var not in users:
@@ -135,6 +155,31 @@ def constant_of(expr: relax.Expr) -> np.ndarray | None:
 def attr_ints(values: Any) -> tuple[int, ...]:
     """An operator attribute such as strides as Python ints."""
     return tuple(int(value) for value in values)
+
+
+def rebuild(graph: Graph, emit: EmitBinding) -> IRModule:
+    """A module with the function of ``graph`` built anew, and whatever ``emit`` adds to it.
+
+    ``emit(builder, var, values)`` is called for each binding in order; ``values`` holds the new
+    expression for each old variable so far, and ``emit`` adds those that are still needed.
+    """
+    builder = relax.BlockBuilder()
+    params = [relax.Var(param.name, param.ty) for param in graph.params]
+    values: dict[relax.Var, relax.Expr] = dict(zip(graph.params, params, strict=True))
+    with builder.function(graph.name, params):
+        with builder.dataflow():
+            for var in graph.order:
+                emit(builder, var, values)
+            output = builder.emit_output(substitute(graph.output, values))
+        builder.emit_func_output(output)
+    return builder.get()
+
+
+def copy_binding(
+    builder: relax.BlockBuilder, var: relax.Var, values: dict[relax.Var, relax.Expr], graph: Graph
+) -> None:
+    """Emit the binding of ``var`` unchanged."""
+    values[var] = builder.emit(substitute(graph.value[var], values), var.name)
 
 
 def replace_function(mod: IRModule, name: str, function: relax.Function) -> IRModule:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from enum import Enum
 
 import numpy as np
@@ -10,7 +11,7 @@ from tvm import relax
 from tvm.ir import IRModule
 
 from ..host import build_host, run_host
-from ..relax_graph import Graph, replace_function, substitute
+from ..relax_graph import Graph, copy_binding, rebuild, replace_function
 
 INT8_LIMIT = 127  # symmetric: -128 is never produced by quantizing, only by saturating
 _BINS = 2048
@@ -104,7 +105,7 @@ def observe(
     executable = build_host(_with_outputs(mod, graph, variables))
     observers = {var: RangeObserver(var.name) for var in variables}
     for arguments in inputs:
-        for var, values in zip(variables, run_host(executable, *arguments)):
+        for var, values in zip(variables, run_host(executable, *arguments), strict=True):
             observers[var].update(values)
     return observers
 
@@ -118,7 +119,7 @@ def _check_inputs(graph: Graph, inputs: Sequence[Sequence[np.ndarray]]) -> None:
                 f"calibration input {index}: {graph.name} takes {len(graph.params)} arguments, "
                 f"there are {len(arguments)}"
             )
-        for param, value in zip(graph.params, arguments):
+        for param, value in zip(graph.params, arguments, strict=True):
             shape = tuple(int(extent) for extent in param.ty.shape)
             dtype = str(param.ty.dtype)
             if value.shape != shape or str(value.dtype) != dtype:
@@ -129,13 +130,13 @@ def _check_inputs(graph: Graph, inputs: Sequence[Sequence[np.ndarray]]) -> None:
 
 
 def _with_outputs(mod: IRModule, graph: Graph, variables: Sequence[relax.Var]) -> IRModule:
-    builder = relax.BlockBuilder()
-    params = [relax.Var(param.name, param.ty) for param in graph.params]
-    values: dict[relax.Var, relax.Expr] = dict(zip(graph.params, params))
-    with builder.function(graph.name, params):
-        with builder.dataflow():
-            for var in graph.order:
-                values[var] = builder.emit(substitute(graph.value[var], values), var.name)
-            outputs = builder.emit_output(relax.Tuple([values[var] for var in variables]))
-        builder.emit_func_output(outputs)
-    return replace_function(mod, graph.name, builder.get()[graph.name])
+    """``mod`` with the values of ``variables`` as the function's results."""
+    watched = copy(graph)
+    watched.output = relax.Tuple(list(variables))
+
+    def emit(
+        builder: relax.BlockBuilder, var: relax.Var, values: dict[relax.Var, relax.Expr]
+    ) -> None:
+        copy_binding(builder, var, values, graph)
+
+    return replace_function(mod, graph.name, rebuild(watched, emit)[graph.name])

@@ -11,7 +11,9 @@ from tvm.ir import IRModule
 from ..relax_graph import (
     Graph,
     constant_of,
+    copy_binding,
     op_name,
+    rebuild,
     replace_function,
     shape_of,
     substitute,
@@ -40,19 +42,16 @@ def fold_batch_norm(mod: IRModule, name: str = "main") -> IRModule:
     graph = Graph(relax.transform.FoldConstant()(mod), name)
     folds = {var: fold for var in graph.order if (fold := _match(graph, var)) is not None}
     dropped = _only_used_by(graph, folds)
-    builder = relax.BlockBuilder()
-    params = [relax.Var(param.name, param.ty) for param in graph.params]
-    values: dict[relax.Var, relax.Expr] = dict(zip(graph.params, params))
-    with builder.function(name, params):
-        with builder.dataflow():
-            for var in graph.order:
-                if var in folds:
-                    values[var] = _emit(builder, folds[var], values)
-                elif var not in dropped:
-                    values[var] = builder.emit(substitute(graph.value[var], values), var.name)
-            output = builder.emit_output(substitute(graph.output, values))
-        builder.emit_func_output(output)
-    return replace_function(mod, name, builder.get()[name])
+
+    def emit(
+        builder: relax.BlockBuilder, var: relax.Var, values: dict[relax.Var, relax.Expr]
+    ) -> None:
+        if var in folds:
+            values[var] = _emit(builder, folds[var], values)
+        elif var not in dropped:
+            copy_binding(builder, var, values, graph)
+
+    return replace_function(mod, name, rebuild(graph, emit)[name])
 
 
 def _match(graph: Graph, var: relax.Var) -> _Fold | None:
@@ -102,16 +101,14 @@ def _match(graph: Graph, var: relax.Var) -> _Fold | None:
     )
 
 
-def _per_channel(
-    bias: np.ndarray | None, ndim: int, axis: int, channels: int
-) -> np.ndarray | None:
+def _per_channel(bias: np.ndarray | None, ndim: int, axis: int, channels: int) -> np.ndarray | None:
     """``bias`` as one value a channel; None if it varies along another axis."""
     if bias is None:
         return np.zeros(channels)
     if bias.ndim > ndim:
         return None
     full = bias.reshape((1,) * (ndim - bias.ndim) + bias.shape)
-    if any(extent != 1 for i, extent in enumerate(full.shape) if i != axis):
+    if full.size != full.shape[axis]:
         return None
     return np.broadcast_to(full.reshape(-1), (channels,)).astype("float64")
 

@@ -42,9 +42,7 @@ def relu(builder: BlockBuilder, value: Expr, name: str) -> Var:
     return builder.emit(relax.op.maximum(value, relax.const(np.int8(0))), f"{name}_relu")
 
 
-def product(
-    builder: BlockBuilder, call: relax.Call, left: Expr, right: Expr, name: str
-) -> Var:
+def product(builder: BlockBuilder, call: relax.Call, left: Expr, right: Expr, name: str) -> Var:
     """A float conv2d or matmul ``call`` done on int8 operands, into int32."""
     if call.op.name == "relax.matmul":
         return builder.emit(relax.op.matmul(left, right, out_dtype="int32"), name)

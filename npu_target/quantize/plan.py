@@ -132,9 +132,7 @@ class _Planner:
         root, relu = self._with_relu(root)
         return Step(kind, var, root, inputs, relu, constant, bias)
 
-    def _with_bias(
-        self, var: relax.Var, channel_axis: int
-    ) -> tuple[relax.Var, np.ndarray | None]:
+    def _with_bias(self, var: relax.Var, channel_axis: int) -> tuple[relax.Var, np.ndarray | None]:
         """``var`` or, if all that happens to it is the addition of a bias, the sum."""
         user = self._next(var)
         if user is None or op_name(self._graph.value[user]) != "relax.add":

@@ -78,7 +78,7 @@ def quantize(
     return Quantized(
         replace_function(mod, graph.name, function),
         emitter.parameters,
-        {var.name: scale for var, scale in scales.items()},
+        emitter.tensor_scales(),
     )
 
 
@@ -109,13 +109,15 @@ class _Emitter:
     _builder: relax.BlockBuilder = field(default_factory=relax.BlockBuilder)
     _float: dict[relax.Var, relax.Expr] = field(default_factory=dict)
     _int8: dict[relax.Var, relax.Expr] = field(default_factory=dict)
+    _labels: dict[relax.Var, str] = field(default_factory=dict)  # a value's name: its operation's
 
     def function(self, steps: Sequence[Step]) -> relax.Function:
         params = [relax.Var(param.name, param.ty) for param in self.graph.params]
-        self._float.update(zip(self.graph.params, params))
+        self._float.update(zip(self.graph.params, params, strict=True))
         with self._builder.function(self.graph.name, params):
             with self._builder.dataflow():
                 for step in steps:
+                    self._labels[step.root] = step.anchor.name
                     if step.kind is Kind.FLOAT:
                         self._emit_float(step)
                     else:
@@ -126,6 +128,10 @@ class _Emitter:
             self._builder.emit_func_output(output)
         return self._builder.get()[self.graph.name]
 
+    def tensor_scales(self) -> dict[str, float]:
+        """The scale of every tensor that is int8, by the name of the operation it comes from."""
+        return {self._labels.get(var, var.name): self.scales[var] for var in self._int8}
+
     def _emit_float(self, step: Step) -> None:
         for var in step.inputs:
             self._as_float(var)
@@ -134,18 +140,18 @@ class _Emitter:
 
     def _as_float(self, var: relax.Var) -> relax.Expr:
         if var not in self._float:
-            self._record(f"dequantize_{var.name}", scale=np.float32(self.scales[var]))
-            self._float[var] = integer_ops.to_float(
-                self._builder, self._int8[var], self.scales[var], var.name
-            )
+            label, scale = self._labels.get(var, var.name), self.scales[var]
+            self._record(f"dequantize_{label}", scale=np.float32(scale))
+            self._float[var] = integer_ops.to_float(self._builder, self._int8[var], scale, label)
         return self._float[var]
 
     def _as_int8(self, var: relax.Var) -> relax.Expr:
         if var not in self._int8:
             scale = np.float32(1.0 / self.scales[var])
-            self._record(f"quantize_{var.name}", scale=scale)
+            label = self._labels.get(var, var.name)
+            self._record(f"quantize_{label}", scale=scale)
             self._int8[var] = integer_ops.to_int8(
-                self._builder, self._float[var], float(scale), f"{var.name}_quantized"
+                self._builder, self._float[var], float(scale), f"{label}_quantized"
             )
         return self._int8[var]
 
@@ -211,9 +217,9 @@ class _Emitter:
         scale_a, scale_b = np.float32(left / common), np.float32(right / common)
         scale_out = np.float32(common / self.scales[step.root])
         self._record(step.anchor.name, scale_a=scale_a, scale_b=scale_b, scale_out=scale_out)
-        values = (self._int8[var] for var in step.inputs)
+        a, b = (self._int8[var] for var in step.inputs)
         scales = (float(scale_a), float(scale_b), float(scale_out))
-        return integer_ops.residual_add(self._builder, *values, scales, step.anchor.name)
+        return integer_ops.residual_add(self._builder, a, b, scales, step.anchor.name)
 
     def _emit_average(self, step: Step) -> relax.Expr:
         name, (value,) = step.anchor.name, step.inputs

@@ -1,0 +1,253 @@
+"""An integer Relax function split between the device and the host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from tvm import relax
+from tvm.ir import IRModule
+from tvm.tirx import PrimFunc
+
+from ..config import NpuConfig
+from ..relax_graph import (
+    Graph,
+    copy_binding,
+    dtype_of,
+    is_tensor,
+    op_name,
+    rebuild,
+    replace_function,
+    shape_of,
+    substitute,
+)
+from ..topi import Operator
+from .checks import Accepted, check
+from .host_reasons import host_reason
+from .match import Match, find
+from .patterns import SPELLINGS
+
+# Attribute of a region's PrimFunc: the region's name.
+REGION_ATTRIBUTE = "npu.region"
+
+Lowering = Callable[[Operator, NpuConfig], PrimFunc]
+
+
+@dataclass(frozen=True)
+class Region:
+    """A piece of the network that the device computes in one kernel.
+
+    ``name``: unique, after the layer; also the name of the region's function in the module.
+    ``operator``: what it computes. ``inputs``: the names of its arguments in call order, a
+    constant's with ``constant:`` before the argument's role (``constant:weight``).
+    """
+
+    name: str
+    operator: Operator
+    inputs: tuple[str, ...]
+
+    @property
+    def op(self) -> str:
+        """The operator's name, such as ``conv2d``."""
+        return self.operator.op
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """The operator's attributes as plain JSON values."""
+        return self.operator.attrs()
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Where one operation of the integer function runs, and why.
+
+    ``op`` without ``relax.``; ``name`` of its binding; ``result`` as dtype and shape; ``region``:
+    the region that it became part of, None on the host.
+    """
+
+    op: str
+    name: str
+    result: str
+    region: str | None
+    reason: str
+
+    @property
+    def where(self) -> str:
+        """``"device"`` or ``"host"``."""
+        return "host" if self.region is None else "device"
+
+
+@dataclass(frozen=True)
+class Partitioned:
+    """``mod``: ``main`` calls each region by ``call_tir`` and computes the rest itself."""
+
+    mod: IRModule
+    regions: tuple[Region, ...]
+    decisions: tuple[Decision, ...]
+
+
+def topi_lowering(operator: Operator, config: NpuConfig) -> PrimFunc:
+    """The unscheduled compute definition of the operator's kernel."""
+    return operator.kernel().prim_func(config)
+
+
+def partition(mod: IRModule, config: NpuConfig, lower: Lowering = topi_lowering) -> Partitioned:
+    """Replace every part of ``main`` that the device has an operation for.
+
+    A region becomes ``call_tir`` of the PrimFunc that ``lower`` gives for its operator, with the
+    arguments of ``operator.kernel()``; weights and biases are passed as constants, laid out as
+    the kernel takes them. ``lower`` must keep the kernel's argument shapes.
+
+    Raises :class:`~npu_target.relax_graph.GraphError` if ``main`` is not a straight line.
+    """
+    graph = Graph(mod)
+    accepted, reasons = _choose(graph, config)
+    taken = {var.name_hint for var in mod.get_global_vars()}
+    names = _region_names(accepted, taken)
+    emitter = _Emitter(graph, config, lower, accepted, names)
+    new_functions = emitter.functions()
+    result = replace_function(mod, graph.name, new_functions[graph.name])
+    for var, function in new_functions.functions.items():
+        if var.name_hint != graph.name:
+            result[var] = function
+    decisions = _decisions(graph, accepted, names, reasons)
+    return Partitioned(result, tuple(emitter.regions), tuple(decisions))
+
+
+def _choose(
+    graph: Graph, config: NpuConfig
+) -> tuple[dict[relax.Var, tuple[Match, Accepted]], dict[relax.Var, str]]:
+    """Regions by the variable they end at, and for the anchors of refused ones the reason.
+
+    Going backwards, the longest spelling of a region is met first: with its ReLU, if it has one.
+    """
+    accepted: dict[relax.Var, tuple[Match, Accepted]] = {}
+    reasons: dict[relax.Var, str] = {}
+    taken: set[relax.Var] = set()
+    spellings = [spelling() for spelling in SPELLINGS]
+    for root in reversed(graph.order):
+        if root in taken:
+            continue
+        for spelling in spellings:
+            match = find(graph, spelling, root)
+            if match is None or not taken.isdisjoint(match.interior):
+                continue
+            outcome = check(match, config)
+            if isinstance(outcome, str):
+                reasons.setdefault(match.anchor, outcome)
+                continue
+            accepted[root] = (match, outcome)
+            taken.update(match.interior)
+            break
+    return accepted, reasons
+
+
+def _region_names(
+    accepted: dict[relax.Var, tuple[Match, Accepted]], taken: set[str]
+) -> dict[relax.Var, str]:
+    """A name for each region, after its anchor, different from every function in the module."""
+    names: dict[relax.Var, str] = {}
+    taken = set(taken)
+    for root in reversed(accepted):
+        base = accepted[root][0].anchor.name
+        name, count = base, 1
+        while name in taken:
+            name, count = f"{base}_{count}", count + 1
+        taken.add(name)
+        names[root] = name
+    return names
+
+
+class _Emitter:
+    """Emits ``main`` anew with a call for each region."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        config: NpuConfig,
+        lower: Lowering,
+        accepted: dict[relax.Var, tuple[Match, Accepted]],
+        names: dict[relax.Var, str],
+    ) -> None:
+        self.regions: list[Region] = []
+        self._graph = graph
+        self._config = config
+        self._lower = lower
+        self._accepted = accepted
+        self._names = names
+        self._replaced = {var for match, _ in accepted.values() for var in match.interior}
+
+    def functions(self) -> IRModule:
+        """A module with the new ``main`` and one PrimFunc a region."""
+        return rebuild(self._graph, self._emit)
+
+    def _emit(
+        self, builder: relax.BlockBuilder, var: relax.Var, values: dict[relax.Var, relax.Expr]
+    ) -> None:
+        if var in self._accepted:
+            values[var] = self._region(builder, var, values)
+        elif var not in self._replaced:
+            copy_binding(builder, var, values, self._graph)
+
+    def _region(
+        self, builder: relax.BlockBuilder, root: relax.Var, values: dict[relax.Var, relax.Expr]
+    ) -> relax.Expr:
+        name, accepted = self._names[root], self._accepted[root][1]
+        *input_args, output_arg = accepted.operator.kernel().args
+        function = self._lower(accepted.operator, self._config)
+        function = function.with_attr({"global_symbol": name, REGION_ATTRIBUTE: name})
+        target = builder.add_func(function, name)
+        arguments, inputs = [], []
+        for value, arg in zip(accepted.arguments, input_args, strict=True):
+            if isinstance(value, np.ndarray):
+                arguments.append(relax.const(np.ascontiguousarray(value.reshape(arg.shape))))
+                inputs.append(f"constant:{arg.name}")
+            else:
+                arguments.append(_reshaped(builder, substitute(value, values), arg.shape))
+                inputs.append(value.name)
+        self.regions.append(Region(name, accepted.operator, tuple(inputs)))
+        out_type = relax.TensorType(output_arg.shape, output_arg.dtype)
+        result = builder.emit(relax.call_tir(target, arguments, out_type), f"{name}_out")
+        return _reshaped(builder, result, shape_of(root))
+
+
+def _reshaped(builder: relax.BlockBuilder, value: relax.Expr, shape: tuple[int, ...]) -> relax.Expr:
+    if shape_of(value) == shape:
+        return value
+    return builder.emit(relax.op.reshape(value, shape), f"{value.name}_reshaped")
+
+
+def _decisions(
+    graph: Graph,
+    accepted: dict[relax.Var, tuple[Match, Accepted]],
+    names: dict[relax.Var, str],
+    reasons: dict[relax.Var, str],
+) -> list[Decision]:
+    region_of = {
+        var: (names[root], describe(found.operator))
+        for root, (match, found) in accepted.items()
+        for var in match.interior
+    }
+    decisions = []
+    for var in graph.order:
+        region, reason = region_of.get(var, (None, ""))
+        if region is None:
+            reason = reasons.get(var) or host_reason(graph, var)
+        op = op_name(graph.value[var]) or type(graph.value[var]).__name__
+        result = f"{dtype_of(var)} {'x'.join(map(str, shape_of(var)))}" if is_tensor(var) else ""
+        decisions.append(Decision(op.removeprefix("relax."), var.name, result, region, reason))
+    return decisions
+
+
+def describe(operator: Operator) -> str:
+    """What a region does, in words: ``conv2d + bias + requantize + relu``."""
+    words = [operator.op]
+    if getattr(operator, "bias", False):
+        words.append("bias")
+    if hasattr(operator, "scale") or hasattr(operator, "scale_out"):
+        words.append("requantize")
+    if getattr(operator, "relu", False):
+        words.append("relu")
+    return " + ".join(words)
