@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import expr
 from .config import NpuConfig
@@ -34,6 +34,7 @@ from .program import Command, Loop, Node, Operand, device_command
 FreshLoop = Callable[[], int]
 _LOAD_SETTINGS = 3
 _MAX_POOL_FIELD = 255
+_MAX_POOL_STRIDE = 3
 
 
 @dataclass(frozen=True)
@@ -184,21 +185,13 @@ class Emitter:
         assert pooling is not None
         if transfer.guards or not transfer.end_row.is_const:
             raise UnsupportedStatement("a pooling store takes whole tiles only")
-        line, pixel, outer = _pooled_loops(copy, transfer, pooling.line_rows)
-        pixel_bytes = copy.offset.coefficient(pixel.loop_id) if pixel else None
-        line_bytes = copy.offset.coefficient(line.loop_id) if line else None
-        stride = (
-            copy.row.coefficient(pixel.loop_id)
-            if pixel
-            else (copy.row.coefficient(line.loop_id) // pooling.line_rows if line else 1)
-        )
-        lines, pixels = (line.extent if line else 1), (pixel.extent if pixel else 1)
-        stride_bytes = pixel_bytes or line_bytes or self.config.dim
+        walk = _pooled_loops(copy, transfer, pooling.line_rows)
+        lines, pixels = (loop.extent if loop else 1 for loop in (walk.line, walk.pixel))
         fields = {
-            "pool_out_dim": (line_bytes or stride_bytes) // stride_bytes,
+            "pool_out_dim": walk.line_bytes // walk.pixel_bytes,
             "pool_out_rows": lines,
             "pool_out_cols": pixels,
-            "out_rows": (lines - 1) * stride + pooling.size,
+            "out_rows": (lines - 1) * walk.stride + pooling.size,
             "out_cols": pooling.line_rows or pooling.size,
         }
         for name, value in fields.items():
@@ -208,15 +201,15 @@ class Emitter:
                     f"{_MAX_POOL_FIELD}; use smaller tiles"
                 )
         setting = ConfigSt(
-            stride_bytes=stride_bytes,
+            stride_bytes=walk.pixel_bytes,
             scale=copy.scale,
             activation=int(copy.relu),
-            pool_stride=stride,
+            pool_stride=walk.stride,
             pool_size=pooling.size,
             **fields,
         )
         flags = LocalAddress(0, accumulator=copy.accumulator)
-        ids = [loop.loop_id for loop in (line, pixel) if loop]
+        ids = [loop.loop_id for loop in (walk.line, walk.pixel) if loop]
         command = device_command(
             Mvout,
             dram_address=self._argument(copy.target, transfer.dram_bytes.without(*ids)),
@@ -225,6 +218,7 @@ class Emitter:
             rows=0,
         )
         before = self._setting(setting, self.stores)
+        outer = tuple(loop for loop in transfer.outer if loop.loop_id not in ids)
         return (*before, *_around(outer, (command,)))
 
     # ---- the array ----------------------------------------------------------------------
@@ -333,21 +327,46 @@ class Emitter:
         return Operand.argument(self.arguments[name], _operand(offset_bytes))
 
 
-def _pooled_loops(
-    copy: Store, transfer: Transfer, line_rows: int
-) -> tuple[LoopExtent | None, LoopExtent | None, tuple[LoopExtent, ...]]:
-    """The loops over lines and over pixels of a pooled tile, and the others."""
-    line = pixel = None
-    others = []
-    for loop in transfer.outer:
-        rows = copy.row.coefficient(loop.loop_id)
-        if line_rows and rows and rows % line_rows == 0 and rows // line_rows <= 3 and not line:
-            line = loop
-        elif 0 < rows <= 3 and not pixel:
-            pixel = loop
-        else:
-            others.append(loop)
-    return line, pixel, tuple(others)
+class _PooledWalk(NamedTuple):
+    """The loops that the store unit walks itself, and its strides."""
+
+    line: LoopExtent | None
+    pixel: LoopExtent | None
+    stride: int  # windows lie this many pixels, and lines, apart
+    line_bytes: int  # in DRAM
+    pixel_bytes: int
+
+
+def _pooled_loops(copy: Store, transfer: Transfer, line_rows: int) -> _PooledWalk:
+    """The loops over lines and pixels of a pooled tile, those that save most commands.
+
+    The windows of the pixel loop must lie 1 to 3 rows apart, those of the line loop as many
+    image lines, and a line's bytes in DRAM must be a multiple of a pixel's.
+    """
+    loops = [x for x in transfer.outer if not transfer.columns.depends_on(x.loop_id)]
+    rows = {loop: copy.row.coefficient(loop.loop_id) for loop in loops}
+    step = {loop: copy.offset.coefficient(loop.loop_id) for loop in loops}
+    best = _PooledWalk(None, None, 1, 1, 1)
+    most = 1
+    for pixel in (None, *(loop for loop in loops if 1 <= rows[loop] <= _MAX_POOL_STRIDE)):
+        for line in (None, *loops):
+            if line is pixel:
+                continue
+            if pixel:
+                stride, pixel_bytes = rows[pixel], step[pixel]
+            else:
+                stride = rows[line] // max(line_rows, 1) if line else 1
+                pixel_bytes = step[line] if line else 1
+            line_bytes = step[line] if line else pixel_bytes
+            if line and (rows[line] != stride * line_rows or line_bytes % max(pixel_bytes, 1)):
+                continue
+            if not 1 <= stride <= _MAX_POOL_STRIDE or pixel_bytes < 1:
+                continue
+            saved = (line.extent if line else 1) * (pixel.extent if pixel else 1)
+            if saved > most:
+                best = _PooledWalk(line, pixel, stride, line_bytes, pixel_bytes)
+                most = saved
+    return best
 
 
 def _chunks(

@@ -193,6 +193,8 @@ def _row_loops(
     copy: Load | Store, column: LoopExtent, rest: list[LoopExtent]
 ) -> tuple[tuple[int, ...], int]:
     """Ids of the loops that together walk the tile row by row, innermost first; their rows."""
+    if isinstance(copy, Store) and copy.pooling is not None:
+        return (), 1  # the store unit walks the image itself
     # Rows of one command have the same columns.
     columns = [form for form in copy.valid if form.depends_on(column.loop_id)]
     rest = [x for x in rest if not any(form.depends_on(x.loop_id) for form in columns)]

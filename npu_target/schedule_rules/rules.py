@@ -1,0 +1,119 @@
+"""Rules that generate schedules from a definition's own blocks, whatever the operator is.
+
+Each rule looks at one block, gives the schedule back where it does not apply, and otherwise
+returns one schedule a structure, tile sizes left to be sampled.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+from tvm.ir.utils import derived_object
+from tvm.s_tir import Schedule
+from tvm.s_tir import meta_schedule as ms
+from tvm.s_tir.schedule import SBlockRV
+
+from ..topi.mac_schedule import STEP_ORDERS, MacStructure, schedule_mac
+from ..topi.simple_schedule import schedule_pool, schedule_sum
+
+
+@derived_object
+class TileArraySteps(ms.schedule_rule.PyScheduleRule):
+    """Multi-level tiling of a block that the array computes: every order of tiles and steps,
+    either operand kept or both streamed, the reduction whole or split, pipelined or not."""
+
+    def _initialize_with_tune_context(self, context: Any) -> None:
+        pass
+
+    def apply(self, sch: Schedule, block: SBlockRV) -> list[Schedule]:
+        """One schedule a structure that the block's loops allow."""
+        if sch.get(block).name_hint not in sch.mod["main"].attrs.get("npu.tensorize", {}):
+            return [sch]
+        results = []
+        for structure in mac_structures(splittable=_has_depth(sch, block)):
+            candidate = sch.copy()
+            schedule_mac(candidate, structure)
+            results.append(candidate)
+        return results
+
+    def clone(self) -> TileArraySteps:
+        """Rules hold no state."""
+        return TileArraySteps()
+
+
+@derived_object
+class TileAccumulatorSums(ms.schedule_rule.PyScheduleRule):
+    """Tiling of a reduction that the loads do themselves by accumulating."""
+
+    def _initialize_with_tune_context(self, context: Any) -> None:
+        pass
+
+    def apply(self, sch: Schedule, block: SBlockRV) -> list[Schedule]:
+        """The block's tiles, pipelined and not."""
+        tensorized = "npu.tensorize" in (sch.mod["main"].attrs or {})
+        if tensorized or not _is_reduction(sch, block):
+            return [sch]
+        return _both(sch, schedule_sum)
+
+    def clone(self) -> TileAccumulatorSums:
+        """Rules hold no state."""
+        return TileAccumulatorSums()
+
+
+@derived_object
+class TilePooling(ms.schedule_rule.PyScheduleRule):
+    """Tiling of a store that pools windows of a tile in the scratchpad."""
+
+    def _initialize_with_tune_context(self, context: Any) -> None:
+        pass
+
+    def apply(self, sch: Schedule, block: SBlockRV) -> list[Schedule]:
+        """The store's tiles, pipelined and not."""
+        node = sch.get(block)
+        # What comes from the accumulator is int32; a window of the scratchpad is int8.
+        if node.name_hint != "store" or str(node.reads[0].source.dtype) != "int8":
+            return [sch]
+        return _both(sch, schedule_pool)
+
+    def clone(self) -> TilePooling:
+        """Rules hold no state."""
+        return TilePooling()
+
+
+def schedule_rules() -> list[ms.schedule_rule.PyScheduleRule]:
+    """The rules, in the order in which they are tried."""
+    return [TileArraySteps(), TileAccumulatorSums(), TilePooling()]
+
+
+def mac_structures(splittable: bool) -> list[MacStructure]:
+    """Every structure that makes sense.  A kept operand needs the whole reduction at once; a
+    split one is streamed."""
+    structures = []
+    for tiles, order, pipelined in product(
+        ("weights_kept", "inputs_kept"), STEP_ORDERS, (True, False)
+    ):
+        for kept, split in ((True, False), (False, False), (False, True)):
+            if split and not splittable:
+                continue
+            structures.append(MacStructure(tiles, kept, split, order, pipelined))
+    return structures
+
+
+def _both(sch: Schedule, schedule: Any) -> list[Schedule]:
+    results = []
+    for pipelined in (True, False):
+        candidate = sch.copy()
+        schedule(candidate, pipelined)
+        results.append(candidate)
+    return results
+
+
+def _is_reduction(sch: Schedule, block: SBlockRV) -> bool:
+    return sch.get(block).init is not None
+
+
+def _has_depth(sch: Schedule, block: SBlockRV) -> bool:
+    """Whether the reduction has channel blocks beside the kernel and the lane."""
+    reduction = [var for var in sch.get(block).iter_vars if int(var.iter_type) == 2]
+    return len(reduction) % 2 == 0

@@ -1,0 +1,72 @@
+"""The loop extents of a multiply-accumulate operator, and the memory that a tile of it takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..config import NpuConfig
+from .blocking import balanced_steps, ceil_div
+from .conv2d import Conv2d
+from .depthwise import DepthwiseConv2d
+from .matmul import Matmul
+from .operator import Operator
+
+TILED = ("blocks", "lines", "steps", "depth")
+
+
+@dataclass(frozen=True)
+class MacShape:
+    """Extents of the loops that tiles are cut from, and what surrounds them.
+
+    ``blocks`` output channel blocks, ``lines`` and ``steps`` output pixels (``rows`` pixels a
+    step), ``depth`` input channel blocks; ``dim`` channels a block.
+    """
+
+    blocks: int
+    lines: int
+    steps: int
+    depth: int
+    rows: int
+    kernel: tuple[int, int]
+    strides: tuple[int, int]
+    dim: int
+    depthwise: bool = False
+
+    @classmethod
+    def of(cls, operator: Operator, config: NpuConfig) -> MacShape | None:
+        """The shape, or None for an operator without multiply-accumulates."""
+        dim = config.dim
+        if isinstance(operator, Matmul):
+            steps = balanced_steps(operator.m, dim)
+            depth, blocks = ceil_div(operator.k, dim), ceil_div(operator.n, dim)
+            return cls(blocks, 1, steps.count, depth, steps.rows, (1, 1), (1, 1), dim)
+        if not isinstance(operator, (Conv2d, DepthwiseConv2d)):
+            return None
+        window = operator.window
+        steps = balanced_steps(window.out_w, dim)
+        kernel, strides = (operator.kh, operator.kw), operator.strides
+        pixels = window.out_h, steps.count
+        if isinstance(operator, DepthwiseConv2d):
+            blocks = ceil_div(operator.c, dim)
+            return cls(blocks, *pixels, 1, steps.rows, kernel, strides, dim, depthwise=True)
+        blocks, depth = ceil_div(operator.co, dim), ceil_div(operator.ci, dim)
+        return cls(blocks, *pixels, depth, steps.rows, kernel, strides, dim)
+
+    def extent(self, name: str) -> int:
+        """The extent of one of :data:`TILED`."""
+        return int(getattr(self, name))
+
+    def a_rows(self, tile: dict[str, int]) -> int:
+        """Scratchpad rows of the inputs of a tile."""
+        lines = (tile["lines"] - 1) * self.strides[0] + self.kernel[0]
+        pixels = (tile["steps"] * self.rows - 1) * self.strides[1] + self.kernel[1]
+        channel_blocks = tile["blocks"] if self.depthwise else tile["depth"]
+        return channel_blocks * lines * pixels
+
+    def b_rows(self, tile: dict[str, int]) -> int:
+        """Scratchpad rows of the weights of a tile."""
+        return self.kernel[0] * self.kernel[1] * tile["depth"] * tile["blocks"] * self.dim
+
+    def c_rows(self, tile: dict[str, int]) -> int:
+        """Accumulator rows of a tile."""
+        return tile["blocks"] * tile["lines"] * tile["steps"] * self.rows

@@ -1,0 +1,62 @@
+"""Schedules of definitions that multiply nothing: sums (residual add, average) and pooling."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tvm.s_tir import Schedule
+
+from ..intrin import ACCUMULATOR, SCRATCHPAD
+from .mac_schedule import annotate_pipeline
+
+
+def schedule_sum(
+    sch: Schedule, pipelined: bool, decisions: Mapping[str, list[int]] | None = None
+) -> None:
+    """Schedule a ``sum`` block: operands are added in the accumulator as they are loaded.
+
+    ``decisions`` holds ``[outer, inner]`` by loop name for the loops over the output but the
+    last, which is a row's columns; those not given are sampled.
+    """
+    total = sch.get_sblock("sum")
+    store = sch.get_sblock("store")
+    loops = list(sch.get_loops(total))
+    n_spatial = len(sch.get_loops(store))
+    *spatial, lane = loops[:n_spatial]
+    outer, inner = _tiles(sch, spatial, decisions or {})
+    sch.reorder(*outer, *loops[n_spatial:], *inner, lane)
+    sch.set_scope(total, 0, ACCUMULATOR)
+    sch.reverse_compute_at(store, outer[-1])
+    sch.decompose_reduction(total, loops[n_spatial])
+    if pipelined:
+        annotate_pipeline(sch, outer[-1], [0, 0, 1])
+
+
+def schedule_pool(
+    sch: Schedule, pipelined: bool, decisions: Mapping[str, list[int]] | None = None
+) -> None:
+    """Schedule a pooling ``store`` block, which reads windows of the tile in the scratchpad."""
+    store, load = sch.get_sblock("store"), sch.get_sblock("load_a")
+    *spatial, lane = sch.get_loops(store)
+    outer, inner = _tiles(sch, spatial, decisions or {})
+    sch.reorder(*outer, *inner, lane)
+    sch.set_scope(load, 0, SCRATCHPAD)
+    sch.compute_at(load, outer[-1])
+    if pipelined:
+        annotate_pipeline(sch, outer[-1], [0, 1])
+
+
+def _tiles(
+    sch: Schedule, loops: list[Any], decisions: Mapping[str, list[int]]
+) -> tuple[list[Any], list[Any]]:
+    outer, inner = [], []
+    for loop in loops:
+        name = str(sch.get(loop).loop_var.name)
+        factors = sch.sample_perfect_tile(
+            loop, n=2, max_innermost_factor=1 << 16, decision=decisions.get(name)
+        )
+        pair = sch.split(loop, factors)
+        outer.append(pair[0])
+        inner.append(pair[1])
+    return outer, inner

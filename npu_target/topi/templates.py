@@ -1,0 +1,59 @@
+"""Templates: for each definition, the few structures worth searching, tile sizes left open.
+
+A template is what an expert writes by hand; :mod:`npu_target.schedule_rules` generates a wider
+space from the definition itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tvm.s_tir import Schedule
+
+from .add import Add
+from .conv2d import Conv2d
+from .depthwise import DepthwiseConv2d
+from .mac_schedule import MacStructure, schedule_mac
+from .matmul import Matmul
+from .operator import Operator
+from .pool import GlobalAvgPool, MaxPool2d
+from .simple_schedule import schedule_pool, schedule_sum
+
+Template = Callable[[Schedule], None]
+
+_WHOLE_DEPTH = (
+    MacStructure("weights_kept", kept=True),
+    MacStructure("inputs_kept", kept=True),
+    MacStructure("weights_kept", step_order="kernel_first"),
+)
+_SPLIT_DEPTH = (
+    MacStructure("weights_kept", split_depth=True),
+    MacStructure("inputs_kept", split_depth=True, step_order="kernel_first"),
+)
+_STRUCTURES: dict[type[Operator], tuple[MacStructure, ...]] = {
+    Conv2d: (*_WHOLE_DEPTH, *_SPLIT_DEPTH),
+    Matmul: (*_WHOLE_DEPTH, *_SPLIT_DEPTH),
+    DepthwiseConv2d: _WHOLE_DEPTH,
+}
+
+
+def templates(operator: Operator) -> list[Template]:
+    """Functions that each schedule the operator's definition with one structure.
+
+    Raises
+    ------
+    TypeError
+        for an operator that has none.
+    """
+    kind = type(operator)
+    if kind in _STRUCTURES:
+        return [
+            lambda sch, structure=structure: schedule_mac(sch, structure)
+            for structure in _STRUCTURES[kind]
+        ]
+    schedule = {Add: schedule_sum, GlobalAvgPool: schedule_sum, MaxPool2d: schedule_pool}.get(kind)
+    if schedule is None:
+        raise TypeError(f"{operator.name}: no template for {kind.__name__}")
+    return [
+        lambda sch, pipelined=pipelined: schedule(sch, pipelined) for pipelined in (True, False)
+    ]
