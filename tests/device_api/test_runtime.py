@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -214,6 +215,26 @@ def test_limit_on_cycles(module: Any, x: np.ndarray) -> None:
         check_copies(module, x, tvm.cpu(0))
     finally:
         device_api.set_limits()
+
+
+@pytest.mark.parametrize("has_commands", [True, False])
+def test_an_endless_program_can_be_interrupted(has_commands: bool) -> None:
+    flush = Command(7, Operand(0), Operand(0))
+    body = (Loop(0, const(2**60), (flush if has_commands else Loop(1, const(0), (flush,)),)),)
+    program = Program("endless", CONFIG, (), body)
+    endless = device_api.create_module({"endless": program.to_bytes()})["endless"]
+
+    def stop(signum: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, stop)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        with pytest.raises(KeyboardInterrupt):
+            endless()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 @pytest.mark.parametrize("size", [0, 7, 8, 100])

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "command.h"
@@ -11,18 +13,23 @@
 
 namespace npu::sim {
 
+// What keeps a run from going on for ever. Loop iterations count, commands or not.
+struct RunControl {
+  uint64_t max_steps = 0;                // 0: no bound
+  std::function<void()> poll = nullptr;  // called now and then; stops the run by throwing
+};
+
 // Walks the loops of a program and hands out its commands in order.
 template <typename Fn>
 class ProgramRunner {
  public:
-  // `addresses` is one per argument. `max_steps` bounds loop iterations (0: no bound), so that a
-  // nest of empty loops ends too. `fn` takes (const Command&, uint32_t host_cycles): the cycles
+  // `addresses` is one per argument. `fn` takes (const Command&, uint32_t host_cycles): the cycles
   // the host core spends from the command before to this one.
-  ProgramRunner(const Program& program, const std::vector<uint64_t>& addresses, uint64_t max_steps,
-                Fn& fn)
+  ProgramRunner(const Program& program, const std::vector<uint64_t>& addresses,
+                const RunControl& control, Fn& fn)
       : program_(program),
         addresses_(addresses),
-        max_steps_(max_steps),
+        control_(control),
         fn_(fn),
         variables_(program.slot_count, 0) {
     if (addresses.size() != program.arguments.size()) {
@@ -52,15 +59,21 @@ class ProgramRunner {
   void run_loop(const Node& loop) {
     const int64_t extent = program_.exprs.evaluate(loop.extent, variables_, scratch_);
     for (int64_t i = 0; i < extent; ++i) {
-      if (max_steps_ != 0 && ++steps_ > max_steps_) {
-        throw SimError(ErrorKind::kTimedOut, -1,
-                       "program '" + program_.name + "': needs more than " +
-                           std::to_string(max_steps_) + " loop iterations");
-      }
+      count_step();
       variables_[loop.slot] = i;
       pending_cycles_ += static_cast<uint64_t>(program_.config.host_cycles_per_iteration);
       run_body(loop.body);
     }
+  }
+
+  void count_step() {
+    ++steps_;
+    if (control_.max_steps != 0 && steps_ > control_.max_steps) {
+      throw SimError(ErrorKind::kTimedOut, -1,
+                     "program '" + program_.name + "': needs at most " +
+                         std::to_string(control_.max_steps) + " loop iterations, has more");
+    }
+    if (control_.poll && steps_ % kStepsPerPoll == 0) control_.poll();
   }
 
   uint64_t value_of(const Operand& operand) {
@@ -76,9 +89,11 @@ class ProgramRunner {
     return value;
   }
 
+  static constexpr uint64_t kStepsPerPoll = 1 << 14;
+
   const Program& program_;
   const std::vector<uint64_t>& addresses_;
-  const uint64_t max_steps_;
+  const RunControl& control_;
   Fn& fn_;
   std::vector<int64_t> variables_;
   std::vector<int64_t> scratch_;
@@ -88,8 +103,8 @@ class ProgramRunner {
 
 template <typename Fn>
 void for_each_command(const Program& program, const std::vector<uint64_t>& addresses,
-                      uint64_t max_steps, Fn fn) {
-  ProgramRunner<Fn>(program, addresses, max_steps, fn).run();
+                      const RunControl& control, Fn fn) {
+  ProgramRunner<Fn>(program, addresses, control, fn).run();
 }
 
 }  // namespace npu::sim

@@ -30,7 +30,7 @@ void Simulator::run(const Command& command, uint32_t host_cycles) {
 
 void Simulator::run(const Program& program, const std::vector<uint64_t>& addresses) {
   for_each_command(
-      program, addresses, limits_.max_cycles,
+      program, addresses, {limits_.max_cycles, poll_},
       [this](const Command& command, uint32_t host_cycles) { run(command, host_cycles); });
 }
 

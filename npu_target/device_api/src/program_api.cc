@@ -30,14 +30,16 @@ ffi::Bytes expand(const ffi::Bytes& bytes, const ffi::Array<int64_t>& addresses)
     for (const int64_t address : addresses) bound.push_back(static_cast<uint64_t>(address));
     std::string packed;
     uint64_t commands = 0;
-    sim::for_each_command(program, bound, kMaxCommands, [&](const sim::Command& command, uint32_t) {
-      if (++commands > kMaxCommands) {
-        throw sim::SimError(sim::ErrorKind::kTimedOut, static_cast<int64_t>(commands),
-                            "program '" + program.name + "': needs at most " +
-                                std::to_string(kMaxCommands) + " commands, has more");
-      }
-      append_command(packed, command);
-    });
+    sim::for_each_command(program, bound, {kMaxCommands, stop_if_interrupted},
+                          [&](const sim::Command& command, uint32_t) {
+                            if (++commands > kMaxCommands) {
+                              throw sim::SimError(
+                                  sim::ErrorKind::kTimedOut, static_cast<int64_t>(commands),
+                                  "program '" + program.name + "': needs at most " +
+                                      std::to_string(kMaxCommands) + " commands, has more");
+                            }
+                            append_command(packed, command);
+                          });
     return ffi::Bytes(std::move(packed));
   });
 }

@@ -19,7 +19,7 @@ struct Issued {
 std::vector<Issued> expand(const Program& program, uint64_t max_steps = 0) {
   std::vector<Issued> issued;
   const auto addresses = program.default_addresses();
-  for_each_command(program, addresses, max_steps, [&](const Command& command, uint32_t cycles) {
+  for_each_command(program, addresses, {max_steps}, [&](const Command& command, uint32_t cycles) {
     issued.push_back({command, cycles});
   });
   return issued;
