@@ -1,4 +1,4 @@
-"""What TVM runs at the end of `import tvm`: registers this package's tags and its device.
+"""What TVM runs at the end of `import tvm`: registers this package's tags, device and compiler.
 
 A leaf module: it may run while any other module of the package is half imported, because that
 module has just imported TVM. It must not import those.
@@ -6,17 +6,40 @@ module has just imported TVM. It must not import those.
 
 from __future__ import annotations
 
+from typing import Any
+
 from .tags import register_tags
 
 
 def register() -> None:
-    """Register the tags, then load the device library.
+    """Register the tags and the compiler, then load the device library.
 
     Raises ImportError, which TVM turns into a warning, when the library was not built; its text
     says how to.
     """
     register_tags()
+    _register_compiler()
     # Imports TVM, so not before register() is called: by then TVM is there.
     from .device_api._library import load_library
 
     load_library()
+
+
+def _register_compiler() -> None:
+    """Under TVM's names for them, what compiles for the device; imported at its first use, since
+    most programs that import TVM compile nothing for it."""
+    import tvm_ffi
+    from tvm import tirx
+
+    def build(mod: Any, target: Any) -> Any:
+        from .wiring import build_device_module
+
+        return build_device_module(mod, target)
+
+    def pipeline() -> Any:
+        from .wiring import npu_pipeline
+
+        return npu_pipeline()
+
+    tvm_ffi.register_global_func("target.build.ext_dev", build, override=True)
+    tirx.register_tir_pipeline("npu", pipeline)

@@ -7,25 +7,27 @@ from collections.abc import Sequence
 from tvm.s_tir import Schedule
 from tvm.s_tir import meta_schedule as ms
 
-from ..config import NpuConfig
 from ..topi import Operator
 from ..topi.templates import templates
 from .mutators import MoveTileFactor
-from .postprocs import VerifyProgram
 from .rules import schedule_rules
 
 SPACES = ("template", "rules", "both")
 
 
 def space_generator(
-    operator: Operator, config: NpuConfig, space: str = "both", seed: int = 1
+    operator: Operator,
+    space: str = "both",
+    seed: int = 1,
+    postprocs: Sequence[ms.postproc.Postproc] = (),
 ) -> ms.space_generator.SpaceGenerator:
-    """The design space of one operator with its post-processors and mutators.
+    """The design space of one operator with its mutators.
 
     Parameters
     ----------
     space : one of :data:`SPACES`.
     seed : of the mutators' random sequence.
+    postprocs : what accepts or rejects a candidate, such as a trial compilation.
 
     Raises
     ------
@@ -34,11 +36,10 @@ def space_generator(
     """
     if space not in SPACES:
         raise ValueError(f"unknown space {space!r}; known: {', '.join(SPACES)}")
-    postprocs = [VerifyProgram(config)]
     mutators = {MoveTileFactor(seed): 0.6, ms.mutator.MutateTileSize(): 0.4}
     if space == "rules":
         return ms.space_generator.PostOrderApply(
-            sch_rules=schedule_rules(), postprocs=postprocs, mutator_probs=mutators
+            sch_rules=schedule_rules(), postprocs=list(postprocs), mutator_probs=mutators
         )
 
     def generate(sch: Schedule) -> Sequence[Schedule]:
@@ -52,7 +53,7 @@ def space_generator(
         return spaces
 
     return ms.space_generator.ScheduleFn(
-        generate, sch_rules=[], postprocs=postprocs, mutator_probs=mutators
+        generate, sch_rules=[], postprocs=list(postprocs), mutator_probs=mutators
     )
 
 

@@ -1,4 +1,4 @@
-"""Post-processors: a candidate that cannot run is rejected before it is measured."""
+"""The post-processor of the search: a candidate that cannot run is rejected before it is measured."""
 
 from __future__ import annotations
 

@@ -1,0 +1,61 @@
+"""The compiler's place in TVM: ``target.build.ext_dev`` and the lowering pipeline ``npu``.
+
+A PrimFunc whose target is ``ext_dev`` becomes a program in a runtime module of kind ``npu``; all
+other functions take TVM's own way to the host.  Both ``tvm.compile(..., tir_pipeline="npu")``
+and ``relax.build(..., tir_pipeline="npu")`` then work unchanged.  ``_register.py`` makes both known.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tvm
+from tvm import tirx
+from tvm.ir import IRModule
+from tvm.target import Target
+
+from .codegen_tir import build_program
+from .device_api import create_module
+from .target import config_of
+
+_KIND = "ext_dev"
+
+
+def build_device_module(mod: IRModule, target: Target) -> Any:
+    """Compile scheduled functions for the device that ``target`` names.
+
+    Raises
+    ------
+    CodegenError, DoesNotFit
+        naming the function and what is wrong with its schedule.
+    """
+    config = config_of(target)
+    programs = {}
+    for var, func in mod.functions.items():
+        name = str(func.attrs["global_symbol"]) if func.attrs else var.name_hint
+        programs[name] = build_program(func, config, name).to_bytes()
+    return create_module(programs)
+
+
+def npu_pipeline() -> tuple[tvm.transform.Pass, Any, Any]:
+    """The pipeline and its finalizers, as TVM's registry of pipelines wants them."""
+    host_pipeline, finalize_host, _ = tirx.get_tir_pipeline("s_tir")
+
+    @tvm.transform.module_pass(opt_level=0, name="npu_pipeline")
+    def lower_host_functions(mod: IRModule, _: tvm.transform.PassContext) -> IRModule:
+        """Lower what the host runs; device functions are lowered by their code generator."""
+        device = {var: func for var, func in mod.functions.items() if _is_device(func)}
+        host = {var: func for var, func in mod.functions.items() if var not in device}
+        lowered = host_pipeline(IRModule(host, attrs=mod.attrs))
+        lowered.update(IRModule(device))
+        return lowered
+
+    def finalize_device() -> tvm.transform.Pass:
+        return tvm.transform.Sequential([])
+
+    return lower_host_functions, finalize_host, finalize_device
+
+
+def _is_device(func: Any) -> bool:
+    target = func.attrs.get("target") if func.attrs else None
+    return target is not None and target.kind.name == _KIND
