@@ -9,6 +9,7 @@ convolution weights OIHW, dense weights (outputs, inputs), a batch norm as ``.we
 from __future__ import annotations
 
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
@@ -62,13 +63,14 @@ def _read_npz(file: str | Path) -> dict[str, np.ndarray]:
     if not path.is_file():
         raise ModelError(f"{file}: no such weight file; an .npz file is needed")
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise ModelError(f"{file}: holds a single array, an .npz of named ones is needed")
+        archive = np.load(path, allow_pickle=False)
+        if not isinstance(archive, np.lib.npyio.NpzFile):
+            raise ModelError(f"{file}: holds a single array, an .npz of named ones is needed")
+        with archive:
             return {name: archive[name] for name in archive.files}
-    except (OSError, EOFError, ValueError, zipfile.BadZipFile) as error:
-        if isinstance(error, ModelError):
-            raise
+    except ModelError:
+        raise
+    except (OSError, EOFError, ValueError, zipfile.BadZipFile, zlib.error) as error:
         raise ModelError(f"{file}: not a readable .npz file ({error})") from error
 
 

@@ -213,12 +213,13 @@ def _max_pool2d(match: Match, config: NpuConfig) -> Accepted | str:
     if attr_ints(attrs.dilation) != (1, 1):
         return f"dilation {attr_ints(attrs.dilation)}, the device has 1 only"
     size, strides = attr_ints(attrs.pool_size), attr_ints(attrs.strides)
-    top, left, bottom, right = pad = attr_ints(attrs.padding)
+    top, left, bottom, right = attr_ints(attrs.padding)
     if size[0] != size[1] or strides[0] != strides[1]:
         return f"window {size} with strides {strides}, the device pools squares"
-    if max(pad) >= size[0]:
-        return f"padding {pad} as large as the window {size}"
-    if any(pad) and not is_non_negative(match.graph, data):
+    pads = (top, left, bottom, right)
+    if max(pads) >= size[0]:
+        return f"padding {pads} as large as the window {size}"
+    if any(pads) and not is_non_negative(match.graph, data):
         return "padding counts as 0 on the device, and its input may be negative"
     n, h, w, c = shape_of(data)
     operator = MaxPool2d(
