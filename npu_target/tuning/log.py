@@ -6,7 +6,7 @@
         database_tuning_record.json
         measurements.jsonl            one line per measurement that counted, in order
         failures.jsonl                one line per failed candidate, with its kind
-        search.log                    what MetaSchedule has to say
+        run.log                       what MetaSchedule and worker processes had to say
 
 MetaSchedule's own database class writes only when a whole batch is done, and replays every trace
 when it reads. This one writes each record the moment it is known and parses only what is asked
@@ -35,7 +35,6 @@ WORKLOADS_FILE = "database_workload.json"
 RECORDS_FILE = "database_tuning_record.json"
 MEASUREMENTS_FILE = "measurements.jsonl"
 FAILURES_FILE = "failures.jsonl"
-SEARCH_LOG_FILE = "search.log"
 _LOCK_FILE = ".lock"
 
 
@@ -70,6 +69,11 @@ class TuningLog:
         self.measurements: list[dict[str, Any]] = _good_lines(folder, MEASUREMENTS_FILE)
         self.failures: list[dict[str, Any]] = _good_lines(folder, FAILURES_FILE)
         self._journals: dict[str, Journal] = {}
+
+    @property
+    def trials(self) -> int:
+        """Candidates that the logs know the fate of."""
+        return len(self.measurements) + len(self.failures)
 
     def records_of(self, mod: IRModule) -> list[RecordLine]:
         """Records of a workload, fastest first."""
@@ -146,6 +150,18 @@ def read_log(folder: Path, current: Header) -> TuningLog:
     header = Header.read(folder)
     header.check_usable_by(current, folder)
     return TuningLog(folder, header)
+
+
+def check_log(folder: Path, current: Header) -> None:
+    """Raise LogError now where `open_log` would later; makes nothing."""
+    if folder.is_dir() and any(folder.iterdir()):
+        read_log(folder, current)
+    existing = folder
+    while not existing.exists() and existing != existing.parent:
+        existing = existing.parent
+    if not existing.is_dir() or not os.access(existing, os.W_OK):
+        reason = "is not a folder" if not existing.is_dir() else "cannot be written"
+        raise LogError(f"{existing} {reason}; give another --logs folder")
 
 
 @contextmanager

@@ -1,0 +1,237 @@
+"""The command line of tune.py."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import shlex
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .options import add_network_options, add_output_options, report_errors
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from rpc_server.address import Address
+
+    from ..config import NpuConfig
+    from .layers import Layer
+    from .log import TuningLog
+    from .pool import DevicePool
+    from .progress import TuningProgress
+
+DEFAULT_TRIALS = 300
+INTERRUPTED = 130  # what a shell expects after Ctrl-C
+RUN_LOG_FILE = "run.log"  # what MetaSchedule and the worker processes have to say
+
+
+def parser() -> argparse.ArgumentParser:
+    result = argparse.ArgumentParser(
+        prog="tune.py",
+        description="Compile a network for an NPU, search for faster schedules of its layers by "
+        "measuring them on simulated devices, write what was found to logs, and print what was "
+        "gained. Production builds use the logs: python -m npu_target.build.",
+        epilog="TVM's RPC has no authentication: use --tracker only in a network that you trust. "
+        "Ctrl-C stops after the current step; nothing measured is lost.",
+    )
+    add_network_options(result)
+    tuning = result.add_argument_group("tuning")
+    tuning.add_argument(
+        "--trials",
+        type=int,
+        default=DEFAULT_TRIALS,
+        metavar="N",
+        help="how many candidates to measure, over all layers; with --resume, those in the logs "
+        "count (default: %(default)s)",
+    )
+    tuning.add_argument(
+        "--space",
+        choices=("template", "rules", "both"),
+        default="both",
+        help="search the hand-written templates, the schedules that rules generate, or both "
+        "(default: %(default)s)",
+    )
+    tuning.add_argument(
+        "--ops",
+        metavar="OP,...",
+        help="tune only layers of these operators, such as conv2d,matmul (default: all)",
+    )
+    tuning.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="of the search (default: %(default)s)"
+    )
+    tuning.add_argument(
+        "--resume",
+        action="store_true",
+        help="go on with an interrupted run: what its logs hold counts as part of --trials",
+    )
+    measuring = result.add_argument_group("measuring")
+    measuring.add_argument(
+        "--tracker",
+        metavar="HOST:PORT",
+        help="measure on the servers of this tracker (default: start a tracker and servers on "
+        "loopback, and stop them afterwards)",
+    )
+    measuring.add_argument(
+        "--servers",
+        type=int,
+        metavar="N",
+        help="how many servers to start, or to use of the tracker's (default: one per processor, "
+        "or all of the tracker's)",
+    )
+    measuring.add_argument(
+        "--timeout",
+        type=float,
+        default=30.0,
+        metavar="SECONDS",
+        help="real time after which a candidate counts as hung (default: %(default)s)",
+    )
+    add_output_options(result.add_argument_group("output"))
+    return result
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = parser().parse_args(arguments)
+    for name, least in (("trials", 1), ("servers", 1)):
+        value = getattr(options, name)
+        if value is not None and value < least:
+            parser().error(f"--{name} must be at least {least}, got {value}")
+    if not options.timeout > 0:
+        parser().error(f"--timeout must be more than 0, got {options.timeout:g}")
+    command = shlex.join(["python", "tune.py", *(sys.argv[1:] if arguments is None else arguments)])
+    return report_errors(lambda: _run(options, command))
+
+
+def _run(options: argparse.Namespace, command: str) -> int:
+    from rich.console import Console
+
+    from rpc_server.address import Address
+    from rpc_server.tracker_client import TrackerClient
+
+    from ..config import NpuConfig
+    from ..partition import explain
+    from .dump import check_can_dump
+    from .header import Header
+    from .log import check_log, open_log
+    from .network import check_model, load_network, select_layers
+    from .report import check_can_write
+
+    # Whatever can be refused is refused before anything takes time.
+    config = NpuConfig.find(options.device)
+    check_model(options.model)
+    folder = options.logs / config.name / options.model
+    header = Header.of(config, options.model, command)
+    check_log(folder, header)
+    tracker = None if options.tracker is None else Address.parse(options.tracker)
+    if tracker is not None:
+        with TrackerClient(tracker) as client:
+            client.require(config)
+    if options.json is not None:
+        check_can_write(options.json)
+    if options.dump is not None:
+        check_can_dump(options.dump)
+    console = Console()
+    with console.status("loading, quantizing and partitioning the model"):
+        network = load_network(
+            options.model, config, options.weights, options.weights_seed, options.calibrate
+        )
+    if options.explain:
+        explain(network.partitioned, console)
+    layers = select_layers(network.layers, options.ops)
+    with (
+        open_log(folder, header) as log,
+        _devices(options, config, tracker, folder / RUN_LOG_FILE, console) as pool,
+    ):
+        return _tune(options, command, config, layers, log, pool, console)
+
+
+@contextlib.contextmanager
+def _devices(
+    options: argparse.Namespace,
+    config: NpuConfig,
+    tracker: Address | None,
+    output_file: Path,
+    console: Console,
+) -> Iterator[DevicePool]:
+    """The servers of the tracker, or else some of one's own for as long as this lasts."""
+    from rpc_server.local import LocalServers
+
+    from .pool import DevicePool
+
+    with contextlib.ExitStack() as stack:
+        if tracker is not None:
+            pool = DevicePool(tracker, config, output_file, options.servers)
+        else:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="npu-devices-"))
+            count = options.servers or os.cpu_count() or 1
+            with console.status(f"starting {count} simulated devices"):
+                own = stack.enter_context(LocalServers(config, count, Path(folder)))
+            pool = DevicePool(own.tracker, config, output_file, on_lost=own.replace)
+        yield stack.enter_context(pool)
+
+
+def _tune(
+    options: argparse.Namespace,
+    command: str,
+    config: NpuConfig,
+    layers: list[Layer],
+    log: TuningLog,
+    pool: DevicePool,
+    console: Console,
+) -> int:
+    from .builder import NpuBuilder
+    from .dump import dump_layers
+    from .interrupt import Interrupt
+    from .measuring import Measurer
+    from .progress import TuningProgress
+    from .report import print_table, to_json, write_json
+    from .runner import NpuRunner
+    from .search import SearchFactory
+    from .tuner import Tuner
+
+    output_file = log.folder / RUN_LOG_FILE
+    done = log.trials if options.resume else 0
+    if log.trials:
+        console.print(
+            f"{log.folder} holds {log.trials} trials"
+            + (", which count" if options.resume else "; new ones are added to them")
+        )
+    factory = SearchFactory(config, options.space, options.seed, output_file)
+    progress = TuningProgress(console, options.trials, done)
+    with contextlib.closing(NpuBuilder(config, output_file)) as builder, Interrupt() as interrupt:
+        runner = NpuRunner(pool, options.seed, options.timeout)
+        measurer = Measurer(config, builder, runner, interrupt)
+        tuner = Tuner(config, layers, log, measurer, runner.limit_cycles, factory, progress)
+        try:
+            with progress:
+                tuner.run(max(0, options.trials - done))
+        finally:
+            results = tuner.results()
+            if results:
+                print_table(console, results, config)
+            if options.json is not None:
+                write_json(options.json, to_json(results, config, model=options.model))
+    if interrupt.requested:
+        resume = command if options.resume else f"{command} --resume"
+        print(
+            f"stopped; what was measured is in {log.folder}; go on with: {resume}", file=sys.stderr
+        )
+        return INTERRUPTED
+    if options.dump is not None:
+        dump_layers(options.dump, tuner.results(), config, log, options.seed)
+    _print_summary(console, progress, log)
+    return 0
+
+
+def _print_summary(console: Console, progress: TuningProgress, log: TuningLog) -> None:
+    failed = ", ".join(f"{count} {kind}" for kind, count in sorted(progress.failures.items()))
+    console.print(
+        f"{progress.measured} candidates at {progress.rate:.1f} a second"
+        + (f"; failed: {failed}" if failed else "")
+        + f"; logs in {log.folder}",
+        highlight=False,
+    )

@@ -1,0 +1,113 @@
+"""Leaving layers on disk for other models of the device: program, arrays, and how they belong
+together."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from ..codegen_tir import build_program
+from ..config import NpuConfig
+from ..files import write_atomically
+from ..program import Program
+from ..topi import Operator
+from .errors import TuningError
+from .expected import expected_output, sample_inputs
+from .log import TuningLog
+from .report import TUNED, LayerResult
+from .schedules import default_of, tuned_schedule
+
+# The simulated device's own choice: the first argument here, each next one on a new page.
+FIRST_ADDRESS = 0x8001_0000
+PAGE_BYTES = 4096
+
+
+def check_can_dump(folder: Path) -> None:
+    """Make the folder. Raises TuningError where that cannot be."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise TuningError(f"{folder} cannot be written: {error.strerror}") from error
+
+
+def argument_addresses(program: Program) -> dict[str, int]:
+    """Where the simulated device puts each argument, by name."""
+    addresses: dict[str, int] = {}
+    address = FIRST_ADDRESS
+    for arg in program.args:
+        addresses[arg.name] = address
+        address = -(-(address + arg.nbytes) // PAGE_BYTES) * PAGE_BYTES
+    return addresses
+
+
+def dump_layers(
+    folder: Path, results: Sequence[LayerResult], config: NpuConfig, log: TuningLog, seed: int
+) -> None:
+    """Dump the best known program of each layer, with inputs drawn from `seed`.
+
+    Raises LogError or TuningError as `tuned_schedule` and `dump_layer` do.
+    """
+    for result in results:
+        operator = result.layer.operator
+        schedule = tuned_schedule(operator, config, log) if result.source == TUNED else None
+        schedule = schedule or default_of(operator, config)
+        program = build_program(schedule.mod["main"], config, operator.name)
+        inputs = sample_inputs(operator, seed)
+        dump_layer(folder, operator.name, program, operator, inputs, result.cycles)
+
+
+def dump_layer(
+    folder: Path,
+    name: str,
+    program: Program,
+    operator: Operator,
+    inputs: Mapping[str, np.ndarray],
+    cycles: int,
+) -> None:
+    """Write `<name>.npu`, `<name>.<argument>.npy` for each argument (for the output, what is
+    expected there), and `<name>.json` with the rest.
+
+    `operator` is what the program computes, `inputs` its input arrays by name. Raises
+    TuningError where the folder cannot be written.
+    """
+    arrays = {arg.name: inputs[arg.name] for arg in program.args if arg.role == "input"}
+    arrays[program.args[-1].name] = expected_output(operator, inputs)
+    addresses = argument_addresses(program)
+    described = {
+        "layer": name,
+        "op": operator.op,
+        "attrs": operator.attrs(),
+        "device": program.config.name,
+        "device_hash": program.config.hash,
+        "cycles": cycles,
+        "program": f"{name}.npu",
+        "args": [
+            {
+                "name": arg.name,
+                "role": arg.role,
+                "dtype": arg.dtype,
+                "shape": list(arg.shape),
+                "bytes": arg.nbytes,
+                "address": f"{addresses[arg.name]:#x}",
+                "file": f"{name}.{arg.name}.npy",
+            }
+            for arg in program.args
+        ],
+        "expand": " ".join(
+            [
+                f"python -m npu_target.program expand {name}.npu",
+                *(f"--address {arg.name}={addresses[arg.name]:#x}" for arg in program.args),
+            ]
+        ),
+    }
+    try:
+        program.save(folder / f"{name}.npu")
+        for arg in program.args:
+            np.save(folder / f"{name}.{arg.name}.npy", arrays[arg.name])
+        text = json.dumps(described, indent=2) + "\n"
+        write_atomically(folder / f"{name}.json", text.encode())
+    except OSError as error:
+        raise TuningError(f"{folder} cannot be written: {error.strerror}") from error

@@ -1,0 +1,49 @@
+"""Layers of a network as tuning and reports see them: equal operators are one, with a count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ..config import NpuConfig
+from ..topi import Operator
+
+
+@dataclass(frozen=True)
+class Layer:
+    """An operator in canonical form and how often a network has it."""
+
+    operator: Operator
+    count: int
+
+    @property
+    def name(self) -> str:
+        """Unique in a network."""
+        return self.operator.name
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates of one run, 0 where the operator does not multiply."""
+        return self.operator.macs
+
+
+def layers_of(operators: Iterable[Operator]) -> list[Layer]:
+    """The layers of a network with these operators, in order of first appearance."""
+    counts: dict[Operator, int] = {}
+    for operator in operators:
+        canonical = operator.canonical()
+        counts[canonical] = counts.get(canonical, 0) + 1
+    return [Layer(operator, count) for operator, count in counts.items()]
+
+
+def least_cycles(operator: Operator, config: NpuConfig) -> int:
+    """Cycles that no schedule can go below: the array at its peak, or every argument over the
+    bus once."""
+    item_bytes = {"int8": 1, "int32": 4}
+    transfers = 0
+    for arg in operator.args:
+        elements = 1
+        for extent in arg.shape:
+            elements *= extent
+        transfers += elements * item_bytes[arg.dtype]
+    return max(operator.macs // config.dim**2, transfers // config.bus_bytes, 1)

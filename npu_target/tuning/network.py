@@ -1,0 +1,73 @@
+"""From a model's name to the operators that the device runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..config import NpuConfig
+from ..models import MODELS, Model, get_model
+from ..partition import Partitioned, partition
+from ..quantize import Quantized, quantize
+from ..topi import OPERATORS
+from .errors import TuningError
+from .layers import Layer, layers_of
+
+CALIBRATION_IMAGES = 8
+
+
+@dataclass(frozen=True)
+class Network:
+    """A model on its way to a device."""
+
+    model: Model
+    quantized: Quantized
+    partitioned: Partitioned
+
+    @property
+    def layers(self) -> list[Layer]:
+        """What the device runs, equal operators once."""
+        return layers_of(region.operator for region in self.partitioned.regions)
+
+
+def check_model(name: str) -> None:
+    """Raise TuningError for an unknown model, before anything is loaded."""
+    if name not in MODELS:
+        raise TuningError(f"unknown model {name!r}; known models: {', '.join(sorted(MODELS))}")
+
+
+def load_network(
+    name: str,
+    config: NpuConfig,
+    weights: Path | None = None,
+    seed: int = 0,
+    images: Sequence[Path] = (),
+) -> Network:
+    """Quantize and partition a model for a device.
+
+    `weights` is a file as :func:`npu_target.models.get_model` takes it; without one the weights
+    are drawn from `seed`. It is calibrated with `images`, or with synthetic ones from `seed`.
+    Raises ModelError for an unknown model and for weights or images that do not fit.
+    """
+    model = get_model(name, weights, seed)
+    inputs = [model.preprocess(image) for image in images]
+    quantized = quantize(model.mod, inputs or model.calibration_inputs(CALIBRATION_IMAGES, seed))
+    return Network(model, quantized, partition(quantized.mod, config))
+
+
+def select_layers(layers: Sequence[Layer], ops: str | None) -> list[Layer]:
+    """The layers whose operator is among `ops`, separated by commas; all for None.
+
+    Raises TuningError for an operator that does not exist or that no layer has.
+    """
+    if ops is None:
+        return list(layers)
+    wanted = [op.strip() for op in ops.split(",")]
+    for op in wanted:
+        if op not in OPERATORS:
+            raise TuningError(f"unknown operator {op!r}; there are: {', '.join(OPERATORS)}")
+        if not any(layer.operator.op == op for layer in layers):
+            there = ", ".join(dict.fromkeys(layer.operator.op for layer in layers))
+            raise TuningError(f"the model has no {op} on the device; it has: {there}")
+    return [layer for layer in layers if layer.operator.op in wanted]

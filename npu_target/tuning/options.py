@@ -1,0 +1,100 @@
+"""Options that tune.py and npu_target.build share, and how their errors reach the user."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+DEFAULT_DEVICE = "gemmini-16x16"
+DEFAULT_LOGS = Path("tuning_logs")
+
+
+def add_network_options(parser: argparse._ActionsContainer) -> None:
+    """Which model for which device."""
+    parser.add_argument("--model", required=True, help="the network, such as resnet18")
+    parser.add_argument(
+        "--weights",
+        type=Path,
+        metavar="FILE",
+        help="its weights, an .npz file with the names and shapes of torchvision's state_dict "
+        "(default: drawn from --weights-seed)",
+    )
+    parser.add_argument(
+        "--weights-seed",
+        type=int,
+        default=0,
+        metavar="N",
+        help="where to draw weights and calibration images from when no files are given "
+        "(default: %(default)s)",
+    )
+    parser.add_argument(
+        "--calibrate",
+        type=Path,
+        nargs="+",
+        default=[],
+        metavar="IMAGE",
+        help="images to quantize with (default: synthetic ones)",
+    )
+    parser.add_argument(
+        "--device",
+        default=DEFAULT_DEVICE,
+        metavar="NAME|FILE",
+        help="a preset's name (gemmini-16x16, gemmini-8x8, gemmini-32x32) or a file that "
+        "NpuConfig.save wrote (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--logs",
+        type=Path,
+        default=DEFAULT_LOGS,
+        metavar="DIR",
+        help="tuning logs are in DIR/<device>/<model>/ (default: %(default)s)",
+    )
+
+
+def add_output_options(parser: argparse._ActionsContainer) -> None:
+    """What to leave behind and to print besides."""
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", help="write the final table for machines as well"
+    )
+    parser.add_argument(
+        "--dump",
+        type=Path,
+        metavar="DIR",
+        help="leave each layer's program in DIR, with its input, weights and expected output as "
+        ".npy files and a .json file that tells the arguments and their addresses",
+    )
+    parser.add_argument(
+        "--explain", action="store_true", help="print for each operation where it runs and why"
+    )
+
+
+def report_errors(run: Callable[[], int]) -> int:
+    """`run()`, but a user's error becomes one line on stderr and exit code 1."""
+    from rpc_server.address import AddressError
+    from rpc_server.process import ProcessError
+    from rpc_server.tracker_client import TrackerError
+
+    from ..config import ConfigError
+    from ..models import ModelError
+    from ..quantize import QuantizeError
+    from ..relax_graph import GraphError
+    from ..topi import OperatorError
+    from .errors import TuningError
+
+    try:
+        return run()
+    except (
+        AddressError,
+        ConfigError,
+        GraphError,
+        ModelError,
+        OperatorError,
+        ProcessError,
+        QuantizeError,
+        TrackerError,
+        TuningError,
+    ) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1

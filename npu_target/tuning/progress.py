@@ -1,0 +1,109 @@
+"""How a run shows that it gets on: a live display in a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+# Between two lines where there is no terminal.
+_LINE_SECONDS = 10.0
+
+
+class TuningProgress:
+    """Counts trials and shows them, with the network's estimated cycles. A context manager."""
+
+    def __init__(self, console: Console, total_trials: int, done_before: int = 0) -> None:
+        self._console = console
+        self._total = total_trials
+        self._done = done_before
+        self.measured = 0
+        self._failures: Counter[str] = Counter()
+        self._started = self._last_line = time.monotonic()
+        self._cycles = ""
+        self._live = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[rate]}"),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            console=console,
+            disable=not console.is_terminal,
+            transient=True,
+        )
+        self._task = self._live.add_task(
+            "starting", total=total_trials, completed=done_before, rate=""
+        )
+
+    def __enter__(self) -> TuningProgress:
+        self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._live.stop()
+        if not self._console.is_terminal:
+            self._print_line("done" if kind is None else "stopped")
+
+    def stage(self, text: str) -> None:
+        """Say what is going on now."""
+        self._live.update(self._task, description=self._described(text))
+
+    def note(self, text: str) -> None:
+        """A line that stays."""
+        self._console.print(text, highlight=False)
+
+    def trial(self, layer: str, failure: str | None) -> None:
+        """One more candidate is done with; `failure` is its kind where it has no time."""
+        self._done += 1
+        self.measured += 1
+        if failure is not None:
+            self._failures[failure] += 1
+        self._live.update(self._task, completed=self._done, rate=f"{self.rate:.1f}/s")
+        if not self._console.is_terminal and time.monotonic() - self._last_line > _LINE_SECONDS:
+            self._print_line(layer)
+
+    def network(self, default_cycles: int, cycles: int) -> None:
+        """The network's cycles by default and by what is known so far."""
+        self._cycles = f"{cycles:,} cycles ({default_cycles / cycles:.2f}x)"
+
+    @property
+    def rate(self) -> float:
+        """Candidates a second."""
+        return self.measured / max(time.monotonic() - self._started, 1e-9)
+
+    @property
+    def failures(self) -> dict[str, int]:
+        """How many candidates failed, by kind."""
+        return dict(self._failures)
+
+    def _described(self, text: str) -> str:
+        return f"{text}  {self._cycles}" if self._cycles else text
+
+    def _print_line(self, text: str) -> None:
+        self._last_line = time.monotonic()
+        failed = sum(self._failures.values())
+        self._console.print(
+            f"[{self._done}/{self._total}] {self._described(text)}, {self.rate:.1f} measured/s"
+            + (f", {failed} failed" if failed else ""),
+            highlight=False,
+            markup=False,
+            soft_wrap=True,
+        )

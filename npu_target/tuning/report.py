@@ -1,0 +1,129 @@
+"""What a run tells at its end: a table for people, JSON for machines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from ..config import NpuConfig
+from ..files import write_atomically
+from .errors import TuningError
+from .layers import Layer
+
+# Where a layer's schedule comes from.
+TUNED = "tuned"
+DEFAULT = "default"
+
+
+@dataclass(frozen=True)
+class LayerResult:
+    """A layer with its simulated cycles for one run, by its default schedule and by its best.
+
+    `source` is TUNED or DEFAULT, whichever the best is. `trials` is how many
+    candidates were measured, None where that is not known.
+    """
+
+    layer: Layer
+    default_cycles: int
+    cycles: int
+    source: str
+    trials: int | None = None
+
+    def utilization(self, config: NpuConfig) -> float:
+        """Share of the array's peak, 0 to 1."""
+        return self.layer.macs / (self.cycles * config.dim**2)
+
+
+def to_json(results: Sequence[LayerResult], config: NpuConfig, **more: Any) -> dict[str, Any]:
+    """The results as plain values; `more` goes on top."""
+    return {
+        "device": config.name,
+        **more,
+        "layers": [
+            {
+                "name": result.layer.name,
+                "op": result.layer.operator.op,
+                "count": result.layer.count,
+                "macs": result.layer.macs,
+                "default_cycles": result.default_cycles,
+                "cycles": result.cycles,
+                "utilization": result.utilization(config),
+                "schedule": result.source,
+                **({} if result.trials is None else {"trials": result.trials}),
+            }
+            for result in results
+        ],
+        "total_default_cycles": sum(r.layer.count * r.default_cycles for r in results),
+        "total_cycles": sum(r.layer.count * r.cycles for r in results),
+    }
+
+
+def write_json(path: Path, value: dict[str, Any]) -> None:
+    """Raises TuningError where the file cannot be written."""
+    try:
+        write_atomically(path, (json.dumps(value, indent=2) + "\n").encode())
+    except OSError as error:
+        raise TuningError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def check_can_write(path: Path) -> None:
+    """Raise TuningError now for a file that could not be written when all is done."""
+    if path.is_dir():
+        raise TuningError(f"{path} is a folder, a file is needed")
+    if not path.resolve().parent.is_dir():
+        raise TuningError(f"{path} cannot be written: the folder {path.parent} does not exist")
+
+
+def print_table(console: Console, results: Sequence[LayerResult], config: NpuConfig) -> None:
+    """One line a layer, and the network's total."""
+    table = Table(title=f"{config.name}: cycles of one run", title_justify="left")
+    table.add_column("layer", no_wrap=True, overflow="ellipsis")
+    for heading in ("count", "MACs", "default", "cycles", "speedup", "of peak"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("schedule")
+    for result in results:
+        table.add_row(
+            result.layer.name,
+            str(result.layer.count),
+            _quantity(result.layer.macs),
+            f"{result.default_cycles:,}",
+            f"{result.cycles:,}",
+            f"{result.default_cycles / result.cycles:.2f}x",
+            f"{result.utilization(config):.1%}" if result.layer.macs else "-",
+            result.source,
+        )
+    macs = sum(r.layer.count * r.layer.macs for r in results)
+    default = sum(r.layer.count * r.default_cycles for r in results)
+    cycles = sum(r.layer.count * r.cycles for r in results)
+    if cycles:
+        table.add_section()
+        table.add_row(
+            "total",
+            str(sum(r.layer.count for r in results)),
+            _quantity(macs),
+            f"{default:,}",
+            f"{cycles:,}",
+            f"{default / cycles:.2f}x",
+            f"{macs / (cycles * config.dim**2):.1%}",
+            "",
+        )
+    console.print(table)
+    if cycles:
+        milliseconds = cycles / config.clock_khz
+        console.print(f"{milliseconds:.2f} ms on the device at {config.clock_khz / 1000:g} MHz")
+
+
+def _quantity(number: int) -> str:
+    """`115.6M`, or `-` for nothing."""
+    if number == 0:
+        return "-"
+    for size, letter in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
+        if number >= size:
+            return f"{number / size:.1f}{letter}"
+    return str(number)

@@ -1,0 +1,42 @@
+"""The schedule of an operator: the best that the logs have, or the default one."""
+
+from __future__ import annotations
+
+from tvm.s_tir import Schedule
+
+from ..config import NpuConfig
+from ..schedule_rules import default_schedule
+from ..topi import Operator
+from .errors import LogError
+from .failure import last_line
+from .log import TuningLog
+from .workload import workload_module
+
+
+def default_of(operator: Operator, config: NpuConfig) -> Schedule:
+    """The default schedule of a kernel, its trace replayed on what tuning calls its workload."""
+    schedule = Schedule(workload_module(operator, config))
+    default_schedule(operator.canonical(), config).trace.apply_to_schedule(
+        schedule, remove_postproc=False
+    )
+    return schedule
+
+
+def tuned_schedule(operator: Operator, config: NpuConfig, log: TuningLog) -> Schedule | None:
+    """The fastest schedule that the logs have for `operator`, applied to its kernel with its own
+    scales and activation; None where they have none.
+
+    Raises LogError where it cannot be applied.
+    """
+    record = log.best(workload_module(operator, config))
+    if record is None:
+        return None
+    schedule = Schedule(operator.kernel().prim_func(config))
+    try:
+        record.trace.apply_to_schedule(schedule, remove_postproc=False)
+    except (RuntimeError, ValueError, TypeError) as error:
+        raise LogError(
+            f"{log.folder}: the best schedule of {operator.canonical().name} does not apply to it "
+            f"({last_line(error)}); tune again into another --logs folder"
+        ) from error
+    return schedule
