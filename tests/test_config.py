@@ -192,3 +192,21 @@ def test_headers_that_cannot_be_used(
     path = header_file(tmp_path, (old, new)) if old else header_file(tmp_path)
     with pytest.raises(ConfigError, match=message):
         NpuConfig.from_gemmini_params_h(path, **unstated)
+
+
+def test_ideal_memory_changes_only_the_memory() -> None:
+    ideal = CONFIG.with_ideal_memory()
+    changed = {name for name, value in CONFIG.numbers().items() if getattr(ideal, name) != value}
+    assert changed == {"memory_latency_cycles", "memory_bytes_per_kilocycle"}
+    assert ideal.memory_latency_cycles == 1
+    assert ideal.memory_bytes_per_kilocycle == 8_000
+    assert ideal.hash != CONFIG.hash
+
+
+def test_the_cycle_model_bounds_queues_and_banks() -> None:
+    assert CONFIG.replace(ex_queue_entries=52)
+    with pytest.raises(ConfigError, match=r"ex_queue_entries .* is 65, must be at most 64"):
+        CONFIG.replace(ex_queue_entries=53)
+    assert CONFIG.replace(spad_banks=64)
+    with pytest.raises(ConfigError, match="spad_banks is 128, must be at most 64"):
+        CONFIG.replace(spad_banks=128)

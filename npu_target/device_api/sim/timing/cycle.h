@@ -10,6 +10,8 @@ using Cycle = int64_t;
 
 // Later than anything that happens: a time that is not known yet.
 inline constexpr Cycle kNever = std::numeric_limits<Cycle>::max() / 2;
+// Earlier than anything that happens.
+inline constexpr Cycle kLongAgo = -kNever;
 
 // Rates that are not whole cycles (bytes per cycle of a memory) are kept in ticks.
 using Ticks = int64_t;

@@ -129,7 +129,7 @@ class DmaWriter {
   InFlight in_flight_;
   Cycle ready_ = 0;
   Ticks bus_free_ = 0;
-  Cycle last_acknowledged_ = -1;
+  Cycle last_acknowledged_ = kLongAgo;
 };
 
 template <typename Write>

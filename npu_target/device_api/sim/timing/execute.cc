@@ -61,9 +61,7 @@ Cycle ExecuteUnit::next_step() const {
 
 void ExecuteUnit::step(Cycle now) {
   const ExecuteOperation* head = visible(0, now);
-  const bool is_idle =
-      head == nullptr || (head->kind == ExecuteKind::kPreload && visible(1, now) == nullptr);
-  if (is_idle || (head->kind == ExecuteKind::kConfig && mesh_.has_pending())) {
+  if (must_flush(head, now)) {
     run_flush(now);
     return;
   }
@@ -78,6 +76,22 @@ void ExecuteUnit::step(Cycle now) {
       run(now, true, runs_together(now));
       return;
   }
+}
+
+bool ExecuteUnit::must_flush(const ExecuteOperation* head, Cycle now) const {
+  if (head == nullptr) return true;
+  switch (head->kind) {
+    case ExecuteKind::kConfig:
+      return mesh_.has_pending();
+    case ExecuteKind::kPreload: {
+      // Nothing after it yet, or it waits for a result that nothing pushes out.
+      const ExecuteOperation* next = visible(1, now);
+      return next == nullptr || std::max(operands_ready(*head), operands_ready(*next)) >= kNever;
+    }
+    case ExecuteKind::kCompute:
+      return false;
+  }
+  return false;
 }
 
 bool ExecuteUnit::runs_together(Cycle now) const {
@@ -137,8 +151,9 @@ void ExecuteUnit::run(Cycle now, bool has_compute, bool has_preload) {
 
   Cycle start = std::max(now, mesh_.earliest_request());
   if (compute == nullptr) {
-    const Cycle ready = operands_ready(*preload);
-    if (ready < kNever) start = std::max(start, ready + 1);
+    // Its own operand, and those of the command after it.
+    start = std::max(start, operands_ready(*preload) + 1);
+    start = std::max(start, operands_ready(*visible(0, now)) + 1);
   }
   Cycle end = feed(start, rows_to_feed(compute, preload), compute, preload);
 

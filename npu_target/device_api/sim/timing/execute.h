@@ -45,6 +45,8 @@ class ExecuteUnit {
   // The command at `position` if it has reached the controller by `now`, else nullptr.
   const ExecuteOperation* visible(unsigned position, Cycle now) const;
   bool runs_together(Cycle now) const;
+  // Whether a step at `now` has to push a result out before `head` (nullptr: none) can go on.
+  bool must_flush(const ExecuteOperation* head, Cycle now) const;
   // When the results for the addresses that `operation` reads are out.
   Cycle operands_ready(const ExecuteOperation& operation) const;
 

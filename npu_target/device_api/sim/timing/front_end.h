@@ -32,7 +32,7 @@ class FrontEnd {
  private:
   InFlight queue_;
   Cycle host_time_ = 0;
-  Cycle last_left_ = -1;
+  Cycle last_left_ = kLongAgo;
   Cycle stall_cycles_ = 0;
 };
 

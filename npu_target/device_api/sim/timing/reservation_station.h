@@ -124,7 +124,7 @@ class ReservationStation {
   std::array<Cycle, kMaxEntries> completed_{};
   std::array<Set, kMaxEntries> waits_for_{};  // entries whose completion is not known yet
   std::array<Set, kMaxEntries> waited_for_by_{};
-  Cycle last_completed_ = -1;
+  Cycle last_completed_ = kLongAgo;
   unsigned issued_queues_ = 0;
 };
 

@@ -1,0 +1,202 @@
+// The cycle model against streams measured on a cycle-exact simulation of the generated hardware.
+//
+// The measurements are not part of the repository. They are looked for in the folder that
+// NPU_REFERENCE_DIR names, else in shared/reference beside the checkout; without them these tests
+// are skipped.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "../check.h"
+#include "json.h"
+#include "stream.h"
+
+namespace npu::sim::testing {
+namespace {
+
+struct Issue {
+  uint32_t host_cycles;
+  Command command;
+};
+
+struct Trace {
+  std::string name;
+  std::string group;
+  std::map<std::string, std::vector<double>> cycles;  // by memory, of successive runs
+  Stream setup;
+  std::vector<Issue> issues;
+};
+
+// What the host core needs for so many instructions between two commands. The traces give no
+// more than the count. Short stretches advance operands by additions, a cycle each; in long ones
+// the measured programs compute loop indices by multiplying and dividing, on average twice that.
+uint32_t host_cycles(int64_t instructions) {
+  constexpr int64_t kPlainInstructions = 16;
+  return static_cast<uint32_t>(instructions +
+                               std::max<int64_t>(0, instructions - kPlainInstructions));
+}
+
+Command command_of(const Json& words, size_t first) {
+  const auto word = [&](size_t i) { return std::stoull(words.items.at(i).text, nullptr, 16); };
+  return {static_cast<uint8_t>(words.items.at(first).number), word(first + 1), word(first + 2)};
+}
+
+Trace trace_of(const Json& json) {
+  Trace trace;
+  trace.name = json.at("name").text;
+  trace.group = json.at("group").text;
+  for (const auto& [memory, runs] : json.at("cycles").fields) {
+    for (const Json& run : runs.items) {
+      trace.cycles[memory].push_back(static_cast<double>(run.number));
+    }
+  }
+  for (const Json& words : json.at("setup").items) trace.setup.push_back(command_of(words, 0));
+  int64_t retired = 0;
+  for (const Json& words : json.at("commands").items) {
+    const int64_t now = words.items.at(0).number;
+    trace.issues.push_back({host_cycles(now - retired), command_of(words, 1)});
+    retired = now;
+  }
+  return trace;
+}
+
+std::filesystem::path traces_path() {
+  std::filesystem::path folder;
+  if (const char* given = std::getenv("NPU_REFERENCE_DIR")) {
+    folder = given;
+  } else {
+    // This file lies in tests/device_api/cpp/timing of the checkout.
+    folder = std::filesystem::absolute(__FILE__).lexically_normal().parent_path() /
+             "../../../../../shared/reference";
+  }
+  return folder / "traces.jsonl";
+}
+
+// The streams of a group; none, with a word about it, when there are no measurements.
+std::vector<Trace> traces_of(const std::string& group) {
+  std::ifstream file(traces_path());
+  if (!file) {
+    std::printf("SKIPPED timing/traces %s: no %s; NPU_REFERENCE_DIR may name its folder\n",
+                group.c_str(), traces_path().lexically_normal().string().c_str());
+    return {};
+  }
+  std::vector<Trace> traces;
+  for (std::string line; std::getline(file, line);) {
+    Trace trace = trace_of(Json::parse(line));
+    if (trace.group == group) traces.push_back(std::move(trace));
+  }
+  CHECK(!traces.empty());
+  return traces;
+}
+
+// The measured device: the default one, whole memories.
+Config measured_device(const std::string& memory) {
+  Config config = timing_device();
+  config.spad_bank_rows = 4096;
+  config.acc_bank_rows = 512;
+  if (memory == "ddr3") {
+    config.memory_latency_cycles = 24;
+    config.memory_bytes_per_kilocycle = 7800;
+  }
+  return config;
+}
+
+// Cycles of successive runs from a fence to a fence; the first with cold caches.
+std::vector<double> replay(const Trace& trace, const std::string& memory, int runs) {
+  Timing timing(measured_device(memory));
+  for (const Command& command : trace.setup) timing.issue(command, 1);
+  uint64_t start = timing.finish();
+  std::vector<double> cycles;
+  for (int run = 0; run < runs; ++run) {
+    for (const Issue& issue : trace.issues) timing.issue(issue.command, issue.host_cycles);
+    const uint64_t end = timing.finish();
+    cycles.push_back(static_cast<double>(end - start));
+    start = end;
+  }
+  return cycles;
+}
+
+struct Errors {
+  double sum = 0;
+  double worst = 0;
+  int count = 0;
+
+  void add(double modelled, double measured) {
+    const double error = std::abs(modelled - measured) / measured;
+    sum += error;
+    worst = std::max(worst, error);
+    ++count;
+  }
+  double mean() const { return sum / count; }
+  void print(const std::string& what) const {
+    std::printf("timing/traces %s: %d streams, error %.2f %% on average, %.2f %% at worst\n",
+                what.c_str(), count, 100 * mean(), 100 * worst);
+  }
+};
+
+[[noreturn]] void fail_stream(const Trace& trace, const std::string& memory, double modelled,
+                              double measured) {
+  fail(__FILE__, __LINE__,
+       trace.name + ", " + memory + ": " + std::to_string(modelled) + " cycles, measured " +
+           std::to_string(measured));
+}
+
+bool is_cold(const Trace& trace) { return trace.name.find("cold") != std::string::npos; }
+
+const Test micro("timing/traces: single mechanisms, caches warm", [] {
+  const std::vector<Trace> traces = traces_of("micro");
+  for (const char* memory : {"ideal_memory", "ddr3"}) {
+    Errors errors;
+    for (const Trace& trace : traces) {
+      const auto found = trace.cycles.find(memory);
+      if (found == trace.cycles.end() || is_cold(trace)) continue;
+      const double measured = found->second.back();
+      const double modelled = replay(trace, memory, 3).back();
+      if (std::abs(modelled - measured) > std::max(8.0, 0.05 * measured)) {
+        fail_stream(trace, memory, modelled, measured);
+      }
+      errors.add(modelled, measured);
+    }
+    if (errors.count == 0) return;
+    errors.print(std::string("micro, ") + memory);
+    CHECK(errors.mean() < 0.01);
+  }
+});
+
+const Test cold("timing/traces: streams that touch new lines each time", [] {
+  const std::vector<Trace> traces = traces_of("micro");
+  for (const char* memory : {"ideal_memory", "ddr3"}) {
+    Errors errors;
+    for (const Trace& trace : traces) {
+      if (!is_cold(trace)) continue;
+      for (const double measured : trace.cycles.at(memory)) {
+        errors.add(replay(trace, memory, 1).back(), measured);
+      }
+    }
+    if (errors.count == 0) return;
+    errors.print(std::string("cold, ") + memory);
+    CHECK(errors.mean() < 0.03);
+    CHECK(errors.worst < 0.08);
+  }
+});
+
+const Test schedule("timing/traces: whole schedules of a layer, run once", [] {
+  const std::vector<Trace> traces = traces_of("schedule");
+  Errors errors;
+  for (const Trace& trace : traces) {
+    const double measured = trace.cycles.at("ddr3").front();
+    errors.add(replay(trace, "ddr3", 1).back(), measured);
+  }
+  if (errors.count == 0) return;
+  errors.print("schedule, ddr3");
+  CHECK(errors.mean() < 0.05);
+  CHECK(errors.worst < 0.12);
+});
+
+}  // namespace
+}  // namespace npu::sim::testing
