@@ -35,7 +35,6 @@ class Graph:
         names = [var.name_hint for var in mod.get_global_vars()]
         if name not in names:
             raise GraphError(f"the module needs a function {name!r}, it has {sorted(names)}")
-        mod = relax.transform.CanonicalizeBindings()(mod)
         function = mod[name]
         if not isinstance(function, relax.Function):
             raise GraphError(
@@ -46,15 +45,16 @@ class Graph:
             raise GraphError(f"{name!r}: the body must be a sequence of bindings")
         self.name = name
         self.params: list[relax.Var] = list(function.params)
-        self.output: relax.Expr = body.body
         self.order: list[relax.Var] = []
         self.position: dict[relax.Var, int] = {}  # in order
         self.variable: dict[relax.Expr, relax.Var] = {}  # the other way round than value
         self.value: dict[relax.Var, relax.Expr] = {}
         self.users: dict[relax.Var, list[relax.Var]] = {}
+        self._target: dict[relax.Var, relax.Var] = {}  # what an alias stands for
         for block in body.blocks:
             for binding in block.bindings:
                 self._add(binding)
+        self.output = self._without_aliases(body.body)
         self.output_vars = frozenset(vars_in(self.output))
         self._value_map = tvm_ffi.convert(self.value)  # once: each match would convert it anew
 
@@ -74,14 +74,25 @@ class Graph:
             raise GraphError(f"{self.name}: {binding.var.name} is bound by match_cast; remove it")
         if isinstance(binding.value, relax.If):
             raise GraphError(f"{self.name}: {binding.var.name} is an if; only straight lines work")
-        self.position[binding.var] = len(self.order)
-        self.order.append(binding.var)
-        self.value[binding.var] = binding.value
-        self.variable[binding.value] = binding.var
-        for used in vars_in(binding.value):
+        var, value = binding.var, self._without_aliases(binding.value)
+        if isinstance(value, relax.Var):
+            self._target[var] = value
+            return
+        self.position[var] = len(self.order)
+        self.order.append(var)
+        self.value[var] = value
+        self.variable[value] = var
+        for used in vars_in(value):
             users = self.users.setdefault(used, [])
-            if binding.var not in users:
-                users.append(binding.var)
+            if var not in users:
+                users.append(var)
+
+    def _without_aliases(self, expr: relax.Expr) -> relax.Expr:
+        used = list(vars_in(expr))
+        if self._target.keys().isdisjoint(used):
+            return expr
+        replaced = substitute(expr, {var: self._target.get(var, var) for var in used})
+        return relax.BlockBuilder().normalize(replaced)
 
     def sole_user(self, var: relax.Var) -> relax.Var | None:
         """The one binding that uses ``var``; None if there are more or it leaves the function."""

@@ -1,0 +1,225 @@
+"""What goes to the device gives the same bytes there as where it came from."""
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from partition.integer_functions import (
+    RANDOM,
+    add_bias,
+    constant,
+    conv2d,
+    image_sum,
+    int8,
+    relu,
+    requantize,
+    residual,
+)
+from relax_functions import function_of
+from tvm import relax
+from tvm.relax import op
+
+from npu_target.config import NpuConfig
+from npu_target.host import build_host, run_host
+from npu_target.partition import partition
+
+CONFIG = NpuConfig()
+
+
+def check(shapes, body, expected_ops, config=CONFIG):
+    """Partition, compare the results of TensorIR definitions with those of plain Relax, and
+    return the regions."""
+    mod = function_of(shapes, body, "int8")
+    partitioned = partition(mod, config)
+    assert [region.op for region in partitioned.regions] == expected_ops
+    inputs = [int8(*shape) for shape in shapes]
+    wanted = run_host(build_host(mod), *inputs)
+    found = run_host(build_host(partitioned.mod), *inputs)
+    for a, b in zip(wanted, found, strict=True):
+        np.testing.assert_array_equal(a, b)
+    # Results that are all alike would not tell a wrong region from a right one.
+    assert all(len(np.unique(a)) > 2 for a in wanted if a.size > 20)
+    return partitioned.regions
+
+
+QUICK = settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+@QUICK
+@given(st.data())
+def test_conv2d(data):
+    kh, kw = (data.draw(st.integers(1, 4), label) for label in ("kh", "kw"))
+    h, w = (data.draw(st.integers(extent, 12), "image") for extent in (kh, kw))
+    ci, co = (data.draw(st.integers(1, 20), label) for label in ("ci", "co"))
+    pad = [data.draw(st.integers(0, 2), "pad") for _ in range(4)]
+    strides = [data.draw(st.integers(1, 3), "stride") for _ in range(2)]
+    has_bias, has_relu = data.draw(st.booleans(), "bias"), data.draw(st.booleans(), "relu")
+
+    def body(emit, x):
+        y = conv2d(emit, x, int8(kh, kw, ci, co), strides=strides, padding=pad)
+        y = add_bias(emit, y, co) if has_bias else y
+        y = requantize(emit, y, 0.01 / np.sqrt(kh * kw * ci))
+        return relu(emit, y) if has_relu else y
+
+    mod_shape = (data.draw(st.integers(1, 2), "n"), h, w, ci)
+    (region,) = check([mod_shape], body, ["conv2d"])
+    assert region.attrs == {
+        "n": mod_shape[0],
+        "h": h,
+        "w": w,
+        "ci": ci,
+        "co": co,
+        "kh": kh,
+        "kw": kw,
+        "strides": strides,
+        "pad": pad,
+        "bias": has_bias,
+        "relu": has_relu,
+        "scale": float(np.float32(0.01 / np.sqrt(kh * kw * ci))),
+    }
+    biases = ("constant:bias",) if has_bias else ()
+    assert region.inputs == ("x0", "constant:weight", *biases)
+    assert region.name == "conv"
+
+
+@QUICK
+@given(
+    channels=st.integers(2, 37), stride=st.integers(1, 2), layout=st.sampled_from(["HWIO", "HWOI"])
+)
+def test_depthwise_conv2d(channels, stride, layout):
+    shape = (3, 3, 1, channels) if layout == "HWIO" else (3, 3, channels, 1)
+
+    def body(emit, x):
+        y = conv2d(
+            emit, x, int8(*shape), groups=channels, padding=1, strides=stride, kernel_layout=layout
+        )
+        return requantize(emit, add_bias(emit, y, channels))
+
+    check([(1, 8, 7, channels)], body, ["depthwise_conv2d"])
+
+
+def test_depthwise_weights_are_laid_out_for_the_device():
+    def body(emit, x):
+        return requantize(emit, conv2d(emit, x, int8(3, 3, 1, 20), groups=20))
+
+    check([(1, 5, 5, 20)], body, ["depthwise_conv2d"], NpuConfig.preset("gemmini-8x8"))
+
+
+@pytest.mark.parametrize("layout", ["OIHW", "OHWI"])
+def test_constant_weights_of_other_layouts_are_transposed(layout):
+    extents = {"H": 3, "W": 2, "I": 4, "O": 5}
+
+    def body(emit, x):
+        weight = int8(*(extents[axis] for axis in layout))
+        return requantize(emit, conv2d(emit, x, weight, kernel_layout=layout))
+
+    check([(1, 6, 6, 4)], body, ["conv2d"])
+
+
+@pytest.mark.parametrize(
+    ("shapes", "matrix"),
+    [
+        ([(1, 33)], (33, 20)),
+        ([(2, 3, 17)], (17, 5)),
+        ([(9, 18), (18, 21)], None),
+        ([(3, 7, 18), (3, 18, 5)], None),
+        ([(2, 2, 7, 3), (2, 2, 3, 5)], None),
+    ],
+)
+def test_matmul(shapes, matrix):
+    def body(emit, x, *rest):
+        right = rest[0] if rest else constant(int8(*matrix))
+        y = emit(op.matmul(x, right, out_dtype="int32"), "product")
+        y = add_bias(emit, y, int(y.ty.shape[-1]))
+        return relu(emit, requantize(emit, y, 0.004))
+
+    (region,) = check(shapes, body, ["matmul"])
+    assert region.attrs["bias"] and region.attrs["relu"]
+
+
+@pytest.mark.parametrize("has_relu", [False, True])
+@pytest.mark.parametrize("shape", [(1, 5, 4, 19), (3, 7), (8,)])
+def test_residual_add(shape, has_relu):
+    def body(emit, a, b):
+        y = residual(emit, a, b)
+        return relu(emit, y) if has_relu else y
+
+    (region,) = check([shape, shape], body, ["add"])
+    scales = [region.attrs[name] for name in ("scale_a", "scale_b", "scale_out", "relu")]
+    assert scales == [1.0, float(np.float32(0.7)), float(np.float32(0.9)), has_relu]
+
+
+def test_residual_add_of_operands_that_are_not_rescaled():
+    def body(emit, a, b):
+        wide = [emit(op.astype(a, "int32")), emit(op.astype(requantize(emit, b, 0.5), "int32"))]
+        return requantize(emit, emit(op.add(*wide)), 0.8)
+
+    (region,) = check([(2, 20), (2, 20)], body, ["add"])
+    assert (region.attrs["scale_a"], region.attrs["scale_b"]) == (1.0, 0.5)
+
+
+@pytest.mark.parametrize("size, stride, pad", [(3, 2, 1), (2, 2, 0), (3, 1, [0, 1, 2, 1])])
+def test_max_pool2d(size, stride, pad):
+    def body(emit, x):
+        x = requantize(emit, conv2d(emit, x, int8(1, 1, 5, 18)))
+        pooled = op.nn.max_pool2d(relu(emit, x), (size, size), (stride, stride), pad, layout="NHWC")
+        return emit(pooled, "pool")
+
+    regions = check([(1, 9, 8, 5)], body, ["conv2d", "max_pool2d"])
+    assert [region.name for region in regions] == ["conv", "pool"]
+
+
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_global_avg_pool(keepdims):
+    def body(emit, x):
+        return requantize(emit, image_sum(emit, x, keepdims=keepdims), 0.05)
+
+    check([(2, 7, 5, 33)], body, ["global_avg_pool"])
+
+
+def test_spellings_of_other_importers():
+    def body(emit, x):
+        y = conv2d(emit, x, int8(1, 1, 4, 6))
+        bias = constant(RANDOM.integers(-900, 900, (1, 1, 1, 6)).astype("int32"))
+        y = requantize(emit, emit(op.add(bias, y)), low=0, swap=True)
+        z = conv2d(emit, y, int8(1, 1, 6, 5))
+        return emit(op.nn.relu(requantize(emit, z, 0.02)))
+
+    regions = check([(1, 4, 4, 4)], body, ["conv2d", "conv2d"])
+    assert [region.attrs["relu"] for region in regions] == [True, True]
+
+
+def test_a_chain_keeps_host_operations_between_regions():
+    def body(emit, x):
+        y = relu(emit, requantize(emit, conv2d(emit, x, int8(3, 3, 4, 8), padding=1)))
+        y = emit(op.nn.max_pool2d(y, (2, 2), (2, 2), layout="NHWC"))
+        f = emit(op.sigmoid(emit(op.multiply(emit(op.astype(y, "float32")), relax.const(0.02)))))
+        q = emit(
+            op.astype(
+                emit(op.clip(emit(op.round(emit(op.multiply(f, relax.const(99.0))))), -128, 127)),
+                "int8",
+            )
+        )
+        z = requantize(emit, conv2d(emit, q, int8(1, 1, 8, 5)))
+        return relax.Tuple([z, y])
+
+    check([(1, 8, 8, 4)], body, ["conv2d", "max_pool2d", "conv2d"])
+
+
+def test_an_output_inside_of_a_longer_region_ends_it_before():
+    def body(emit, x):
+        y = requantize(emit, conv2d(emit, x, int8(1, 1, 4, 6)))
+        return relax.Tuple([y, relu(emit, y)])
+
+    (region,) = check([(1, 4, 4, 4)], body, ["conv2d"])
+    assert not region.attrs["relu"]
+
+
+def test_equal_layers_get_different_names():
+    def body(emit, x):
+        for _ in range(2):
+            x = requantize(emit, conv2d(emit, x, int8(1, 1, 4, 4)))
+        return x
+
+    regions = check([(1, 4, 4, 4)], body, ["conv2d", "conv2d"])
+    assert len({region.name for region in regions} | {"main"}) == 3

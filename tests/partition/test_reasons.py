@@ -1,0 +1,182 @@
+"""What stays on the host, and the reason that is given for it."""
+
+import dataclasses
+import io
+
+import numpy as np
+import pytest
+from partition.integer_functions import (
+    add_bias,
+    constant,
+    conv2d,
+    image_sum,
+    int8,
+    relu,
+    requantize,
+    residual,
+)
+from relax_functions import function_of
+from rich.console import Console
+from tvm import relax
+from tvm.relax import op
+
+from npu_target.config import NpuConfig
+from npu_target.partition import explain, partition
+
+IMAGE = (1, 8, 8, 4)
+CONFIG = NpuConfig()
+
+
+def decisions_of(body, shapes=(IMAGE,), config=CONFIG, dtype="int8"):
+    return partition(function_of(list(shapes), body, dtype), config).decisions
+
+
+def conv(emit, x, shape=(3, 3, 4, 6), scale=0.01, **options):
+    return requantize(emit, conv2d(emit, x, int8(*shape), **options), scale)
+
+
+def per_channel_scale(emit, x):
+    value = emit(op.astype(conv2d(emit, x, int8(3, 3, 4, 6)), "float32"))
+    scaled = emit(op.multiply(value, constant(np.full(6, 0.1, "float32"))))
+    return emit(op.astype(emit(op.clip(emit(op.round(scaled)), -128, 127)), "int8"))
+
+
+def spatial_bias(emit, x):
+    y = conv2d(emit, x, int8(3, 3, 4, 6))
+    return requantize(emit, emit(op.add(y, constant(np.ones((1, 6, 6, 6), "int32")))))
+
+
+def leaking(emit, x):
+    y = conv2d(emit, x, int8(3, 3, 4, 6))
+    return relax.Tuple([requantize(emit, y), y])
+
+
+def nchw(emit, x):
+    y = conv2d(emit, x, int8(3, 3, 8, 6), data_layout="NCHW")
+    return requantize(emit, y)
+
+
+def not_requantized(emit, x):
+    return conv2d(emit, x, int8(3, 3, 4, 6))
+
+
+def sums_in_int8(emit, x):
+    return conv2d(emit, x, int8(3, 3, 4, 6), out_dtype="int8")
+
+
+def pool(emit, x, size=(3, 3), strides=(2, 2), padding=0, **options):
+    pooled = op.nn.max_pool2d(x, size, strides, padding, layout="NHWC", **options)
+    return emit(pooled, "pool")
+
+
+HOST = [
+    (lambda e, x: conv(e, x, dilation=2), "conv", "dilation (2, 2), the device has 1 only"),
+    (lambda e, x: conv(e, x, (3, 3, 2, 6), groups=2), "conv", "2 groups of 4 input and 6 output"),
+    (lambda e, x: conv(e, x, (3, 3, 1, 8), groups=4), "conv", "4 groups of 4 input and 8 output"),
+    (nchw, "conv", "layout NCHW -> NCHW, the device computes NHWC"),
+    (per_channel_scale, "conv", "6 requantize scales (per channel?), the device takes one"),
+    (spatial_bias, "conv", "its bias of shape (1, 6, 6, 6) is not one value a channel"),
+    (leaking, "conv", "its intermediate value conv is used elsewhere"),
+    (not_requantized, "conv", "its int32 result is not requantized to int8"),
+    (sums_in_int8, "conv", "sums in int8, the device sums in int32 (out_dtype)"),
+    (
+        lambda e, x: requantize(e, conv2d(e, x, int8(3, 3, 4, 6)), low=-127),
+        "conv",
+        "clipped to -127..127, the device saturates to -128..127",
+    ),
+    (lambda e, x: pool(e, x, padding=1), "pool", "padding counts as 0 on the device"),
+    (lambda e, x: pool(e, relu(e, x), (4, 4)), "pool", "size is 4, the store unit takes 3"),
+    (lambda e, x: pool(e, x, (3, 2)), "pool", "the device pools squares"),
+    (lambda e, x: pool(e, x, (2, 2), dilation=(2, 2)), "pool", "dilation (2, 2)"),
+    (
+        lambda e, x: pool(e, x, (3, 3), (2, 2), ceil_mode=True),
+        "pool",
+        "ceil_mode counts windows that reach past the padding",
+    ),
+    (
+        lambda e, x: requantize(e, image_sum(e, x, (2, 3))),
+        "sum",
+        "a sum over axes (2, 3), the device sums lines and pixels of NHWC (1, 2)",
+    ),
+    (lambda e, x: e(op.abs(x), "act"), "act", "the device has no operation for abs"),
+    (lambda e, x: e(op.reshape(x, (64, 4)), "view"), "view", "moves data only"),
+    (lambda e, x: e(op.nn.relu(x), "act"), "act", "ReLU with no device operation right before"),
+]
+
+
+@pytest.mark.parametrize(("body", "name", "reason"), HOST, ids=[case[2][:40] for case in HOST])
+def test_each_refusal_has_its_reason(body, name, reason):
+    (decision,) = [d for d in decisions_of(body) if d.name == name]
+    assert decision.where == "host"
+    assert reason in decision.reason
+
+
+def test_float_operations_say_their_type():
+    decisions = decisions_of(lambda e, x: e(op.add(x, x), "sum"), dtype="float32")
+    assert decisions[0].reason == "computes float32, the device computes int8"
+
+
+def test_batches_are_not_broadcast():
+    def body(emit, a, b):
+        return requantize(emit, emit(op.matmul(a, b, out_dtype="int32"), "product"))
+
+    decisions = decisions_of(body, [(2, 3, 4), (1, 4, 5)])
+    assert "batches (2,) and (1,) differ" in decisions[0].reason
+
+
+def test_a_bias_that_is_computed_stays_with_its_convolution_on_the_host():
+    def body(emit, x):
+        y = conv2d(emit, x, int8(3, 3, 4, 6))
+        bias = emit(op.sum(emit(op.astype(x, "int32")), [0, 1, 2, 3]))
+        return requantize(emit, emit(op.add(y, bias)))
+
+    (decision,) = [d for d in decisions_of(body) if d.name == "conv"]
+    assert decision.reason == "its bias is not constant"
+
+
+def test_a_pool_with_padding_runs_where_its_input_cannot_be_negative():
+    for source in (
+        lambda e, x: relu(e, x),
+        lambda e, x: requantize(e, conv2d(e, x, int8(3, 3, 4, 6)), low=0),
+        lambda e, x: pool(e, relu(e, x)),
+        lambda e, x: e(op.reshape(relu(e, x), (1, 4, 16, 4))),
+    ):
+        decisions = decisions_of(lambda e, x, s=source: e(pool(e, s(e, x), padding=1), "last"))
+        assert decisions[-1].where == "device"
+
+
+@pytest.mark.parametrize(
+    ("switch", "body", "shapes", "reason"),
+    [
+        ("has_pooling", lambda e, x: pool(e, x), [IMAGE], "was built without pooling"),
+        ("has_mvin_scale", residual, [IMAGE, IMAGE], "has no scaled loads"),
+    ],
+)
+def test_a_device_without_a_feature_says_so(switch, body, shapes, reason):
+    config = dataclasses.replace(CONFIG, **{switch: False})
+    assert any(reason in decision.reason for decision in decisions_of(body, shapes, config))
+    assert all(decision.where == "device" for decision in decisions_of(body, shapes))
+
+
+def small_network(emit, x):
+    y = add_bias(emit, conv2d(emit, x, int8(3, 3, 4, 6), padding=1), 6)
+    y = pool(emit, relu(emit, requantize(emit, y)))
+    return emit(op.sigmoid(emit(op.astype(y, "float32"))), "act")
+
+
+def test_every_operation_is_decided_once_and_regions_are_whole():
+    partitioned = partition(function_of([IMAGE], small_network, "int8"), CONFIG)
+    decided = [(decision.name, decision.region) for decision in partitioned.decisions]
+    assert len(decided) == len({name for name, _ in decided}) == 11
+    assert [region for _, region in decided] == ["conv"] * 8 + ["pool", None, None]
+    assert all(decision.reason for decision in partitioned.decisions)
+
+
+def test_the_table_names_regions_and_reasons():
+    console = Console(width=200, record=True, file=io.StringIO())
+    explain(partition(function_of([IMAGE], small_network, "int8"), CONFIG), console)
+    text = console.export_text()
+    (row,) = [line for line in text.splitlines() if " conv " in line]
+    assert "the device computes conv2d + bias + requantize + relu" in row
+    assert "the device has no operation for sigmoid" in text
+    assert "2 device regions (9 of 11 operations" in text
