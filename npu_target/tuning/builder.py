@@ -19,7 +19,10 @@ from tvm.s_tir import meta_schedule as ms
 
 from ..codegen_tir import CodegenError, DoesNotFit, build_program
 from ..config import NpuConfig
+from ..program import Program
+from ..topi import Operator
 from .failure import BUILD_ERROR, DOES_NOT_FIT, TIMED_OUT, Failure
+from .programs import CompiledPrograms
 from .worker_process import WorkerDied, WorkerError, WorkerProcess, WorkerTimeout
 from .workload import operator_of, to_json
 
@@ -39,14 +42,20 @@ def compile_candidate(mod: IRModule, config: NpuConfig, folder: Path) -> Failure
         return Failure(DOES_NOT_FIT, str(error))
     except CodegenError as error:
         return Failure(BUILD_ERROR, str(error))
-    program.save(folder / PROGRAM_FILE)
-    (folder / OPERATOR_FILE).write_text(to_json(operator), encoding="utf-8")
+    write_artifact(program, operator, folder)
     return None
+
+
+def write_artifact(program: Program, operator: Operator, folder: Path) -> None:
+    """What a runner needs of a candidate: program.npu and operator.json."""
+    (folder / PROGRAM_FILE).write_bytes(program.to_bytes())
+    (folder / OPERATOR_FILE).write_text(to_json(operator), encoding="utf-8")
 
 
 @derived_object
 class NpuBuilder(ms.builder.PyBuilder):
-    """Compiles the candidates of `workload_module` workloads, several at a time.
+    """Compiles the candidates of `workload_module` workloads, several at a time, unless they are
+    among `programs` already.
 
     An artifact is a program file in a folder of its own, since MetaSchedule's clean-up deletes
     the folder it lies in. Error messages begin with their kind, as `str(Failure)` does. What the
@@ -57,10 +66,12 @@ class NpuBuilder(ms.builder.PyBuilder):
         self,
         config: NpuConfig,
         output_file: Path,
+        programs: CompiledPrograms | None = None,
         workers: int | None = None,
         timeout_seconds: float = 60.0,
     ) -> None:
         super().__init__()
+        self._programs = programs or CompiledPrograms()
         self._config = config
         self._timeout_seconds = timeout_seconds
         self._output_file = output_file
@@ -88,6 +99,10 @@ class NpuBuilder(ms.builder.PyBuilder):
 
     def _build_one(self, mod: IRModule) -> ms.builder.BuilderResult:
         folder = Path(tempfile.mkdtemp(dir=self._folder))
+        program = self._programs.get(mod["main"])
+        if program is not None:
+            write_artifact(program, operator_of(mod), folder)
+            return ms.builder.BuilderResult(str(folder / PROGRAM_FILE), None)
         try:
             failure = self._own.worker.call(
                 compile_candidate, mod, self._config, folder, timeout_seconds=self._timeout_seconds

@@ -107,8 +107,6 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace, command: str) -> int:
-    from rich.console import Console
-
     from rpc_server.address import Address
     from rpc_server.tracker_client import TrackerClient
 
@@ -117,8 +115,8 @@ def _run(options: argparse.Namespace, command: str) -> int:
     from .dump import check_can_dump
     from .header import Header
     from .log import check_log, open_log
-    from .network import check_model, load_network, select_layers
-    from .report import check_can_write
+    from .network import check_model, load_network, lower_to_workload, select_layers
+    from .report import check_can_write, make_console
 
     # Whatever can be refused is refused before anything takes time.
     config = NpuConfig.find(options.device)
@@ -134,10 +132,15 @@ def _run(options: argparse.Namespace, command: str) -> int:
         check_can_write(options.json)
     if options.dump is not None:
         check_can_dump(options.dump)
-    console = Console()
+    console = make_console()
     with console.status("loading, quantizing and partitioning the model"):
         network = load_network(
-            options.model, config, options.weights, options.weights_seed, options.calibrate
+            options.model,
+            config,
+            options.weights,
+            options.weights_seed,
+            options.calibrate,
+            lower_to_workload,
         )
     if options.explain:
         explain(network.partitioned, console)
@@ -187,6 +190,7 @@ def _tune(
     from .dump import dump_layers
     from .interrupt import Interrupt
     from .measuring import Measurer
+    from .programs import CompiledPrograms
     from .progress import TuningProgress
     from .report import print_table, to_json, write_json
     from .runner import NpuRunner
@@ -200,12 +204,18 @@ def _tune(
             f"{log.folder} holds {log.trials} trials"
             + (", which count" if options.resume else "; new ones are added to them")
         )
-    factory = SearchFactory(config, options.space, options.seed, output_file)
+    programs = CompiledPrograms()
+    factory = SearchFactory(config, options.space, options.seed, programs, output_file)
     progress = TuningProgress(console, options.trials, done)
-    with contextlib.closing(NpuBuilder(config, output_file)) as builder, Interrupt() as interrupt:
+    with (
+        contextlib.closing(NpuBuilder(config, output_file, programs)) as builder,
+        Interrupt() as interrupt,
+    ):
         runner = NpuRunner(pool, options.seed, options.timeout)
         measurer = Measurer(config, builder, runner, interrupt)
-        tuner = Tuner(config, layers, log, measurer, runner.limit_cycles, factory, progress)
+        tuner = Tuner(
+            config, layers, log, measurer, factory, runner.limit_cycles, pool.check, progress
+        )
         try:
             with progress:
                 tuner.run(max(0, options.trials - done))

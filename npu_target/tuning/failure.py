@@ -14,10 +14,6 @@ TIMED_OUT = "timed_out"
 DEVICE_LOST = "device_lost"
 RUN_ERROR = "run_error"
 
-# Kinds that say something of the machinery and nothing of the candidate, which is worth another
-# try in another run.
-TRANSIENT = frozenset({DEVICE_LOST, TIMED_OUT})
-
 _DEVICE_ERROR = re.compile(r"NpuDeviceError \[(\w+)\]\s*(.*)", re.DOTALL)
 _TEXT = re.compile(r"\[(\w+)\] (.*)", re.DOTALL)
 _MOST_CHARACTERS = 500

@@ -28,6 +28,7 @@ from tvm.ir import IRModule
 from tvm.s_tir import meta_schedule as ms
 
 from .errors import LogError
+from .failure import DEVICE_LOST
 from .header import HEADER_FILE, Header
 from .journal import Journal, read_lines
 
@@ -73,7 +74,8 @@ class TuningLog:
     @property
     def trials(self) -> int:
         """Candidates that the logs know the fate of."""
-        return len(self.measurements) + len(self.failures)
+        failed = sum(failure["kind"] != DEVICE_LOST for failure in self.failures)
+        return len(self.measurements) + failed
 
     def records_of(self, mod: IRModule) -> list[RecordLine]:
         """Records of a workload, fastest first."""

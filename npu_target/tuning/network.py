@@ -6,13 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tvm.tirx import PrimFunc
+
 from ..config import NpuConfig
 from ..models import MODELS, Model, get_model
-from ..partition import Partitioned, partition
+from ..partition import Partitioned, partition, topi_lowering
+from ..partition.partitioner import Lowering
 from ..quantize import Quantized, quantize
-from ..topi import OPERATORS
+from ..topi import OPERATORS, Operator
 from .errors import TuningError
 from .layers import Layer, layers_of
+from .workload import workload_module
 
 CALIBRATION_IMAGES = 8
 
@@ -43,17 +47,24 @@ def load_network(
     weights: Path | None = None,
     seed: int = 0,
     images: Sequence[Path] = (),
+    lower: Lowering = topi_lowering,
 ) -> Network:
     """Quantize and partition a model for a device.
 
     `weights` is a file as :func:`npu_target.models.get_model` takes it; without one the weights
     are drawn from `seed`. It is calibrated with `images`, or with synthetic ones from `seed`.
+    `lower` is for `partition`.
     Raises ModelError for an unknown model and for weights or images that do not fit.
     """
     model = get_model(name, weights, seed)
     inputs = [model.preprocess(image) for image in images]
     quantized = quantize(model.mod, inputs or model.calibration_inputs(CALIBRATION_IMAGES, seed))
-    return Network(model, quantized, partition(quantized.mod, config))
+    return Network(model, quantized, partition(quantized.mod, config, lower))
+
+
+def lower_to_workload(operator: Operator, config: NpuConfig) -> PrimFunc:
+    """For `load_network` where kernels only stand for layers: equal ones are made once."""
+    return workload_module(operator, config)["main"]
 
 
 def select_layers(layers: Sequence[Layer], ops: str | None) -> list[Layer]:

@@ -88,6 +88,11 @@ class DevicePool:
             thread.join()
         self._drain(Outcome(failure=Failure(DEVICE_LOST, "measuring was stopped")))
 
+    def check(self) -> None:
+        """Raise DevicesLost when measuring has come to an end for good."""
+        if self._failed is not None:
+            raise self._failed
+
     def submit(self, job: Job) -> Future[Outcome]:
         """Measure when a server is free. The future fails with DevicesLost when none is left."""
         future: Future[Outcome] = Future()

@@ -80,7 +80,9 @@ def _repair_workloads(folder: Path) -> list[ms.database.Workload | None]:
         except (ValueError, RuntimeError, TypeError):
             workloads.append(None)
     if problems or None in workloads:
-        kept = [line for line, workload in zip(lines, workloads) if workload is not None]
+        kept = [
+            line for line, workload in zip(lines, workloads, strict=True) if workload is not None
+        ]
         _replace(folder / WORKLOADS_FILE, kept)
     return workloads
 

@@ -20,6 +20,8 @@ from .layers import Layer
 TUNED = "tuned"
 DEFAULT = "default"
 
+_FILE_COLUMNS = 120
+
 
 @dataclass(frozen=True)
 class LayerResult:
@@ -78,6 +80,12 @@ def check_can_write(path: Path) -> None:
         raise TuningError(f"{path} is a folder, a file is needed")
     if not path.resolve().parent.is_dir():
         raise TuningError(f"{path} cannot be written: the folder {path.parent} does not exist")
+
+
+def make_console() -> Console:
+    """Standard output. Where it is no terminal, lines are as long as the tables need."""
+    console = Console()
+    return console if console.is_terminal else Console(width=_FILE_COLUMNS)
 
 
 def print_table(console: Console, results: Sequence[LayerResult], config: NpuConfig) -> None:

@@ -19,6 +19,7 @@ from ..target import make_target
 from ..topi import Operator
 from .cost_model import LayerCostModel
 from .layers import Layer
+from .programs import CompiledPrograms
 from .verify import VerifyProgram
 from .workload import workload_module
 
@@ -63,14 +64,20 @@ class NpuTuneContext(ms.TuneContext):
 
 
 def make_context(
-    operator: Operator, config: NpuConfig, space: str, seed: int, logger: logging.Logger
+    operator: Operator,
+    config: NpuConfig,
+    space: str,
+    seed: int,
+    programs: CompiledPrograms,
+    logger: logging.Logger,
 ) -> NpuTuneContext:
-    """The search for a layer (`operator` in canonical form): `space` is template, rules or both."""
+    """The search for a layer (`operator` in canonical form): `space` is template, rules or both.
+    What it compiles is kept in `programs`."""
     seed = seed % _SEEDS + 1
     return NpuTuneContext(
         workload_module(operator, config),
         make_target(config),
-        space_generator(operator, space, seed, [VerifyProgram(config)]),
+        space_generator(operator, space, seed, [VerifyProgram(config, programs)]),
         ms.search_strategy.EvolutionarySearch(
             population_size=POPULATION,
             init_measured_ratio=0.25,
@@ -90,15 +97,30 @@ class SearchFactory:
     """Begins searches over layers that share a cost model. What MetaSchedule has to say goes to
     `log_file`."""
 
-    def __init__(self, config: NpuConfig, space: str, seed: int, log_file: Path) -> None:
+    def __init__(
+        self,
+        config: NpuConfig,
+        space: str,
+        seed: int,
+        programs: CompiledPrograms,
+        log_file: Path,
+    ) -> None:
         self._config = config
         self._space = space
         self._seed = seed
+        self._programs = programs
         self._cost_model = LayerCostModel(seed)
         self._logger = _file_logger(log_file)
 
     def __call__(self, layer: Layer, database: ms.database.Database) -> Search:
-        context = make_context(layer.operator, self._config, self._space, self._seed, self._logger)
+        context = make_context(
+            layer.operator,
+            self._config,
+            self._space,
+            self._seed,
+            self._programs,
+            self._logger,
+        )
         return Search(context, database, self._cost_model)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,13 @@ def workload_module(operator: Operator, config: NpuConfig) -> IRModule:
 
     It is made of the operator's canonical form: scales and activations do not matter to time.
     """
-    canonical = operator.canonical()
-    func = canonical.prim_func(config).with_attr(
-        {"global_symbol": "main", _ATTRIBUTE: to_json(canonical)}
+    return _module_of(operator.canonical(), config)
+
+
+@lru_cache(maxsize=256)  # parsing TVMScript takes some tenths of a second
+def _module_of(operator: Operator, config: NpuConfig) -> IRModule:
+    func = operator.prim_func(config).with_attr(
+        {"global_symbol": "main", _ATTRIBUTE: to_json(operator)}
     )
     return IRModule({"main": func})
 

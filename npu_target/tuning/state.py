@@ -1,0 +1,72 @@
+"""What is known of a layer in the course of a tuning run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tvm.ir import IRModule
+
+from ..config import NpuConfig
+from .failure import Failure
+from .layers import Layer, least_cycles
+from .report import DEFAULT, TUNED, LayerResult
+from .search import Search
+
+# Batches in a row without a candidate that was not measured before: the space is used up.
+_MOST_EMPTY_BATCHES = 3
+# Batches over which a gain is averaged.
+_RECENT_BATCHES = 3
+
+
+@dataclass
+class LayerState:
+    """A layer, its times in simulated seconds, and how its search is doing.
+
+    `history` has the best time after each batch, that of the default schedule first. `known` has
+    what came of each program that was measured, by its digest.
+    """
+
+    layer: Layer
+    mod: IRModule
+    config: NpuConfig
+    default_seconds: float = 0.0
+    best_seconds: float = 0.0
+    trials: int = 0
+    history: list[float] = field(default_factory=list)
+    known: dict[str, float | Failure] = field(default_factory=dict)
+    search: Search | None = None
+    exhausted: bool = False
+    _empty_batches: int = 0
+
+    def set_default(self, seconds: float) -> None:
+        """The default schedule's time, which is the best for now."""
+        self.default_seconds = self.best_seconds = seconds
+        self.history = [seconds]
+
+    def end_batch(self, new_trials: int) -> None:
+        """Take note of a batch in which so many candidates were new."""
+        self.history.append(self.best_seconds)
+        self._empty_batches = 0 if new_trials else self._empty_batches + 1
+        self.exhausted = self.exhausted or self._empty_batches >= _MOST_EMPTY_BATCHES
+
+    def promise(self) -> float:
+        """What the next batch may gain for the network, in seconds: as much as the latest ones
+        did, or a share of the way to the bound that shrinks with every batch; the mean of both.
+        """
+        recent = self.history[-1 - _RECENT_BATCHES :]
+        gain = (recent[0] - recent[-1]) / max(1, len(recent) - 1)
+        bound = least_cycles(self.layer.operator, self.config) / (self.config.clock_khz * 1e3)
+        room = max(self.best_seconds - bound, 0.0) / len(self.history)
+        return self.layer.count * (gain + room) / 2
+
+    def result(self) -> LayerResult:
+        return LayerResult(
+            self.layer,
+            self.cycles(self.default_seconds),
+            self.cycles(self.best_seconds),
+            TUNED if self.best_seconds < self.default_seconds else DEFAULT,
+            self.trials,
+        )
+
+    def cycles(self, seconds: float) -> int:
+        return round(seconds * (self.config.clock_khz * 1e3))
