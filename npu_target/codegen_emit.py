@@ -62,7 +62,7 @@ class Emitter:
     def settings_fit(self) -> bool:
         """Whether the device can hold all settings of the program at once."""
         counts = (len(self.loads), len(self.stores), len(self.steps))
-        return all(n <= most for n, most in zip(counts, (_LOAD_SETTINGS, 1, 1)))
+        return all(n <= most for n, most in zip(counts, (_LOAD_SETTINGS, 1, 1), strict=True))
 
     def settings(self) -> tuple[Node, ...]:
         """The settings that hold for the whole program; none if each copy makes its own."""
@@ -77,9 +77,7 @@ class Emitter:
 
     # ---- copies -------------------------------------------------------------------------
 
-    def copy(
-        self, copy: Load | Store, transfer: Transfer, fresh: FreshLoop
-    ) -> tuple[Node, ...]:
+    def copy(self, copy: Load | Store, transfer: Transfer, fresh: FreshLoop) -> tuple[Node, ...]:
         """The loops and commands of one copy."""
         before: tuple[Node, ...] = ()
         if isinstance(copy, Load):
@@ -92,9 +90,7 @@ class Emitter:
             body = self._store(copy, transfer, fresh)
         return (*before, *_around(transfer.outer, body))
 
-    def _load(
-        self, copy: Load, transfer: Transfer, id: int, fresh: FreshLoop
-    ) -> tuple[Node, ...]:
+    def _load(self, copy: Load, transfer: Transfer, id: int, fresh: FreshLoop) -> tuple[Node, ...]:
         rows, all_columns = Linear(transfer.rows), Linear(transfer.blocks * self.config.dim)
         nothing = Linear()
 
@@ -291,9 +287,7 @@ class Emitter:
     def _load_id(self, copy: Load, transfer: Transfer) -> tuple[int, tuple[Node, ...]]:
         if copy.source is None and self.loads and not self.configure_each_copy:
             return 0, ()  # zeros of one block: any setting does
-        setting = _LoadSetting(
-            transfer.row_bytes, transfer.block_rows, copy.scale, copy.shrunk
-        )
+        setting = _LoadSetting(transfer.row_bytes, transfer.block_rows, copy.scale, copy.shrunk)
         if setting not in self.loads:
             self.loads.append(setting)
         id = self.loads.index(setting) % _LOAD_SETTINGS
@@ -430,10 +424,7 @@ def _operand(form: Linear) -> Operand:
     """The running value of a form; what is not linear in the loops becomes an expression."""
     terms: list[Any] = [form.const]
     for key, value in form.items:
-        if isinstance(key, Atom):
-            atom = to_expr(Linear(0, ((key, 1),)))
-        else:
-            atom = expr.var(key)
+        atom = to_expr(Linear(0, ((key, 1),))) if isinstance(key, Atom) else expr.var(key)
         terms.append(Operand.of(atom) * value)
     return Operand.of(*terms)
 

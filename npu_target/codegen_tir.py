@@ -101,9 +101,7 @@ class _Walk:
             return self.loop(stmt, env, emitter)
         raise UnsupportedStatement(f"{self.name}: no command performs `{stmt}`")
 
-    def loop(
-        self, stmt: tirx.For, env: Mapping[Var, Linear], emitter: Emitter
-    ) -> tuple[Node, ...]:
+    def loop(self, stmt: tirx.For, env: Mapping[Var, Linear], emitter: Emitter) -> tuple[Node, ...]:
         """A loop of the program.  Where buffers alternate (``i % 2``), its body is repeated so
         that every operand advances by additions: general expressions cost the host time."""
         extent, start = _constant(stmt.extent, self.name), _constant(stmt.min, self.name)
@@ -119,8 +117,8 @@ class _Walk:
             rest = range(extent - extent % period, extent)
         else:
             rest = range(extent)
-        for index in rest:
-            value = Linear(index + start)
+        for last in rest:
+            value = Linear(last + start)
             nodes += self.statement(stmt.body, {**env, stmt.loop_var: value}, emitter)
         return tuple(nodes)
 
@@ -175,7 +173,7 @@ class _Walk:
         """Row and column of an element of a tile."""
         placement: Placement = self.placements[buffer.name]
         row = Linear(placement.row)
-        for index, stride in zip(indices[:-1], placement.strides):
+        for index, stride in zip(indices[:-1], placement.strides, strict=True):
             row = row + index * stride
         return row, indices[-1]
 

@@ -32,6 +32,8 @@ def gemm_intrinsic(config: NpuConfig, rows: int, row_step: int = 1) -> str:
     row_step : scratchpad rows between two rows of A (the command's A stride).
     """
     D = config.dim
+    if rows == 1:
+        row_step = 1  # no row follows
     if not 1 <= rows <= D:
         raise ValueError(f"gemm_intrinsic: rows must be 1 to {D} on {config.name}, got {rows}")
     if row_step < 1:
@@ -92,3 +94,9 @@ def gemm_intrinsic(config: NpuConfig, rows: int, row_step: int = 1) -> str:
 
     TensorIntrin.register(name, one_row if rows == 1 else many_rows, implementation)
     return name
+
+
+def gemm_rows(name: str) -> int:
+    """The rows of A and C of an intrinsic that :func:`gemm_intrinsic` named."""
+    destination = TensorIntrin.get(name).desc.params[2]
+    return int(destination.shape[0])

@@ -2,7 +2,8 @@
 
 A PrimFunc whose target is ``ext_dev`` becomes a program in a runtime module of kind ``npu``; all
 other functions take TVM's own way to the host.  Both ``tvm.compile(..., tir_pipeline="npu")``
-and ``relax.build(..., tir_pipeline="npu")`` then work unchanged.  ``_register.py`` makes both known.
+and ``relax.build(..., tir_pipeline="npu")`` then work unchanged.
+``_register.py`` makes both known.
 """
 
 from __future__ import annotations

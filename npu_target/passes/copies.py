@@ -217,7 +217,7 @@ def _offset(access: TensorLoad | BufferStore, env: Mapping[Var, Linear]) -> Line
     """The element number of a DRAM access; arguments are dense and row-major."""
     buffer = access.source if isinstance(access, TensorLoad) else access.buffer
     total = Linear()
-    for extent, index in zip(buffer.shape, access.indices):
+    for extent, index in zip(buffer.shape, access.indices, strict=True):
         total = total * int(extent) + linear(index, env)
     return total
 

@@ -6,10 +6,9 @@ form's atoms are loop numbers (``int``) or :class:`Atom`, an expression that is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Union
 
 from tvm import tirx
 from tvm.tirx import Var
@@ -27,7 +26,7 @@ class Atom:
     b: Linear
 
 
-Key = Union[int, Atom]
+Key = int | Atom
 
 
 @dataclass(frozen=True)
@@ -117,7 +116,7 @@ def combine(op: str, a: Linear, b: Linear) -> Linear:
     return Linear(0, ((Atom(op, a, b), 1),))
 
 
-_CONSTANT = {
+_CONSTANT: dict[str, Callable[[int, int], int]] = {
     "floordiv": lambda a, b: a // b,
     "floormod": lambda a, b: a % b,
     "min": min,

@@ -28,7 +28,6 @@ _TILES_TO_LOOPS = (
 )
 
 
-
 class Lowered(NamedTuple):
     """Plain loops, and how many versions each pipelined buffer has (its first dimension)."""
 
@@ -62,5 +61,7 @@ def allocated_buffers(func: tirx.PrimFunc) -> list[tirx.Buffer]:
 
 def _block_buffers(func: tirx.PrimFunc) -> list[tirx.Buffer]:
     found: list[tirx.Buffer] = []
-    tvm_ffi.structural_walk(func.body, (s_tir.SBlock, lambda node: found.extend(node.alloc_buffers)))
+    tvm_ffi.structural_walk(
+        func.body, (s_tir.SBlock, lambda node: found.extend(node.alloc_buffers))
+    )
     return found

@@ -45,9 +45,7 @@ class Placement:
     strides: tuple[int, ...]
 
 
-def allocate(
-    buffers: Sequence[LocalBuffer], config: NpuConfig, owner: str
-) -> dict[str, Placement]:
+def allocate(buffers: Sequence[LocalBuffer], config: NpuConfig, owner: str) -> dict[str, Placement]:
     """Place every buffer, by name.
 
     Raises
@@ -84,12 +82,15 @@ def _place(buffers: list[LocalBuffer], rows: int, bank_rows: int) -> dict[str, P
     ordered = sorted(buffers, key=lambda buffer: buffer.stationary)
     own_banks = [bank_rows] * len(ordered), [bank_rows] * len(ordered)
     first_stationary = next((i for i, b in enumerate(ordered) if b.stationary), None)
-    split = [1] * len(ordered), [bank_rows if i == first_stationary else 1 for i in range(len(ordered))]
+    split = (
+        [1] * len(ordered),
+        [bank_rows if i == first_stationary else 1 for i in range(len(ordered))],
+    )
     packed = [1] * len(ordered), [1] * len(ordered)
     for version_alignment, start_alignment in (own_banks, split, packed):
         placements = {}
         row = 0
-        for buffer, between, start in zip(ordered, version_alignment, start_alignment):
+        for buffer, between, start in zip(ordered, version_alignment, start_alignment, strict=True):
             row = _round_up(row, start)
             pitch = _round_up(buffer.rows, between) if buffer.versions > 1 else buffer.rows
             placements[buffer.name] = Placement(row, _strides(buffer, pitch))

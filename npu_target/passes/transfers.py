@@ -59,7 +59,9 @@ def split_boundaries(
         if loop is block or (lanes == 0 and copy.row.coefficient(loop.loop_id) == 1):
             continue  # becomes a count of columns or rows
         # The form's least value over a row's columns, for each iteration of the loop.
-        least = [form.const + slope * i + min(0, lanes * (config.dim - 1)) for i in range(loop.extent)]
+        least = [
+            form.const + slope * i + min(0, lanes * (config.dim - 1)) for i in range(loop.extent)
+        ]
         holds = [value >= 0 for value in least]
         parts: list[tuple[Load | Store, tuple[LoopExtent, ...]]] = []
         start = 0
@@ -68,7 +70,7 @@ def split_boundaries(
             while end < loop.extent and holds[end] == holds[start]:
                 end += 1
             part, around = _restrict(copy, loops, loop, start, end)
-            rest = tuple(f for f, g in zip(part.valid, copy.valid) if g is not form)
+            rest = tuple(f for f, g in zip(part.valid, copy.valid, strict=True) if g is not form)
             if holds[start]:
                 parts.append((replace(part, valid=rest), around))
             elif lanes:
@@ -98,9 +100,7 @@ def _restrict(
     return part, tuple(x for x in resized if x.loop_id != loop.loop_id or x.extent > 1)
 
 
-def plan_transfer(
-    copy: Load | Store, loops: tuple[LoopExtent, ...], config: NpuConfig
-) -> Transfer:
+def plan_transfer(copy: Load | Store, loops: tuple[LoopExtent, ...], config: NpuConfig) -> Transfer:
     """Choose the axes of a copy.
 
     Raises
@@ -224,9 +224,7 @@ def _row_loops(
     return tuple(ids), rows
 
 
-def _column_bound(
-    form: Linear, column: LoopExtent, inner: tuple[int, ...]
-) -> Linear:
+def _column_bound(form: Linear, column: LoopExtent, inner: tuple[int, ...]) -> Linear:
     """How many columns satisfy ``form >= 0`` that falls by 1 a column."""
     bound = form.without(*inner)
     if form.coefficient(column.loop_id) != -1 or any(bound.depends_on(x) for x in inner):

@@ -9,7 +9,7 @@ from tvm.s_tir import Schedule
 from ..config import NpuConfig
 from ..topi import Add, GlobalAvgPool, MaxPool2d, Operator
 from ..topi.blocking import ceil_div
-from ..topi.mac_schedule import MacStructure, schedule_mac
+from ..topi.mac_schedule import KERNEL_LOOPS, MacStructure, schedule_mac
 from ..topi.mac_shape import TILED, MacShape
 from ..topi.simple_schedule import schedule_pool, schedule_sum
 
@@ -45,10 +45,16 @@ def _mac(sch: Schedule, shape: MacShape, config: NpuConfig) -> None:
         scratchpad = 2 * (shape.a_rows(tile) + shape.b_rows(tile))
         return scratchpad <= config.spad_rows and shape.c_rows(tile) <= config.acc_rows
 
-    tile = grow_tiles(extents, ("steps", "depth", "blocks", "lines"), fits)
-    split_depth = tile["depth"] < shape.depth
+    tile = {name: extents[name] if name in KERNEL_LOOPS else 1 for name in TILED}
+    growing: tuple[str, ...] = ("steps", "depth", "blocks", "lines")
+    split_kernel = not fits(tile)
+    if split_kernel:
+        tile = dict.fromkeys(TILED, 1)
+        growing = (*reversed(KERNEL_LOOPS), *growing)
+    tile = grow_tiles(extents, growing, fits, tile)
     decisions = {name: [extents[name] // tile[name], tile[name]] for name in TILED}
-    schedule_mac(sch, MacStructure(split_depth=split_depth), decisions)
+    split_depth = tile["depth"] < shape.depth
+    schedule_mac(sch, MacStructure(split_depth=split_depth, split_kernel=split_kernel), decisions)
 
 
 def _pool(sch: Schedule, operator: MaxPool2d, config: NpuConfig) -> None:
@@ -80,16 +86,16 @@ def _sum_fits(config: NpuConfig) -> Callable[[Tiles], bool]:
 
 
 def _decisions(extents: Tiles, fits: Callable[[Tiles], bool]) -> dict[str, list[int]]:
-    tile = grow_tiles(extents, tuple(reversed(extents)), fits)
+    tile = grow_tiles(extents, tuple(reversed(extents)), fits, dict.fromkeys(extents, 1))
     return {name: [extents[name] // tile[name], tile[name]] for name in extents}
 
 
 def grow_tiles(
-    extents: Tiles, order: tuple[str, ...], fits: Callable[[Tiles], bool]
+    extents: Tiles, order: tuple[str, ...], fits: Callable[[Tiles], bool], start: Tiles
 ) -> Tiles:
-    """Grow tiles of size 1, a divisor of their extent at a time and in turn, while they fit."""
-    tile = dict.fromkeys(extents, 1)
-    growing = [name for name in order if extents[name] > 1]
+    """Grow tiles from ``start``, in turn to the next divisor of their extent, while they fit."""
+    tile = dict(start)
+    growing = [name for name in order if tile[name] < extents[name]]
     while growing:
         for name in tuple(growing):
             larger = next(

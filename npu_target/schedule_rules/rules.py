@@ -6,6 +6,7 @@ returns one schedule a structure, tile sizes left to be sampled.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
@@ -14,7 +15,7 @@ from tvm.s_tir import Schedule
 from tvm.s_tir import meta_schedule as ms
 from tvm.s_tir.schedule import SBlockRV
 
-from ..topi.mac_schedule import STEP_ORDERS, MacStructure, schedule_mac
+from ..topi.mac_schedule import STEP_ORDERS, MacStructure, for_kernel, mac_loops, schedule_mac
 from ..topi.simple_schedule import schedule_pool, schedule_sum
 
 
@@ -28,12 +29,12 @@ class TileArraySteps(ms.schedule_rule.PyScheduleRule):
 
     def apply(self, sch: Schedule, block: SBlockRV) -> list[Schedule]:
         """One schedule a structure that the block's loops allow."""
-        if sch.get(block).name_hint not in sch.mod["main"].attrs.get("npu.tensorize", {}):
+        if sch.get(block).name_hint != "mac" or not mac_loops(sch):
             return [sch]
         results = []
-        for structure in mac_structures(splittable=_has_depth(sch, block)):
+        for structure in mac_structures(mac_loops(sch)):
             candidate = sch.copy()
-            schedule_mac(candidate, structure)
+            schedule_mac(candidate, for_kernel(sch, structure))
             results.append(candidate)
         return results
 
@@ -51,8 +52,7 @@ class TileAccumulatorSums(ms.schedule_rule.PyScheduleRule):
 
     def apply(self, sch: Schedule, block: SBlockRV) -> list[Schedule]:
         """The block's tiles, pipelined and not."""
-        tensorized = "npu.tensorize" in (sch.mod["main"].attrs or {})
-        if tensorized or not _is_reduction(sch, block):
+        if mac_loops(sch) or not _is_reduction(sch, block):
             return [sch]
         return _both(sch, schedule_sum)
 
@@ -86,17 +86,19 @@ def schedule_rules() -> list[ms.schedule_rule.PyScheduleRule]:
     return [TileArraySteps(), TileAccumulatorSums(), TilePooling()]
 
 
-def mac_structures(splittable: bool) -> list[MacStructure]:
-    """Every structure that makes sense.  A kept operand needs the whole reduction at once; a
-    split one is streamed."""
+def mac_structures(loops: Sequence[str]) -> list[MacStructure]:
+    """Every structure that makes sense for these loops.  A kept operand needs the whole reduction
+    at once; a split one is streamed."""
     structures = []
     for tiles, order, pipelined in product(
         ("weights_kept", "inputs_kept"), STEP_ORDERS, (True, False)
     ):
         for kept, split in ((True, False), (False, False), (False, True)):
-            if split and not splittable:
+            if split and "depth" not in loops:
                 continue
-            structures.append(MacStructure(tiles, kept, split, order, pipelined))
+            structures.append(
+                MacStructure(tiles, kept, split, step_order=order, pipelined=pipelined)
+            )
     return structures
 
 
@@ -111,9 +113,3 @@ def _both(sch: Schedule, schedule: Any) -> list[Schedule]:
 
 def _is_reduction(sch: Schedule, block: SBlockRV) -> bool:
     return sch.get(block).init is not None
-
-
-def _has_depth(sch: Schedule, block: SBlockRV) -> bool:
-    """Whether the reduction has channel blocks beside the kernel and the lane."""
-    reduction = [var for var in sch.get(block).iter_vars if int(var.iter_type) == 2]
-    return len(reduction) % 2 == 0

@@ -14,10 +14,10 @@ from tvm.tirx import PrimFunc
 
 from ..config import NpuConfig
 from .blocking import ceil_div
-from .operator import CANONICAL_SCALE, Arg, Operator, require_positive
+from .operator import CANONICAL_SCALE, Arg, Operator, require_finite, require_positive
 from .requantize import requantize
 
-_CANONICAL_SCALES = {"scale_a": 0.75, "scale_b": 0.625}
+_CANONICAL_SCALES = (0.75, 0.625)
 _CANONICAL_SCALE_OUT = 0.875
 
 
@@ -36,6 +36,7 @@ class Add(Operator):
 
     def __post_init__(self) -> None:
         require_positive("add", rows=self.rows, cols=self.cols)
+        require_finite("add", scale_a=self.scale_a, scale_b=self.scale_b, scale_out=self.scale_out)
 
     @property
     def args(self) -> tuple[Arg, ...]:
@@ -59,11 +60,14 @@ class Add(Operator):
         # A load with scale 1 takes a quarter of the time of one with another scale. The scales
         # differ and keep int8 values apart, so that a measured candidate that confuses its
         # operands, or drops one, gives another output.
-        scales = {
-            name: 1.0 if getattr(self, name) == 1.0 else scale
-            for name, scale in _CANONICAL_SCALES.items()
-        }
-        return replace(self, scale_out=_CANONICAL_SCALE_OUT, relu=False, **scales)
+        scale_a, scale_b = _CANONICAL_SCALES
+        if self.scale_a == 1.0:
+            scale_a = 1.0
+        if self.scale_b == 1.0:
+            scale_b = 1.0
+        return replace(
+            self, scale_a=scale_a, scale_b=scale_b, scale_out=_CANONICAL_SCALE_OUT, relu=False
+        )
 
     def prim_func(self, config: NpuConfig) -> PrimFunc:
         D = config.dim
@@ -84,7 +88,7 @@ class Add(Operator):
                 acc = T.sblock_alloc_buffer((CB, R, D), "int32")
                 for cb, r, c, k in T.grid(CB, R, D, 1):
                     with T.sblock("sum"):
-                        vcb, vr, vc, vk = T.axis.remap("SSSR", [cb, r, c, k])
+                        vcb, vr, vc, _ = T.axis.remap("SSSR", [cb, r, c, k])
                         T.reads(b[vr, vcb * D + vc])
                         T.writes(acc[vcb, vr, vc])
                         with T.init():

@@ -11,15 +11,15 @@ def ceil_div(value: int, divisor: int) -> int:
 
 
 class Steps(NamedTuple):
-    """``count`` steps of ``rows`` rows each cover an extent; ``padded`` >= the extent."""
+    """``number`` steps of ``rows`` rows each cover an extent; ``padded`` >= the extent."""
 
-    count: int
+    number: int
     rows: int
 
     @property
     def padded(self) -> int:
         """The extent rounded up to whole steps."""
-        return self.count * self.rows
+        return self.number * self.rows
 
 
 def balanced_steps(extent: int, limit: int) -> Steps:

@@ -17,9 +17,19 @@ from tvm.tirx import PrimFunc
 from ..config import NpuConfig
 from ..intrin import gemm_intrinsic
 from .arguments import drop_argument
-from .blocking import balanced_steps, ceil_div
-from .operator import CANONICAL_SCALE, Arg, Operator, OperatorError, require_positive
+from .blocking import Steps, balanced_steps, ceil_div
+from .operator import (
+    CANONICAL_SCALE,
+    Arg,
+    Operator,
+    OperatorError,
+    require_finite,
+    require_positive,
+)
 from .requantize import requantize
+
+# A step's inputs span at most this part of the scratchpad.
+_STEP_SHARE = 4
 
 
 @dataclass(frozen=True)
@@ -35,6 +45,12 @@ class Window:
 
     def check(self, owner: str) -> None:
         """Raise :class:`OperatorError` if no output pixel exists or a number is senseless."""
+        for name, value, parts in (
+            ("strides", self.strides, "h, w"),
+            ("pad", self.pad, "top, left, bottom, right"),
+        ):
+            if len(value) != len(parts.split(", ")):
+                raise OperatorError(f"{owner}: {name} must be ({parts}), got {value}")
         require_positive(owner, h=self.h, w=self.w, kh=self.kh, kw=self.kw)
         require_positive(owner, stride_h=self.strides[0], stride_w=self.strides[1])
         if min(self.pad) < 0:
@@ -55,6 +71,15 @@ class Window:
         """Output pixels a line."""
         return (self.w + self.pad[1] + self.pad[3] - self.kw) // self.strides[1] + 1
 
+    def steps(self, config: NpuConfig) -> Steps:
+        """The pixels of an output line in steps of the array.
+
+        A step takes its inputs from rows of one tile, strides apart, so steps are shorter where
+        the stride is so large that they would not leave room for other tiles.
+        """
+        farthest = config.spad_rows // _STEP_SHARE
+        return balanced_steps(self.out_w, min(config.dim, max(1, farthest // self.strides[1])))
+
     @property
     def label(self) -> str:
         """The part of an operator's name that says the window."""
@@ -66,7 +91,7 @@ class Window:
 
 @dataclass(frozen=True)
 class Conv2d(Operator):
-    """``out[n,y,x,o] = requantize(sum x[n, y*sh+i-t, x*sw+j-l, c] * weight[i,j,c,o] + bias[o])``."""
+    """``out[n,y,x,o] = requantize(bias[o] + sum x[n,y*sh+i-t,x*sw+j-l,c] * weight[i,j,c,o])``."""
 
     op: ClassVar[str] = "conv2d"
 
@@ -86,6 +111,7 @@ class Conv2d(Operator):
     def __post_init__(self) -> None:
         require_positive("conv2d", n=self.n, ci=self.ci, co=self.co)
         self.window.check("conv2d")
+        require_finite("conv2d", scale=self.scale)
 
     @property
     def window(self) -> Window:
@@ -125,29 +151,42 @@ class Conv2d(Operator):
 
     def prim_func(self, config: NpuConfig) -> PrimFunc:
         D = config.dim
-        N, H, W, C, O = self.n, self.h, self.w, self.ci, self.co
+        N, H, W, C, CO = self.n, self.h, self.w, self.ci, self.co
         KH, KW, (SH, SW), (PT, PL, _, _) = self.kh, self.kw, self.strides, self.pad
         OH, OW = self.window.out_h, self.window.out_w
-        steps = balanced_steps(OW, D)
+        steps = self.window.steps(config)
         XP = steps.padded
         HP, WP = (OH - 1) * SH + KH, (XP - 1) * SW + KW
-        CB, OB = ceil_div(C, D), ceil_div(O, D)
+        CB, OB = ceil_div(C, D), ceil_div(CO, D)
         scale, relu, has_bias = self.scale, self.relu, self.bias
         intrinsics = {"mac": gemm_intrinsic(config, steps.rows, SW)}
+        loops = {
+            "mac": [
+                "batch",
+                "blocks",
+                "lines",
+                "pixels",
+                "lane",
+                "kernel_h",
+                "kernel_w",
+                "depth",
+                "depth_lane",
+            ]
+        }
 
         def initial(bias, o):
-            return T.if_then_else(o < O, bias[o], 0) if has_bias else T.int32(0)
+            return T.if_then_else(o < CO, bias[o], 0) if has_bias else T.int32(0)
 
         # The bias is read where the accumulator starts.  It stays out of the block's read
         # regions, since the array's own step, which the tensor intrinsic describes, has none.
         @T.prim_func(s_tir=True)
         def conv2d(
             x: T.Buffer((N, H, W, C), "int8"),
-            weight: T.Buffer((KH, KW, C, O), "int8"),
-            bias: T.Buffer((O,), "int32"),
-            out: T.Buffer((N, OH, OW, O), "int8"),
+            weight: T.Buffer((KH, KW, C, CO), "int8"),
+            bias: T.Buffer((CO,), "int32"),
+            out: T.Buffer((N, OH, OW, CO), "int8"),
         ):
-            T.func_attr({"tirx.noalias": True, "npu.tensorize": intrinsics})
+            T.func_attr({"tirx.noalias": True, "npu.tensorize": intrinsics, "npu.loops": loops})
             with T.sblock("root"):
                 a = T.sblock_alloc_buffer((N, CB, HP, WP, D), "int8")
                 b = T.sblock_alloc_buffer((KH, KW, CB, OB, D, D), "int8")
@@ -156,9 +195,9 @@ class Conv2d(Operator):
                     with T.sblock("load_a"):
                         vn, vcb, vh, vw, vc = T.axis.remap("SSSSS", [n, cb, h, w, c])
                         a[vn, vcb, vh, vw, vc] = T.if_then_else(
-                            PT <= vh
+                            vh >= PT
                             and vh < H + PT
-                            and PL <= vw
+                            and vw >= PL
                             and vw < W + PL
                             and vcb * D + vc < C,
                             x[vn, vh - PT, vw - PL, vcb * D + vc],
@@ -168,7 +207,7 @@ class Conv2d(Operator):
                     with T.sblock("load_b"):
                         vi, vj, vcb, vob, vc, vo = T.axis.remap("SSSSSS", [i, j, cb, ob, c, o])
                         b[vi, vj, vcb, vob, vc, vo] = T.if_then_else(
-                            vcb * D + vc < C and vob * D + vo < O,
+                            vcb * D + vc < C and vob * D + vo < CO,
                             weight[vi, vj, vcb * D + vc, vob * D + vo],
                             T.int8(0),
                         )
@@ -191,7 +230,7 @@ class Conv2d(Operator):
                         vn, vob, vy, vx, vo = T.axis.remap("SSSSS", [n, ob, y, xx, o])
                         T.reads(acc[vn, vob, vy, vx, vo])
                         T.writes(out[vn, vy, vx, vob * D + vo])
-                        if vx < OW and vob * D + vo < O:
+                        if vx < OW and vob * D + vo < CO:
                             out[vn, vy, vx, vob * D + vo] = requantize(
                                 acc[vn, vob, vy, vx, vo], scale, relu
                             )

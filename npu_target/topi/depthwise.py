@@ -17,9 +17,9 @@ from tvm.tirx import PrimFunc
 from ..config import NpuConfig
 from ..intrin import gemm_intrinsic
 from .arguments import drop_argument
-from .blocking import balanced_steps, ceil_div
+from .blocking import ceil_div
 from .conv2d import Window
-from .operator import CANONICAL_SCALE, Arg, Operator, require_positive
+from .operator import CANONICAL_SCALE, Arg, Operator, require_finite, require_positive
 from .requantize import requantize
 
 
@@ -54,6 +54,7 @@ class DepthwiseConv2d(Operator):
     def __post_init__(self) -> None:
         require_positive("depthwise_conv2d", n=self.n, c=self.c, dim=self.dim)
         self.window.check("depthwise_conv2d")
+        require_finite("depthwise_conv2d", scale=self.scale)
 
     @property
     def window(self) -> Window:
@@ -92,12 +93,24 @@ class DepthwiseConv2d(Operator):
         N, H, W, C = self.n, self.h, self.w, self.c
         KH, KW, (SH, SW), (PT, PL, _, _) = self.kh, self.kw, self.strides, self.pad
         OH, OW = self.window.out_h, self.window.out_w
-        steps = balanced_steps(OW, D)
+        steps = self.window.steps(config)
         XP = steps.padded
         HP, WP = (OH - 1) * SH + KH, (XP - 1) * SW + KW
         CB = ceil_div(C, D)
         scale, relu, has_bias = self.scale, self.relu, self.bias
         intrinsics = {"mac": gemm_intrinsic(config, steps.rows, SW)}
+        loops = {
+            "mac": [
+                "batch",
+                "blocks",
+                "lines",
+                "pixels",
+                "lane",
+                "kernel_h",
+                "kernel_w",
+                "depth_lane",
+            ]
+        }
 
         def initial(bias, c):
             return T.if_then_else(c < C, bias[c], 0) if has_bias else T.int32(0)
@@ -109,7 +122,7 @@ class DepthwiseConv2d(Operator):
             bias: T.Buffer((C,), "int32"),
             out: T.Buffer((N, OH, OW, C), "int8"),
         ):
-            T.func_attr({"tirx.noalias": True, "npu.tensorize": intrinsics})
+            T.func_attr({"tirx.noalias": True, "npu.tensorize": intrinsics, "npu.loops": loops})
             with T.sblock("root"):
                 a = T.sblock_alloc_buffer((N, CB, HP, WP, D), "int8")
                 b = T.sblock_alloc_buffer((KH, KW, CB, D, D), "int8")
@@ -118,9 +131,9 @@ class DepthwiseConv2d(Operator):
                     with T.sblock("load_a"):
                         vn, vcb, vh, vw, vc = T.axis.remap("SSSSS", [n, cb, h, w, c])
                         a[vn, vcb, vh, vw, vc] = T.if_then_else(
-                            PT <= vh
+                            vh >= PT
                             and vh < H + PT
-                            and PL <= vw
+                            and vw >= PL
                             and vw < W + PL
                             and vcb * D + vc < C,
                             x[vn, vh - PT, vw - PL, vcb * D + vc],
@@ -137,9 +150,7 @@ class DepthwiseConv2d(Operator):
                         vn, vcb, vy, vx, vo, vi, vj, vc = T.axis.remap(
                             "SSSSSRRR", [n, cb, y, xx, o, i, j, c]
                         )
-                        T.reads(
-                            a[vn, vcb, vy * SH + vi, vx * SW + vj, vc], b[vi, vj, vcb, vc, vo]
-                        )
+                        T.reads(a[vn, vcb, vy * SH + vi, vx * SW + vj, vc], b[vi, vj, vcb, vc, vo])
                         T.writes(acc[vn, vcb, vy, vx, vo])
                         with T.init():
                             acc[vn, vcb, vy, vx, vo] = initial(bias, vcb * D + vo)

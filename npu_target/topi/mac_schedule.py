@@ -1,19 +1,20 @@
 """Schedules of multiply-accumulate definitions: a structure, and tile sizes to fill it.
 
-The definitions share their blocks (``load_a``, ``load_b``, ``mac``, ``store``) and the order of
-their loops, so one function schedules them all.  What a structure leaves open, the tile sizes,
-is sampled, or given as a decision.
+The definitions share their blocks (``load_a``, ``load_b``, ``mac``, ``store``) and say by
+attributes which intrinsic computes ``mac`` and what its loops walk, so one function schedules
+them all.  What a structure leaves open, the tile sizes, is sampled, or given as a decision.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 from tvm.s_tir import Schedule
 
-from ..intrin import ACCUMULATOR, SCRATCHPAD
+from ..intrin import ACCUMULATOR, SCRATCHPAD, gemm_rows
 
 # Orders of the array's steps inside a tile, from the outside in.
 STEP_ORDERS: dict[str, tuple[str, ...]] = {
@@ -24,6 +25,10 @@ STEP_ORDERS: dict[str, tuple[str, ...]] = {
     # A line of outputs is finished before the next one.
     "lines_first": ("lines", "blocks", "kernel_h", "kernel_w", "depth", "steps"),
 }
+KERNEL_LOOPS = ("kernel_h", "kernel_w")
+# With more positions than this, the weights of a single block of channels take so much of a
+# scratchpad that it may not hold two versions of them.
+_LARGE_KERNEL_POSITIONS = 64
 
 
 @dataclass(frozen=True)
@@ -33,8 +38,9 @@ class MacStructure:
     tiles : the order of the loops over tiles; ``"weights_kept"`` walks the pixels inside the
         output blocks, ``"inputs_kept"`` the output blocks inside the pixels.
     kept : whether the operand that those inner loops do not change stays in the scratchpad.
-    split_depth : whether the reduction is loaded in several tiles, its sums staying in the
-        accumulator.
+    split_depth : whether the reduction's channels are loaded in several tiles, the sums staying
+        in the accumulator.
+    split_kernel : whether the kernel's positions are; for kernels that fill the scratchpad.
     step_order : a key of :data:`STEP_ORDERS`.
     pipelined : whether the next tile is loaded before this one is computed.
     """
@@ -42,29 +48,25 @@ class MacStructure:
     tiles: str = "weights_kept"
     kept: bool = False
     split_depth: bool = False
+    split_kernel: bool = False
     step_order: str = "blocks_first"
     pipelined: bool = True
 
 
-class _Loops:
-    """The loops of a ``mac`` block by what they walk; absent ones are None."""
-
-    def __init__(self, sch: Schedule, mac: Any) -> None:
-        loops = list(sch.get_loops(mac))
-        kinds = [str(var.iter_type) for var in sch.get(mac).iter_vars]
-        spatial = [loop for loop, kind in zip(loops, kinds) if _is_spatial(kind)]
-        reduction = [loop for loop, kind in zip(loops, kinds) if not _is_spatial(kind)]
-        self.batch, self.blocks, *pixels, self.lane = spatial
-        self.pixels = pixels.pop()
-        self.lines = pixels.pop() if pixels else None
-        *rest, self.depth_lane = reduction
-        self.kernel_h = rest.pop(0) if len(rest) >= 2 else None
-        self.kernel_w = rest.pop(0) if self.kernel_h is not None else None
-        self.depth = rest.pop() if rest else None
+def mac_loops(sch: Schedule) -> tuple[str, ...]:
+    """What the loops of the definition's ``mac`` block walk, from the outside in; empty for a
+    definition without such a block."""
+    loops = (sch.mod["main"].attrs or {}).get("npu.loops", {})
+    return tuple(str(role) for role in loops.get("mac", ()))
 
 
-def _is_spatial(kind: str) -> bool:
-    return kind == "0"  # IterVar.DataPar
+def for_kernel(sch: Schedule, structure: MacStructure) -> MacStructure:
+    """The structure, splitting the kernel where that is large and nothing is to be kept."""
+    loops = zip(mac_loops(sch), sch.get_loops(sch.get_sblock("mac")), strict=True)
+    positions = prod(int(sch.get(loop).extent) for name, loop in loops if name in KERNEL_LOOPS)
+    if positions <= _LARGE_KERNEL_POSITIONS or structure.kept:
+        return structure
+    return replace(structure, split_kernel=True)
 
 
 def schedule_mac(
@@ -74,62 +76,51 @@ def schedule_mac(
 
     Parameters
     ----------
-    decisions : ``[outer, inner]`` for ``"blocks"``, ``"lines"``, ``"steps"`` and ``"depth"``;
-        those not given are sampled.
+    decisions : ``[outer, inner]`` for ``"blocks"``, ``"lines"``, ``"steps"`` and what the
+        structure splits of ``"kernel_h"``, ``"kernel_w"`` and ``"depth"``; those not given are
+        sampled.
+
+    Raises
+    ------
+    ValueError
+        if the structure splits a reduction that the definition does not have.
     """
-    decisions = decisions or {}
     mac = sch.get_sblock("mac")
-    intrinsic = sch.mod["main"].attrs["npu.tensorize"]["mac"]
-    rows = int(str(intrinsic).split("_")[1].split("x")[0])
-    loops = _Loops(sch, mac)
-    steps, row = sch.split(loops.pixels, [None, rows])
+    intrinsic = str(sch.mod["main"].attrs["npu.tensorize"]["mac"])
+    loops = dict(zip(mac_loops(sch), sch.get_loops(mac), strict=True))
+    loops["steps"], row = sch.split(loops.pop("pixels"), [None, gemm_rows(intrinsic)])
+    split = [
+        *(KERNEL_LOOPS if structure.split_kernel else ()),
+        *(("depth",) if structure.split_depth else ()),
+    ]
+    missing = [name for name in split if name not in loops]
+    if missing:
+        raise ValueError(f"{structure} splits {', '.join(missing)}, the loops are {list(loops)}")
+    outer = {}
+    for name in ("blocks", "lines", "steps", *split):
+        if name in loops:
+            outer[name], loops[name] = _tile(sch, loops[name], (decisions or {}).get(name))
 
-    def tile(name: str, loop: Any) -> tuple[Any, Any]:
-        if loop is None:
-            return None, None
-        factors = sch.sample_perfect_tile(
-            loop, n=2, max_innermost_factor=1 << 16, decision=decisions.get(name)
-        )
-        outer, inner = sch.split(loop, factors)
-        return outer, inner
-
-    blocks_outer, blocks = tile("blocks", loops.blocks)
-    lines_outer, lines = tile("lines", loops.lines)
-    steps_outer, steps = tile("steps", steps)
-    depth_outer, depth = (None, loops.depth)
-    if structure.split_depth:
-        depth_outer, depth = tile("depth", loops.depth)
-    inner = {
-        "blocks": blocks,
-        "kernel_h": loops.kernel_h,
-        "kernel_w": loops.kernel_w,
-        "depth": depth,
-        "lines": lines,
-        "steps": steps,
-    }
-    pixel_tiles = [loop for loop in (lines_outer, steps_outer) if loop is not None]
-    if structure.tiles == "weights_kept":
-        tiles = [blocks_outer, *pixel_tiles]
-    else:
-        tiles = [*pixel_tiles, blocks_outer]
-    in_order = [inner[name] for name in STEP_ORDERS[structure.step_order]]
-    steps_in_order = [loop for loop in in_order if loop is not None]
-    reduction = [depth_outer] if depth_outer is not None else []
-    sch.reorder(
-        loops.batch, *tiles, *reduction, *steps_in_order, row, loops.lane, loops.depth_lane
-    )
+    pixel_tiles = [outer[name] for name in ("lines", "steps") if name in outer]
+    reduction = [outer[name] for name in split]
+    weights_kept = structure.tiles == "weights_kept"
+    tiles = [outer["blocks"], *pixel_tiles] if weights_kept else [*pixel_tiles, outer["blocks"]]
+    steps = [loops[name] for name in STEP_ORDERS[structure.step_order] if name in loops]
+    lanes = (loops["lane"], loops["depth_lane"])
+    sch.reorder(loops["batch"], *tiles, *reduction, *steps, row, *lanes)
 
     innermost = tiles[-1]
-    changing = reduction[0] if reduction else innermost
-    keeper = tiles[0] if structure.tiles == "weights_kept" else tiles[-2]
+    changing = reduction[-1] if reduction else innermost
+    # The last loop that changes the operand which is kept.
+    keeper = tiles[0] if weights_kept else tiles[-2]
     load_a, load_b = sch.get_sblock("load_a"), sch.get_sblock("load_b")
-    kept = {"weights_kept": load_b, "inputs_kept": load_a}[structure.tiles]
+    kept = load_b if weights_kept else load_a
     for load in (load_a, load_b):
         sch.set_scope(load, 0, SCRATCHPAD)
         sch.compute_at(load, keeper if structure.kept and load is kept else changing)
     sch.set_scope(mac, 0, ACCUMULATOR)
     sch.reverse_compute_at(sch.get_sblock("store"), innermost)
-    sch.decompose_reduction(mac, reduction[0] if reduction else steps_in_order[0])
+    sch.decompose_reduction(mac, reduction[0] if reduction else steps[0])
     sch.tensorize(row, intrinsic)
     if structure.pipelined:
         n_loads = 1 if structure.kept else 2
@@ -137,6 +128,12 @@ def schedule_mac(
             annotate_pipeline(sch, changing, [0] * n_loads + [1])
         else:  # loads, start of the accumulator, steps, store
             annotate_pipeline(sch, changing, [0] * n_loads + [1, 1, 1])
+
+
+def _tile(sch: Schedule, loop: Any, decision: list[int] | None) -> tuple[Any, Any]:
+    factors = sch.sample_perfect_tile(loop, n=2, max_innermost_factor=1 << 16, decision=decision)
+    outer, inner = sch.split(loop, factors)
+    return outer, inner
 
 
 def annotate_pipeline(sch: Schedule, loop: Any, stages: list[int]) -> None:

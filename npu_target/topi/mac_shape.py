@@ -8,10 +8,11 @@ from ..config import NpuConfig
 from .blocking import balanced_steps, ceil_div
 from .conv2d import Conv2d
 from .depthwise import DepthwiseConv2d
+from .mac_schedule import KERNEL_LOOPS
 from .matmul import Matmul
 from .operator import Operator
 
-TILED = ("blocks", "lines", "steps", "depth")
+TILED = ("blocks", "lines", "steps", "depth", "kernel_h", "kernel_w")
 
 
 @dataclass(frozen=True)
@@ -39,13 +40,13 @@ class MacShape:
         if isinstance(operator, Matmul):
             steps = balanced_steps(operator.m, dim)
             depth, blocks = ceil_div(operator.k, dim), ceil_div(operator.n, dim)
-            return cls(blocks, 1, steps.count, depth, steps.rows, (1, 1), (1, 1), dim)
+            return cls(blocks, 1, steps.number, depth, steps.rows, (1, 1), (1, 1), dim)
         if not isinstance(operator, (Conv2d, DepthwiseConv2d)):
             return None
         window = operator.window
-        steps = balanced_steps(window.out_w, dim)
+        steps = window.steps(config)
         kernel, strides = (operator.kh, operator.kw), operator.strides
-        pixels = window.out_h, steps.count
+        pixels = window.out_h, steps.number
         if isinstance(operator, DepthwiseConv2d):
             blocks = ceil_div(operator.c, dim)
             return cls(blocks, *pixels, 1, steps.rows, kernel, strides, dim, depthwise=True)
@@ -54,18 +55,20 @@ class MacShape:
 
     def extent(self, name: str) -> int:
         """The extent of one of :data:`TILED`."""
-        return int(getattr(self, name))
+        return (
+            self.kernel[KERNEL_LOOPS.index(name)] if name in KERNEL_LOOPS else getattr(self, name)
+        )
 
     def a_rows(self, tile: dict[str, int]) -> int:
         """Scratchpad rows of the inputs of a tile."""
-        lines = (tile["lines"] - 1) * self.strides[0] + self.kernel[0]
-        pixels = (tile["steps"] * self.rows - 1) * self.strides[1] + self.kernel[1]
+        lines = (tile["lines"] - 1) * self.strides[0] + tile["kernel_h"]
+        pixels = (tile["steps"] * self.rows - 1) * self.strides[1] + tile["kernel_w"]
         channel_blocks = tile["blocks"] if self.depthwise else tile["depth"]
         return channel_blocks * lines * pixels
 
     def b_rows(self, tile: dict[str, int]) -> int:
         """Scratchpad rows of the weights of a tile."""
-        return self.kernel[0] * self.kernel[1] * tile["depth"] * tile["blocks"] * self.dim
+        return tile["kernel_h"] * tile["kernel_w"] * tile["depth"] * tile["blocks"] * self.dim
 
     def c_rows(self, tile: dict[str, int]) -> int:
         """Accumulator rows of a tile."""

@@ -12,7 +12,7 @@ from ..config import NpuConfig
 from ..intrin import gemm_intrinsic
 from .arguments import drop_argument
 from .blocking import balanced_steps, ceil_div
-from .operator import CANONICAL_SCALE, Arg, Operator, require_positive
+from .operator import CANONICAL_SCALE, Arg, Operator, require_finite, require_positive
 from .requantize import requantize
 
 
@@ -32,6 +32,7 @@ class Matmul(Operator):
 
     def __post_init__(self) -> None:
         require_positive("matmul", batch=self.batch, m=self.m, k=self.k, n=self.n)
+        require_finite("matmul", scale=self.scale)
 
     @property
     def args(self) -> tuple[Arg, ...]:
@@ -62,6 +63,7 @@ class Matmul(Operator):
         MP, KB, JB = steps.padded, ceil_div(K, D), ceil_div(J, D)
         scale, relu, has_bias = self.scale, self.relu, self.bias
         intrinsics = {"mac": gemm_intrinsic(config, steps.rows)}
+        loops = {"mac": ["batch", "blocks", "pixels", "lane", "depth", "depth_lane"]}
 
         def initial(bias, j):
             return T.if_then_else(j < J, bias[j], 0) if has_bias else T.int32(0)
@@ -73,7 +75,7 @@ class Matmul(Operator):
             bias: T.Buffer((J,), "int32"),
             out: T.Buffer((N, M, J), "int8"),
         ):
-            T.func_attr({"tirx.noalias": True, "npu.tensorize": intrinsics})
+            T.func_attr({"tirx.noalias": True, "npu.tensorize": intrinsics, "npu.loops": loops})
             with T.sblock("root"):
                 a_rows = T.sblock_alloc_buffer((N, KB, MP, D), "int8")
                 b_rows = T.sblock_alloc_buffer((N, KB, JB, D, D), "int8")

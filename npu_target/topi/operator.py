@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 # A scale that no unit treats specially (the device copies with scale 1 faster), used
 # where a task must not depend on the scale of the layer that it stands for.
 CANONICAL_SCALE = 0.0078125
+_FLOAT32_MAX = (2 - 2**-23) * 2.0**127
 
 
 class OperatorError(ValueError):
@@ -74,6 +75,13 @@ class Operator:
     def attrs(self) -> dict[str, Any]:
         """The attributes as plain JSON values; :func:`npu_target.topi.make` is the way back."""
         return json.loads(json.dumps(dataclasses.asdict(self)))
+
+
+def require_finite(owner: str, **scales: float) -> None:
+    """Raise :class:`OperatorError` for a scale that float32 does not hold, naming it."""
+    for name, scale in scales.items():
+        if not abs(scale) <= _FLOAT32_MAX:
+            raise OperatorError(f"{owner}: {name} must be finite in float32, got {scale}")
 
 
 def require_positive(owner: str, **values: int) -> None:

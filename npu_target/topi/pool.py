@@ -12,7 +12,14 @@ from tvm.tirx import PrimFunc
 from ..config import NpuConfig
 from .blocking import ceil_div
 from .conv2d import Window
-from .operator import CANONICAL_SCALE, Arg, Operator, OperatorError, require_positive
+from .operator import (
+    CANONICAL_SCALE,
+    Arg,
+    Operator,
+    OperatorError,
+    require_finite,
+    require_positive,
+)
 from .requantize import requantize
 
 # Two bits each in the store configuration, and 0 switches pooling off.
@@ -96,9 +103,9 @@ class MaxPool2d(Operator):
                     with T.sblock("load_a"):
                         vn, vcb, vh, vw, vc = T.axis.remap("SSSSS", [n, cb, h, w, c])
                         a[vn, vcb, vh, vw, vc] = T.if_then_else(
-                            PT <= vh
+                            vh >= PT
                             and vh < H + PT
-                            and PL <= vw
+                            and vw >= PL
                             and vw < W + PL
                             and vcb * D + vc < C,
                             x[vn, vh - PT, vw - PL, vcb * D + vc],
@@ -107,14 +114,10 @@ class MaxPool2d(Operator):
                 for n, cb, y, xx, c in T.grid(N, CB, OH, OW, D):
                     with T.sblock("store"):
                         vn, vcb, vy, vx, vc = T.axis.remap("SSSSS", [n, cb, y, xx, c])
-                        T.reads(
-                            a[vn, vcb, vy * S : vy * S + size, vx * S : vx * S + size, vc]
-                        )
+                        T.reads(a[vn, vcb, vy * S : vy * S + size, vx * S : vx * S + size, vc])
                         T.writes(out[vn, vy, vx, vcb * D + vc])
                         if vcb * D + vc < C:
-                            out[vn, vy, vx, vcb * D + vc] = window_maximum(
-                                a, vn, vcb, vy, vx, vc
-                            )
+                            out[vn, vy, vx, vcb * D + vc] = window_maximum(a, vn, vcb, vy, vx, vc)
 
         return max_pool2d
 
@@ -133,6 +136,7 @@ class GlobalAvgPool(Operator):
 
     def __post_init__(self) -> None:
         require_positive("global_avg_pool", n=self.n, h=self.h, w=self.w, c=self.c)
+        require_finite("global_avg_pool", scale=self.scale)
 
     @property
     def args(self) -> tuple[Arg, ...]:

@@ -7,13 +7,14 @@ space from the definition itself.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from tvm.s_tir import Schedule
 
 from .add import Add
 from .conv2d import Conv2d
 from .depthwise import DepthwiseConv2d
-from .mac_schedule import MacStructure, schedule_mac
+from .mac_schedule import MacStructure, for_kernel, schedule_mac
 from .matmul import Matmul
 from .operator import Operator
 from .pool import GlobalAvgPool, MaxPool2d
@@ -47,13 +48,12 @@ def templates(operator: Operator) -> list[Template]:
     """
     kind = type(operator)
     if kind in _STRUCTURES:
-        return [
-            lambda sch, structure=structure: schedule_mac(sch, structure)
-            for structure in _STRUCTURES[kind]
-        ]
+        return [partial(_schedule_mac, structure) for structure in _STRUCTURES[kind]]
     schedule = {Add: schedule_sum, GlobalAvgPool: schedule_sum, MaxPool2d: schedule_pool}.get(kind)
     if schedule is None:
         raise TypeError(f"{operator.name}: no template for {kind.__name__}")
-    return [
-        lambda sch, pipelined=pipelined: schedule(sch, pipelined) for pipelined in (True, False)
-    ]
+    return [partial(schedule, pipelined=pipelined) for pipelined in (True, False)]
+
+
+def _schedule_mac(structure: MacStructure, sch: Schedule) -> None:
+    schedule_mac(sch, for_kernel(sch, structure))
