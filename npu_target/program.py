@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -65,6 +65,7 @@ __all__ = [
     "Op",
     "Operand",
     "Program",
+    "Weave",
     "ProgramError",
     "Summand",
     "add",
@@ -150,7 +151,23 @@ class Loop:
     body: tuple[Node, ...]
 
 
-Node = Loop | Command
+@dataclass(frozen=True, slots=True)
+class Weave:
+    """Run the body, and a filler in its gaps: before the body's first command and after each
+    `period` of its commands come the next `burst` commands of the filler; what is left of the
+    filler follows the body.
+
+    The host keeps two loop nests going at once, so the loop ids of body and filler are apart.
+    Weaves do not nest.
+    """
+
+    body: tuple[Node, ...]
+    filler: tuple[Node, ...]
+    period: int
+    burst: int
+
+
+Node = Loop | Command | Weave
 FieldValue = int | float | LocalAddress | Expr | Operand
 
 
@@ -270,6 +287,22 @@ class Program:
         return expand_program(self, addresses, limit)
 
 
+def nodes_of(nodes: Iterable[Node]) -> Iterator[Node]:
+    """All nodes of a body, those inside others after them."""
+    for node in nodes:
+        yield node
+        if isinstance(node, Loop):
+            yield from nodes_of(node.body)
+        elif isinstance(node, Weave):
+            yield from nodes_of(node.body)
+            yield from nodes_of(node.filler)
+
+
+def loop_ids(nodes: Iterable[Node]) -> set[int]:
+    """The ids of all loops of a body."""
+    return {node.loop_id for node in nodes_of(nodes) if isinstance(node, Loop)}
+
+
 class _Checker:
     """Indices, ids and depths of a program's body."""
 
@@ -286,6 +319,9 @@ class _Checker:
                 self.operand(node.rs1, path)
                 self.operand(node.rs2, path)
                 continue
+            if isinstance(node, Weave):
+                self.weave(node, path)
+                continue
             if not 0 <= node.loop_id <= MAX_LOOP_ID:
                 raise ProgramError(f"{self.where}: loop id {node.loop_id} is no uint32")
             if node.loop_id in path:
@@ -294,6 +330,21 @@ class _Checker:
                 raise ProgramError(f"{self.where}: loops are nested deeper than {MAX_LOOP_DEPTH}")
             self.expr(node.extent, path)
             self.body(node.body, (*path, node.loop_id))
+
+    def weave(self, weave: Weave, path: tuple[int, ...]) -> None:
+        for name, value in (("period", weave.period), ("burst", weave.burst)):
+            if not 1 <= value <= MAX_LOOP_ID:
+                raise ProgramError(f"{self.where}: a weave's {name} is {value}, needs a uint32 > 0")
+        parts = [*nodes_of(weave.body), *nodes_of(weave.filler)]
+        if any(isinstance(node, Weave) for node in parts):
+            raise ProgramError(f"{self.where}: a weave is inside another")
+        shared = loop_ids(weave.body) & loop_ids(weave.filler)
+        if shared:
+            raise ProgramError(
+                f"{self.where}: loop i{min(shared)} is in the body and the filler of a weave"
+            )
+        self.body(weave.body, path)
+        self.body(weave.filler, path)
 
     def operand(self, operand: Operand, path: tuple[int, ...]) -> None:
         if not 0 <= operand.base <= WORD_MASK:

@@ -8,7 +8,7 @@ args: u32 count, each str name, u8 role (0 input, 1 output), str dtype, u32 ndim
 expressions: u32 count, each u8 op, then i64 value | u32 loop id | u32 index of each argument,
     which come before; shared ones are written once
 body: u32 count, each u8 kind: 1 loop (u32 id, u32 extent, body), 2 command (u8 funct, 2 x
-    operand)
+    operand), 3 weave (u32 period, u32 burst, body, filler's body)
 operand: u64 base, i32 argument or -1, u32 count x (u32 loop id, u64 increment), u32 count x
     (u64 coefficient, u32 expression)
 """
@@ -21,11 +21,11 @@ import zlib
 from .config import ConfigError, NpuConfig
 from .expr import Expr, Op, ProgramError, wrap_int64
 from .isa_encoding import WORD_MASK
-from .program import MAX_LOOP_DEPTH, ROLES, Arg, Command, Loop, Node, Operand, Program
+from .program import MAX_LOOP_DEPTH, ROLES, Arg, Command, Loop, Node, Operand, Program, Weave
 
 MAGIC = b"NPUPROG\x01"
 _HEADER = struct.Struct("<8sII")
-_LOOP, _COMMAND = 1, 2
+_LOOP, _COMMAND, _WEAVE = 1, 2, 3
 
 
 def write_program(program: Program) -> bytes:
@@ -96,6 +96,10 @@ class _Writer:
             if isinstance(node, Loop):
                 self.pack("BII", _LOOP, node.loop_id, self.expr(node.extent))
                 self.body(node.body)
+            elif isinstance(node, Weave):
+                self.pack("BII", _WEAVE, node.period, node.burst)
+                self.body(node.body)
+                self.body(node.filler)
             else:
                 self.pack("BB", _COMMAND, node.funct)
                 self.operand(node.rs1)
@@ -215,10 +219,13 @@ class _Reader:
         kind = self.number("B")
         if kind == _COMMAND:
             return Command(self.number("B"), self.operand(), self.operand())
-        if kind != _LOOP:
+        if kind not in (_LOOP, _WEAVE):
             raise ProgramError(f"byte {self.at - 1}: unknown kind of node {kind}")
         if depth == MAX_LOOP_DEPTH:
             raise ProgramError(f"loops are nested deeper than {MAX_LOOP_DEPTH}")
+        if kind == _WEAVE:
+            period, burst = self.number("I"), self.number("I")
+            return Weave(self.body(depth + 1), self.body(depth + 1), period, burst)
         loop_id = self.number("I")
         extent = self.expr_at()
         return Loop(loop_id, extent, self.body(depth + 1))

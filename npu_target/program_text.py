@@ -19,7 +19,7 @@ from .isa_encoding import (
     LocalAddress,
     command_class,
 )
-from .program import Command, Loop, Node, Operand, Program
+from .program import Command, Loop, Node, Operand, Program, Weave
 
 _INDENT = "  "
 _MAX_EXPR_CHARS = 1000
@@ -82,6 +82,12 @@ class _Printer:
                     line = f"for i{node.loop_id} in 0..{extent}:"
                 self.lines.append(_INDENT * depth + line)
                 self.body(node.body, depth + 1)
+            elif isinstance(node, Weave):
+                self.lines.append(_INDENT * depth + "weave:")
+                self.body(node.body, depth + 1)
+                gaps = f"{node.burst} of these after each {node.period} of those:"
+                self.lines.append(_INDENT * depth + gaps)
+                self.body(node.filler, depth + 1)
             else:
                 self.lines.append(_INDENT * depth + self.command(node))
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 
-from npu_target.program import Expr, Loop, Node, Op, Operand, Program
+from npu_target.program import Expr, Loop, Node, Op, Operand, Program, Weave
 
 _BINARY: dict[Op, Callable[[int, int], int]] = {
     Op.ADD: operator.add,
@@ -56,6 +57,13 @@ def expand(program: Program, addresses: Mapping[str, int]) -> list[tuple[int, in
             if isinstance(node, Loop):
                 for value in range(evaluate(node.extent, variables)):
                     yield from run(node.body, {**variables, node.loop_id: value})
+            elif isinstance(node, Weave):
+                filler = run(node.filler, variables)
+                for count, command in enumerate(run(node.body, variables)):
+                    if count % node.period == 0:
+                        yield from islice(filler, node.burst)
+                    yield command
+                yield from filler
             else:
                 yield (
                     node.funct,

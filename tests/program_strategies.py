@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from npu_target import program as p
 from npu_target.config import PRESETS
-from npu_target.program import Arg, Command, Expr, Loop, Node, Op, Operand, Program
+from npu_target.program import Arg, Command, Expr, Loop, Node, Op, Operand, Program, Weave
 
 INT64S = st.one_of(
     st.integers(-40, 40), st.integers(-(2**63), 2**63 - 1), st.sampled_from([-(2**63), 2**63 - 1])
@@ -64,13 +64,28 @@ def extents(loop_ids: tuple[int, ...]) -> st.SearchStrategy[Expr]:
 
 
 @st.composite
-def bodies(draw: st.DrawFn, loop_ids: tuple[int, ...], n_args: int, depth: int) -> tuple[Node, ...]:
+def bodies(
+    draw: st.DrawFn,
+    loop_ids: tuple[int, ...],
+    n_args: int,
+    depth: int,
+    ids: tuple[int, ...] = LOOP_IDS,
+    weaves: bool = True,
+) -> tuple[Node, ...]:
     nodes: list[Node] = []
     for _ in range(draw(st.integers(0, 3))):
-        if depth and draw(st.booleans()):
-            fresh = draw(st.sampled_from([found for found in LOOP_IDS if found not in loop_ids]))
-            inner = draw(bodies((*loop_ids, fresh), n_args, depth - 1))
+        free = [found for found in ids if found not in loop_ids]
+        if depth and free and draw(st.booleans()):
+            fresh = draw(st.sampled_from(free))
+            inner = draw(bodies((*loop_ids, fresh), n_args, depth - 1, ids, weaves))
             nodes.append(Loop(fresh, draw(extents(loop_ids)), inner))
+        elif weaves and draw(st.booleans()):
+            # The loops of the body and of the filler need ids of their own.
+            body, filler = (
+                draw(bodies(loop_ids, n_args, depth, tuple(free[half::2]), False))
+                for half in range(2)
+            )
+            nodes.append(Weave(body, filler, draw(st.integers(1, 4)), draw(st.integers(1, 3))))
         else:
             operand = operands(loop_ids, n_args)
             nodes.append(Command(draw(st.integers(0, 127)), draw(operand), draw(operand)))

@@ -148,7 +148,7 @@ def corrupted(old: bytes, new: bytes) -> bytes:
         (corrupted(b"x\0\4", b"x\2\4"), "argument 'x': role 2 is unknown"),
         (corrupted(struct.pack("<BII", 7, 1, 0), struct.pack("<BII", 15, 1, 0)), "operator 15"),
         (corrupted(struct.pack("<BII", 7, 1, 0), struct.pack("<BII", 7, 2, 0)), "only 2 come"),
-        (corrupted(struct.pack("<BII", 1, 5, 0), struct.pack("<BII", 3, 5, 0)), "kind of node 3"),
+        (corrupted(struct.pack("<BII", 1, 5, 0), struct.pack("<BII", 4, 5, 0)), "kind of node 4"),
         (corrupted(struct.pack("<BII", 1, 5, 0), struct.pack("<BII", 1, 6, 0)), "outside its loop"),
         (corrupted(struct.pack("<QiI", 0, 1, 1), struct.pack("<QiI", 0, 2, 1)), "argument 2, th"),
         (corrupted(struct.pack("<QiI", 0, 1, 1), struct.pack("<QiI", 0, -2, 1)), "argument -2"),

@@ -37,11 +37,18 @@ struct Operand {
 };
 
 struct Node {
-  bool is_loop = false;
+  enum class Kind : uint8_t { kLoop = 1, kCommand = 2, kWeave = 3 };
+  Kind kind = Kind::kCommand;
   // A loop: variable `slot` counts from 0 to extent - 1; an extent of 0 or less runs nothing.
   uint32_t slot = 0;
   uint32_t extent = 0;
+  // Of a loop, or what a weave runs in order.
   std::vector<Node> body;
+  // A weave: before the first command of the body and after each `period` of them, the next
+  // `burst` commands of the filler; what is left of the filler follows the body.
+  std::vector<Node> filler;
+  uint32_t period = 0;
+  uint32_t burst = 0;
   // A command.
   uint8_t funct = 0;
   Operand rs1;

@@ -111,12 +111,19 @@ class Parser {
     const uint32_t count = in_.count(9);
     for (uint32_t i = 0; i < count; ++i) {
       const uint8_t kind = in_.u8();
-      if (kind == 1) {
-        body.push_back(read_loop(depth));
-      } else if (kind == 2) {
-        body.push_back(read_command());
-      } else {
-        in_.fail("needs node kind 1 (loop) or 2 (command), has " + std::to_string(kind));
+      switch (static_cast<Node::Kind>(kind)) {
+        case Node::Kind::kLoop:
+          body.push_back(read_loop(depth));
+          break;
+        case Node::Kind::kCommand:
+          body.push_back(read_command());
+          break;
+        case Node::Kind::kWeave:
+          body.push_back(read_weave(depth));
+          break;
+        default:
+          in_.fail("needs node kind 1 (loop), 2 (command) or 3 (weave), has " +
+                   std::to_string(kind));
       }
     }
     return body;
@@ -124,7 +131,7 @@ class Parser {
 
   Node read_loop(int depth) {
     Node node;
-    node.is_loop = true;
+    node.kind = Node::Kind::kLoop;
     const uint32_t loop_id = in_.u32();
     node.slot = slot_of(loop_id);
     node.extent = read_expr_index();
@@ -135,10 +142,34 @@ class Parser {
     const bool is_branch = is_condition(program_.exprs.nodes[node.extent].op);
     const uint32_t enclosing_loop = innermost_loop_;
     scope_.push_back(node.slot);
+    loops_read_.push_back(node.slot);
     if (!is_branch) innermost_loop_ = node.slot;
     node.body = read_body(depth + 1);
     innermost_loop_ = enclosing_loop;
     scope_.pop_back();
+    return node;
+  }
+
+  Node read_weave(int depth) {
+    if (in_weave_) in_.fail("needs weaves that do not nest, has one inside another");
+    in_weave_ = true;
+    Node node;
+    node.kind = Node::Kind::kWeave;
+    node.period = in_.u32();
+    node.burst = in_.u32();
+    if (node.period == 0 || node.burst == 0) in_.fail("needs a weave's period and burst above 0");
+    loops_read_.clear();
+    node.body = read_body(depth + 1);
+    const std::vector<uint32_t> of_body = std::move(loops_read_);
+    loops_read_.clear();
+    node.filler = read_body(depth + 1);
+    for (const uint32_t slot : loops_read_) {
+      if (std::find(of_body.begin(), of_body.end(), slot) != of_body.end()) {
+        in_.fail("needs loop ids of a weave's body and filler apart, has " +
+                 std::to_string(loop_ids_[slot]) + " in both");
+      }
+    }
+    in_weave_ = false;
     return node;
   }
 
@@ -231,7 +262,9 @@ class Parser {
   std::map<uint32_t, uint32_t> slots_;  // by loop id
   std::vector<uint32_t> loop_ids_;      // by slot
   std::vector<uint32_t> scope_;         // slots of the enclosing loops
-  uint32_t innermost_loop_ = kNoLoop;   // conditions do not count
+  std::vector<uint32_t> loops_read_;    // slots of the loops of the weave's part being read
+  bool in_weave_ = false;
+  uint32_t innermost_loop_ = kNoLoop;  // conditions do not count
 };
 
 }  // namespace

@@ -43,27 +43,104 @@ class ProgramRunner {
   void run() { run_body(program_.body); }
 
  private:
+  // Where a filler stands: one frame a loop that it is inside of.
+  struct Frame {
+    const std::vector<Node>* body;
+    size_t next;
+    const Node* loop;  // nullptr for the filler itself
+    int64_t iteration;
+    int64_t extent;
+  };
+
+  struct Weaving {
+    const Node* node;
+    std::vector<Frame> filler;
+    uint32_t until_burst;  // commands of the body before the next burst
+  };
+
   void run_body(const std::vector<Node>& body) {
     for (const Node& node : body) {
-      if (node.is_loop) {
-        run_loop(node);
-      } else {
-        const Command command{node.funct, value_of(node.rs1), value_of(node.rs2)};
-        const uint64_t cycles = pending_cycles_ + node.host_cycles;
-        pending_cycles_ = 0;
-        fn_(command, static_cast<uint32_t>(std::min<uint64_t>(cycles, UINT32_MAX)));
+      switch (node.kind) {
+        case Node::Kind::kLoop:
+          run_loop(node);
+          break;
+        case Node::Kind::kCommand:
+          if (weaving_ != nullptr) weave_before_command();
+          issue(node);
+          break;
+        case Node::Kind::kWeave:
+          run_weave(node);
+          break;
       }
     }
   }
 
   void run_loop(const Node& loop) {
-    const int64_t extent = program_.exprs.evaluate(loop.extent, variables_, scratch_);
+    const int64_t extent = extent_of(loop);
     for (int64_t i = 0; i < extent; ++i) {
-      count_step();
-      variables_[loop.slot] = i;
-      pending_cycles_ += static_cast<uint64_t>(program_.config.host_cycles_per_iteration);
+      begin_iteration(loop, i);
       run_body(loop.body);
     }
+  }
+
+  void run_weave(const Node& node) {
+    Weaving weaving{&node, {{&node.filler, 0, nullptr, 0, 0}}, 0};
+    weaving_ = &weaving;  // weaves do not nest
+    run_body(node.body);
+    while (issue_next_of(weaving.filler)) {
+    }
+    weaving_ = nullptr;
+  }
+
+  void weave_before_command() {
+    if (weaving_->until_burst == 0) {
+      weaving_->until_burst = weaving_->node->period;
+      for (uint32_t i = 0; i < weaving_->node->burst && issue_next_of(weaving_->filler); ++i) {
+      }
+    }
+    --weaving_->until_burst;
+  }
+
+  // Issues the next command of a filler; false when there is none left.
+  bool issue_next_of(std::vector<Frame>& frames) {
+    while (!frames.empty()) {
+      Frame& frame = frames.back();
+      if (frame.next < frame.body->size()) {
+        const Node& node = (*frame.body)[frame.next++];
+        if (node.kind == Node::Kind::kCommand) {
+          issue(node);
+          return true;
+        }
+        const int64_t extent = extent_of(node);
+        if (extent > 0) {
+          begin_iteration(node, 0);
+          frames.push_back({&node.body, 0, &node, 0, extent});
+        }
+      } else if (frame.loop != nullptr && frame.iteration + 1 < frame.extent) {
+        frame.next = 0;
+        begin_iteration(*frame.loop, ++frame.iteration);
+      } else {
+        frames.pop_back();
+      }
+    }
+    return false;
+  }
+
+  void issue(const Node& node) {
+    const Command command{node.funct, value_of(node.rs1), value_of(node.rs2)};
+    const uint64_t cycles = pending_cycles_ + node.host_cycles;
+    pending_cycles_ = 0;
+    fn_(command, static_cast<uint32_t>(std::min<uint64_t>(cycles, UINT32_MAX)));
+  }
+
+  int64_t extent_of(const Node& loop) {
+    return program_.exprs.evaluate(loop.extent, variables_, scratch_);
+  }
+
+  void begin_iteration(const Node& loop, int64_t iteration) {
+    count_step();
+    variables_[loop.slot] = iteration;
+    pending_cycles_ += static_cast<uint64_t>(program_.config.host_cycles_per_iteration);
   }
 
   void count_step() {
@@ -99,6 +176,7 @@ class ProgramRunner {
   std::vector<int64_t> scratch_;
   uint64_t pending_cycles_ = 0;
   uint64_t steps_ = 0;
+  Weaving* weaving_ = nullptr;
 };
 
 template <typename Fn>
