@@ -58,6 +58,7 @@ void ReservationStation::enter(Id id, Cycle now) {
   Partition& p = partition(operation.queue);
   const size_t index = static_cast<size_t>(id);
   p.held |= bit(id);
+  ++open_commands_;
   ready_[index] = now + 1;
   issued_[index] = kNever;
   completed_[index] = kNever;
@@ -107,6 +108,7 @@ void ReservationStation::complete(Id id, Cycle when) {
   const size_t done = static_cast<size_t>(id);
   Partition& own = partition(operations_[done].queue);
   completed_[done] = when;
+  --open_commands_;
   unsigned position = own.release_tail++;
   for (; position != own.release_head; --position) {
     const Release& before = own.releases[(position - 1) % kMaxEntries];

@@ -67,6 +67,8 @@ class ReservationStation {
 
   // The last cycle in which an entry that has completed so far was held.
   Cycle last_completed() const { return last_completed_; }
+  // How many commands hold an entry for which no end is in sight.
+  int open_commands() const { return open_commands_; }
   // The queues, one bit each, of which a command was issued since the last call.
   unsigned poll_issued() {
     const unsigned queues = issued_queues_;
@@ -125,6 +127,7 @@ class ReservationStation {
   std::array<Set, kMaxEntries> waits_for_{};  // entries whose completion is not known yet
   std::array<Set, kMaxEntries> waited_for_by_{};
   Cycle last_completed_ = kLongAgo;
+  int open_commands_ = 0;
   unsigned issued_queues_ = 0;
 };
 

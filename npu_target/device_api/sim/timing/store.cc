@@ -42,7 +42,7 @@ void StoreUnit::begin(Cycle now) {
   store_ = station_.operation(id_).store;
   row_ = col_ = block_ = window_col_ = 0;
   next_dispatch_ = now;
-  blocks_per_row_ = dim_.divide_up(store_.cols);
+  blocks_per_row_ = std::max<int64_t>(1, dim_.divide_up(store_.cols));
   rows_left_ = store_.pool_stride != 0 ? store_.pool_out_rows * store_.pool_out_cols : store_.rows;
 }
 
@@ -64,7 +64,7 @@ StoreUnit::Block StoreUnit::next_block() {
 StoreUnit::Block StoreUnit::next_pooled_block() {
   const int64_t row = row_ * store_.pool_stride + block_ - store_.pool_upper_pad;
   const int64_t col = col_ * store_.pool_stride + window_col_ - store_.pool_left_pad;
-  const int64_t last = store_.pool_window - 1;
+  const int64_t last = std::max<int64_t>(1, store_.pool_window) - 1;
   const int64_t out = row_ * store_.pool_dram_row_pixels + col_;
   const Block block = {
       row >= 0 && row < store_.pool_in_rows && col >= 0 && col < store_.pool_in_cols,
@@ -119,8 +119,10 @@ void StoreUnit::step(Cycle now) {
     next_dispatch_ = std::max(next_dispatch_ + 1, last_read_ - kStoreDispatchStages);
   }
   if (rows_left_ == 0) {
-    in_flight_.push(last_read_ + 1);
-    station_.complete(id_, last_read_ + 1);
+    // A command of no rows completes as soon as it begins.
+    const Cycle completed = std::max(now, last_read_ + 1);
+    in_flight_.push(completed);
+    station_.complete(id_, completed);
     id_ = ReservationStation::kNone;
   }
 }

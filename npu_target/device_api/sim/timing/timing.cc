@@ -47,13 +47,16 @@ void Timing::issue(const Command& command, uint32_t host_cycles) {
   ++commands_;
   Cycle now = front_end_.issue(host_cycles);
   const Queue queue = OperationDecoder::queue_of(command);
+  if (queue == Queue::kFront && is_loop_command(command.funct)) fail_loop(command);
   if (queue != Queue::kFront) {
     advance(now);
     while (!station_.has_room(queue, now)) {
       // A step that begins before the next known release may bring an earlier one.
       const Cycle release = station_.next_release(queue);
       if (step_before(release)) continue;
-      if (release >= kNever) fail_stuck();
+      if (release >= kNever) {
+        fail_stuck("every entry of this command's queue waits for a command behind it");
+      }
       now = release;
       advance(now);
     }
@@ -65,14 +68,24 @@ void Timing::issue(const Command& command, uint32_t host_cycles) {
   front_end_.leave(now);
 }
 
-void Timing::fail_stuck() const {
+void Timing::fail_loop(const Command& command) const {
+  throw SimError(ErrorKind::kUnsupportedCommand, commands_ - 1,
+                 "the cycle model does not unroll LOOP_* commands: needs simple ones, has funct " +
+                     std::to_string(command.funct));
+}
+
+void Timing::fail_stuck(const char* reason) const {
   throw SimError(ErrorKind::kTimedOut, commands_ - 1,
-                 "the device hangs: every entry of this command's queue waits for a command "
-                 "behind it; issue what they wait for (say the COMPUTE of a PRELOAD) before it");
+                 std::string("the device hangs: ") + reason +
+                     "; issue what is waited for (say the COMPUTE of a PRELOAD) first");
 }
 
 uint64_t Timing::finish() {
   advance(kNever);
+  // The hardware counts as idle with a PRELOAD whose COMPUTE has not come yet, and nothing else.
+  if (station_.open_commands() > 1) {
+    fail_stuck("a fence after this command waits for what waits for a command behind it");
+  }
   const Cycle last = std::max(station_.last_completed(), store_.last_acknowledged());
   return static_cast<uint64_t>(front_end_.fence(last));
 }

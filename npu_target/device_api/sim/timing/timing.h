@@ -46,10 +46,13 @@ class Timing {
   Timing& operator=(const Timing&) = delete;
 
   // The host spends `host_cycles` on the next command, then issues it. Throws SimError timed_out
-  // when the queues are full of commands that wait for one behind them: the hardware would hang.
+  // when the queues are full of commands that wait for one behind them: the hardware would hang;
+  // unsupported_command for LOOP_*, whose unrollers would stand between the front end and the
+  // reservation station.
   void issue(const Command& command, uint32_t host_cycles);
 
-  // The host fences. Returns the cycles since the construction.
+  // The host fences. Returns the cycles since the construction. Throws SimError timed_out when
+  // what it waits for cannot end.
   uint64_t finish();
 
   // A lower bound of what finish() would return, cheap to ask for at any command.
@@ -64,7 +67,8 @@ class Timing {
   bool step_before(Cycle until);
   // Asks units again for their next step: one that has just run, and those with new commands.
   void refresh(Queue stepped);
-  [[noreturn]] void fail_stuck() const;
+  [[noreturn]] void fail_loop(const Command& command) const;
+  [[noreturn]] void fail_stuck(const char* reason) const;
 
   const Config config_;
   OperationDecoder decoder_;
