@@ -10,17 +10,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from itertools import product
+from typing import NamedTuple
 
 import tvm_ffi
 from tvm import ir, tirx
+from tvm.ir import TensorLoad
 from tvm.tirx import BufferStore, Var
 
 from . import expr
 from .codegen_emit import Emitter
+from .codegen_weave import weave
 from .config import NpuConfig
-from .intrin import ACCUMULATOR, GEMM_CALL, SCRATCHPAD
+from .intrin import ACCUMULATOR, GEMM_CALL, SCRATCHPAD, WOVEN
 from .passes.copies import UnsupportedStatement, recognise
-from .passes.linear import Linear, linear
+from .passes.linear import Linear, conditions, linear
 from .passes.lower import Lowered, allocated_buffers, lower
 from .passes.memory import DoesNotFit, LocalBuffer, Placement, allocate
 from .passes.transfers import LoopExtent, plan_transfer, split_boundaries
@@ -75,6 +79,7 @@ class _Walk:
 
     def __init__(self, lowered: Lowered, config: NpuConfig, name: str) -> None:
         self.name = name
+        self.versions = lowered.versions
         self.placements = allocate(_local_buffers(lowered), config, name)
         self.config = config
         self.n_loops = 0
@@ -88,8 +93,12 @@ class _Walk:
         self, stmt: tirx.Stmt, env: Mapping[Var, Linear], emitter: Emitter
     ) -> tuple[Node, ...]:
         """The nodes that a statement becomes."""
+        decided = self.decided(stmt, env)
+        if decided is None:
+            return ()
+        stmt = decided
         if isinstance(stmt, tirx.SeqStmt):
-            return tuple(node for part in stmt.seq for node in self.statement(part, env, emitter))
+            return self.sequence(stmt, env, emitter)
         if isinstance(stmt, tirx.AllocBuffer):
             return ()
         nest = _Nest(stmt)
@@ -101,11 +110,81 @@ class _Walk:
             return self.loop(stmt, env, emitter)
         raise UnsupportedStatement(f"{self.name}: no command performs `{stmt}`")
 
+    def decided(self, stmt: tirx.Stmt, env: Mapping[Var, Linear]) -> tirx.Stmt | None:
+        """What is left of a statement once conditions that are known here are decided."""
+        while isinstance(stmt, tirx.IfThenElse):
+            forms = conditions(stmt.condition, env) if _is_known(stmt.condition, env) else []
+            if not forms or not all(form.is_const for form in forms):
+                return stmt
+            holds = all(form.const >= 0 for form in forms)
+            stmt = stmt.then_case if holds else stmt.else_case
+        return stmt
+
+    def sequence(
+        self, stmt: tirx.SeqStmt, env: Mapping[Var, Linear], emitter: Emitter
+    ) -> tuple[Node, ...]:
+        """Statements in order, but that copies marked to be woven wait for the array's steps
+        that follow, unless a statement in between touches the same version of a tile."""
+        nodes: list[Node] = []
+        waiting: list[tuple[list[_Touched], tuple[Node, ...]]] = []
+
+        def release(touched: list[_Touched] | None) -> None:
+            """Issue the copies that touch the same tiles; all of them for None."""
+            for entry in tuple(waiting):
+                if touched is None or _conflict(entry[0], touched):
+                    nodes.extend(entry[1])
+                    waiting.remove(entry)
+
+        for part in filter(None, (self.decided(part, env) for part in stmt.seq)):
+            made = self.statement(part, env, emitter)
+            nest = _Nest(part)
+            if not made:
+                continue
+            if isinstance(nest.leaf, tirx.Evaluate):
+                release(self.touched(nest, env))
+                nodes += weave(made, tuple(node for _, copy in waiting for node in copy))
+                waiting.clear()
+            elif not isinstance(nest.leaf, BufferStore):
+                release(None)
+                nodes += made
+            else:
+                touched = self.touched(nest, env)
+                release(touched)
+                if nest.loops and WOVEN in nest.loops[0].annotations:
+                    waiting.append((touched, made))
+                else:
+                    nodes += made
+        release(None)
+        return tuple(nodes)
+
+    def touched(self, nest: _Nest, env: Mapping[Var, Linear]) -> list[_Touched]:
+        """The tiles that a nest reads or writes, with the version where they have several."""
+        inner = dict(env)
+        for stmt in nest.loops:
+            inner[stmt.loop_var] = Linear.loop(self.fresh_loop())
+        accesses: list[_Touched] = []
+
+        def visit(buffer: tirx.Buffer, indices: list[tirx.Expr]) -> None:
+            if buffer.scope() in (SCRATCHPAD, ACCUMULATOR):
+                versioned = buffer.name in self.versions
+                version = linear(indices[0], inner) if versioned else Linear()
+                accesses.append(_Touched(buffer.name, version))
+
+        tvm_ffi.structural_walk(
+            nest.leaf,
+            (
+                (TensorLoad, lambda load: visit(load.source, load.indices)),
+                (BufferStore, lambda store: visit(store.buffer, store.indices)),
+            ),
+        )
+        return accesses
+
     def loop(self, stmt: tirx.For, env: Mapping[Var, Linear], emitter: Emitter) -> tuple[Node, ...]:
         """A loop of the program.  Where buffers alternate (``i % 2``), its body is repeated so
         that every operand advances by additions: general expressions cost the host time."""
         extent, start = _constant(stmt.extent, self.name), _constant(stmt.min, self.name)
-        period = min(_period(stmt), extent)
+        unrolled = stmt.kind == tirx.ForKind.UNROLLED
+        period = extent if unrolled else min(_period(stmt), extent)
         nodes: list[Node] = []
         if extent // period > 1:
             loop_id = self.fresh_loop()
@@ -178,6 +257,22 @@ class _Walk:
         return row, indices[-1]
 
 
+class _Touched(NamedTuple):
+    """A version of a tile."""
+
+    name: str
+    version: Linear
+
+
+def _conflict(ours: list[_Touched], theirs: list[_Touched]) -> bool:
+    """Whether two statements may touch the same version of a tile."""
+    for mine, other in product(ours, theirs):
+        apart = mine.version - other.version
+        if mine.name == other.name and not (apart.is_const and apart.const):
+            return True
+    return False
+
+
 class _Nest:
     """A perfect nest: its loops, the conditions around its leaf, and the leaf."""
 
@@ -212,6 +307,15 @@ def _period(loop: tirx.For) -> int:
 
     tvm_ffi.structural_walk(loop.body, (tirx.FloorMod, visit))
     return math.lcm(1, *divisors)
+
+
+def _is_known(condition: tirx.Expr, env: Mapping[Var, Linear]) -> bool:
+    """Whether a condition depends on nothing but loops around, whose values are forms."""
+    unknown: list[Var] = []
+    tvm_ffi.structural_walk(
+        condition, (Var, lambda var: None if var in env else unknown.append(var))
+    )
+    return not unknown
 
 
 def _uses(node: tirx.Expr, variable: Var) -> bool:

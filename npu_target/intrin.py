@@ -17,6 +17,8 @@ from .config import NpuConfig
 SCRATCHPAD = "global.scratchpad"
 ACCUMULATOR = "global.accumulator"
 GEMM_CALL = "npu.gemm"
+# On the outermost loop of a pipelined copy: issue its commands between the array's steps.
+WOVEN = "npu.woven"
 
 
 def gemm_intrinsic(config: NpuConfig, rows: int, row_step: int = 1) -> str:

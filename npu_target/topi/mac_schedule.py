@@ -14,7 +14,7 @@ from typing import Any
 
 from tvm.s_tir import Schedule
 
-from ..intrin import ACCUMULATOR, SCRATCHPAD, gemm_rows
+from ..intrin import ACCUMULATOR, SCRATCHPAD, WOVEN, gemm_rows
 
 # Orders of the array's steps inside a tile, from the outside in.
 STEP_ORDERS: dict[str, tuple[str, ...]] = {
@@ -43,6 +43,9 @@ class MacStructure:
     split_kernel : whether the kernel's positions are; for kernels that fill the scratchpad.
     step_order : a key of :data:`STEP_ORDERS`.
     pipelined : whether the next tile is loaded before this one is computed.
+    woven : whether its loads go between this tile's steps; without, they all come first.
+    late_store : whether a tile is stored while the next one is computed, from a second version
+        of the accumulator's tile.  For a whole reduction only.
     """
 
     tiles: str = "weights_kept"
@@ -51,6 +54,8 @@ class MacStructure:
     split_kernel: bool = False
     step_order: str = "blocks_first"
     pipelined: bool = True
+    woven: bool = True
+    late_store: bool = False
 
 
 def mac_loops(sch: Schedule) -> tuple[str, ...]:
@@ -123,11 +128,30 @@ def schedule_mac(
     sch.decompose_reduction(mac, reduction[0] if reduction else steps[0])
     sch.tensorize(row, intrinsic)
     if structure.pipelined:
-        n_loads = 1 if structure.kept else 2
-        if reduction:
-            annotate_pipeline(sch, changing, [0] * n_loads + [1])
-        else:  # loads, start of the accumulator, steps, store
-            annotate_pipeline(sch, changing, [0] * n_loads + [1, 1, 1])
+        moving = [load for load in (load_a, load_b) if not (structure.kept and load is kept)]
+        _pipeline(sch, structure, changing, moving, bool(reduction))
+
+
+def _pipeline(
+    sch: Schedule, structure: MacStructure, loop: Any, loads: list[Any], splits_reduction: bool
+) -> None:
+    """Overlap the statements of one loop over tiles."""
+    first = [0] * len(loads)
+    n = len(loads)
+    copies = list(loads)
+    if splits_reduction:
+        annotate_pipeline(sch, loop, [*first, 1])
+    elif structure.late_store:  # loads, the last tile's store, start of the accumulator, steps
+        annotate_pipeline(sch, loop, [*first, 1, 1, 2], [*range(n), n + 1, n + 2, n])
+        copies.append(sch.get_sblock("store"))
+    else:  # loads, start of the accumulator, steps, store
+        annotate_pipeline(sch, loop, [*first, 1, 1, 1])
+    if structure.woven:
+        depth = [sch.get(x).loop_var.name for x in sch.get_loops(copies[0])].index(
+            sch.get(loop).loop_var.name
+        )
+        for copy in copies:
+            sch.annotate(sch.get_loops(copy)[depth + 1], WOVEN, 1)
 
 
 def _tile(sch: Schedule, loop: Any, decision: list[int] | None) -> tuple[Any, Any]:
@@ -136,7 +160,10 @@ def _tile(sch: Schedule, loop: Any, decision: list[int] | None) -> tuple[Any, An
     return outer, inner
 
 
-def annotate_pipeline(sch: Schedule, loop: Any, stages: list[int]) -> None:
-    """Overlap a loop's statements: those of stage s run s iterations behind stage 0's."""
+def annotate_pipeline(
+    sch: Schedule, loop: Any, stages: list[int], order: list[int] | None = None
+) -> None:
+    """Overlap a loop's statements: those of stage s run s iterations behind stage 0's, each at
+    its place in ``order`` (as written without one)."""
     sch.annotate(loop, "software_pipeline_stage", stages)
-    sch.annotate(loop, "software_pipeline_order", list(range(len(stages))))
+    sch.annotate(loop, "software_pipeline_order", order or list(range(len(stages))))
