@@ -28,7 +28,7 @@ from .isa import (
 )
 from .passes.copies import Load, Store, UnsupportedStatement
 from .passes.linear import Atom, Linear, combine, to_expr
-from .passes.transfers import LoopExtent, Transfer
+from .passes.transfers import LoopExtent, Transfer, max_load_columns
 from .program import Command, Loop, Node, Operand, device_command
 
 FreshLoop = Callable[[], int]
@@ -125,7 +125,7 @@ class Emitter:
         dim = self.config.dim
         widest = dim
         if transfer.blocks > 1:
-            widest = self.config.mvin_max_cols
+            widest = max_load_columns(copy, self.config)
         mvin = mvin_class(id)
         flags = LocalAddress(0, accumulator=copy.accumulator, accumulate=copy.accumulate)
 

@@ -169,14 +169,18 @@ def _column_loop(copy: Load | Store, loops: tuple[LoopExtent, ...], dim: int) ->
     )
 
 
+def max_load_columns(copy: Load, config: NpuConfig) -> int:
+    """Columns that one mvin of the copy may take."""
+    return config.mvin_max_cols if copy.element_bytes == 1 else config.mvin_max_cols_acc
+
+
 def _block_loop(
     copy: Load | Store, column: LoopExtent, rest: list[LoopExtent], config: NpuConfig
 ) -> LoopExtent | None:
     """The loop over neighbouring blocks of ``dim`` elements, if the command can take several."""
     if isinstance(copy, Store) or copy.source is None:
         return None  # blocks of an mvout lie dim rows apart in the tile: not how tiles are laid
-    widest = config.mvin_max_cols if copy.element_bytes == 1 else config.mvin_max_cols_acc
-    if widest <= config.dim:
+    if max_load_columns(copy, config) <= config.dim:
         return None
     for loop in rest:
         bounds = {(f.coefficient(column.loop_id), f.coefficient(loop.loop_id)) for f in copy.valid}

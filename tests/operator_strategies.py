@@ -1,0 +1,134 @@
+"""Hypothesis strategies for operators of every size and for devices."""
+
+from __future__ import annotations
+
+from hypothesis import assume
+from hypothesis import strategies as st
+
+from npu_target import topi
+from npu_target.config import PRESETS, NpuConfig
+
+# Multiply-accumulates of one example: the simulator and NumPy take some milliseconds for these.
+MAX_MACS = 20_000_000
+
+devices = st.sampled_from(sorted(PRESETS)).map(NpuConfig.preset)
+scales = st.one_of(
+    st.sampled_from([1.0, 0.5, 2.0**-7, 2.0**-20]),
+    st.floats(2.0**-16, 2.0, width=32),
+)
+pads = st.tuples(*[st.integers(0, 3)] * 4)
+channels = st.one_of(st.sampled_from([1, 3, 8, 16, 20, 32, 64, 70]), st.integers(1, 70))
+
+
+def _windows(draw, max_h: int = 24, max_w: int = 40):
+    """(h, w, kh, kw, strides, pad) with at least one output pixel."""
+    kh, kw = draw(st.integers(1, 5)), draw(st.integers(1, 5))
+    h, w = draw(st.integers(1, max_h)), draw(st.integers(1, max_w))
+    strides = (draw(st.integers(1, 4)), draw(st.integers(1, 4)))
+    pad = draw(st.one_of(st.just((0, 0, 0, 0)), pads))
+    assume(h + pad[0] + pad[2] >= kh and w + pad[1] + pad[3] >= kw)
+    return h, w, kh, kw, strides, pad
+
+
+@st.composite
+def conv2ds(draw) -> topi.Conv2d:
+    h, w, kh, kw, strides, pad = _windows(draw)
+    operator = topi.Conv2d(
+        n=draw(st.integers(1, 3)),
+        h=h,
+        w=w,
+        ci=draw(channels),
+        co=draw(channels),
+        kh=kh,
+        kw=kw,
+        strides=strides,
+        pad=pad,
+        bias=draw(st.booleans()),
+        relu=draw(st.booleans()),
+        scale=draw(scales),
+    )
+    assume(operator.macs <= MAX_MACS)
+    return operator
+
+
+@st.composite
+def depthwise_conv2ds(draw, config: NpuConfig) -> topi.DepthwiseConv2d:
+    h, w, kh, kw, strides, pad = _windows(draw)
+    return topi.DepthwiseConv2d(
+        n=draw(st.integers(1, 2)),
+        h=h,
+        w=w,
+        c=draw(channels),
+        kh=kh,
+        kw=kw,
+        dim=config.dim,
+        strides=strides,
+        pad=pad,
+        bias=draw(st.booleans()),
+        relu=draw(st.booleans()),
+        scale=draw(scales),
+    )
+
+
+@st.composite
+def matmuls(draw) -> topi.Matmul:
+    return topi.Matmul(
+        batch=draw(st.integers(1, 4)),
+        m=draw(st.integers(1, 100)),
+        k=draw(st.integers(1, 200)),
+        n=draw(st.integers(1, 200)),
+        bias=draw(st.booleans()),
+        relu=draw(st.booleans()),
+        scale=draw(scales),
+    )
+
+
+@st.composite
+def adds(draw) -> topi.Add:
+    return topi.Add(
+        rows=draw(st.integers(1, 300)),
+        cols=draw(st.one_of(channels, st.integers(1, 300))),
+        scale_a=draw(scales),
+        scale_b=draw(scales),
+        scale_out=draw(scales),
+        relu=draw(st.booleans()),
+    )
+
+
+@st.composite
+def max_pool2ds(draw) -> topi.MaxPool2d:
+    size = draw(st.integers(1, 3))
+    h, w, pad = draw(st.integers(1, 40)), draw(st.integers(1, 40)), draw(pads)
+    assume(h + pad[0] + pad[2] >= size and w + pad[1] + pad[3] >= size)
+    return topi.MaxPool2d(
+        n=draw(st.integers(1, 3)),
+        h=h,
+        w=w,
+        c=draw(channels),
+        size=size,
+        stride=draw(st.integers(1, 3)),
+        pad=pad,
+    )
+
+
+@st.composite
+def global_avg_pools(draw) -> topi.GlobalAvgPool:
+    return topi.GlobalAvgPool(
+        n=draw(st.integers(1, 3)),
+        h=draw(st.integers(1, 15)),
+        w=draw(st.integers(1, 15)),
+        c=draw(st.one_of(channels, st.integers(1, 600))),
+        scale=draw(scales),
+    )
+
+
+def operators(config: NpuConfig) -> dict[str, st.SearchStrategy[topi.Operator]]:
+    """A strategy for each kind of operator that the device has, by `Operator.op`."""
+    return {
+        "conv2d": conv2ds(),
+        "depthwise_conv2d": depthwise_conv2ds(config),
+        "matmul": matmuls(),
+        "add": adds(),
+        "max_pool2d": max_pool2ds(),
+        "global_avg_pool": global_avg_pools(),
+    }

@@ -1,0 +1,38 @@
+"""Default schedules: every size of every operator compiles, and computes what NumPy does."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kernel_runs import check_schedule
+from operator_strategies import devices, operators
+
+from npu_target import topi
+from npu_target.config import NpuConfig
+from npu_target.schedule_rules import default_schedule
+from npu_target.schedule_rules.default import grow_tiles
+
+seeds = st.integers(0, 2**32)
+
+
+def check_default(op: str, data: st.DataObject) -> None:
+    config = data.draw(devices, "device")
+    operator = data.draw(operators(config)[op], "operator")
+    schedule = default_schedule(operator.kernel(), config)
+    check_schedule(operator, schedule, config, data.draw(seeds, "seed"))
+
+
+@pytest.mark.parametrize("op", sorted(topi.OPERATORS))
+@settings(max_examples=8, deadline=None)
+@given(data=st.data())
+def test_equals_numpy(op, data):
+    check_default(op, data)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("op", sorted(topi.OPERATORS))
+@settings(max_examples=300, deadline=None)
+@given(data=st.data())
+def test_equals_numpy_at_length(op, data):
+    check_default(op, data)
