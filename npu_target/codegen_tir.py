@@ -298,14 +298,26 @@ def _constant(value: tirx.Expr, owner: str) -> int:
 
 
 def _period(loop: tirx.For) -> int:
-    """After how many iterations the buffers that a loop alternates between come round."""
+    """After how many iterations the versions of tiles that a loop alternates between come
+    round.  Only the addresses of tiles count: they are in every command of the array."""
     divisors: list[int] = []
 
     def visit(node: tirx.FloorMod) -> None:
         if isinstance(node.b, tirx.IntImm) and _uses(node.a, loop.loop_var):
             divisors.append(int(node.b.value))
 
-    tvm_ffi.structural_walk(loop.body, (tirx.FloorMod, visit))
+    def visit_tile(buffer: tirx.Buffer, indices: list[tirx.Expr]) -> None:
+        if buffer.scope() in (SCRATCHPAD, ACCUMULATOR):
+            for index in indices:
+                tvm_ffi.structural_walk(index, (tirx.FloorMod, visit))
+
+    tvm_ffi.structural_walk(
+        loop.body,
+        (
+            (TensorLoad, lambda load: visit_tile(load.source, load.indices)),
+            (BufferStore, lambda store: visit_tile(store.buffer, store.indices)),
+        ),
+    )
     return math.lcm(1, *divisors)
 
 

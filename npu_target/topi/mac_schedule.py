@@ -114,15 +114,18 @@ def schedule_mac(
     lanes = (loops["lane"], loops["depth_lane"])
     sch.reorder(loops["batch"], *tiles, *reduction, *steps, row, *lanes)
 
-    innermost = tiles[-1]
+    # One loop over all tiles that change an operand: what is pipelined then never drains between
+    # the rows or blocks of tiles, and no loop of a single iteration stands in its way.
+    keeper = None
+    if structure.kept:
+        keeper, *tiles = tiles if weights_kept else [_fused(sch, pixel_tiles), outer["blocks"]]
+    innermost = _fused(sch, tiles)
     changing = reduction[-1] if reduction else innermost
-    # The last loop that changes the operand which is kept.
-    keeper = tiles[0] if weights_kept else tiles[-2]
     load_a, load_b = sch.get_sblock("load_a"), sch.get_sblock("load_b")
     kept = load_b if weights_kept else load_a
     for load in (load_a, load_b):
         sch.set_scope(load, 0, SCRATCHPAD)
-        sch.compute_at(load, keeper if structure.kept and load is kept else changing)
+        sch.compute_at(load, keeper if keeper is not None and load is kept else changing)
     sch.set_scope(mac, 0, ACCUMULATOR)
     sch.reverse_compute_at(sch.get_sblock("store"), innermost)
     sch.decompose_reduction(mac, reduction[0] if reduction else steps[0])
@@ -152,6 +155,10 @@ def _pipeline(
         )
         for copy in copies:
             sch.annotate(sch.get_loops(copy)[depth + 1], WOVEN, 1)
+
+
+def _fused(sch: Schedule, loops: list[Any]) -> Any:
+    return sch.fuse(*loops) if len(loops) > 1 else loops[0]
 
 
 def _tile(sch: Schedule, loop: Any, decision: list[int] | None) -> tuple[Any, Any]:
