@@ -88,18 +88,22 @@ def schedule_rules() -> list[ms.schedule_rule.PyScheduleRule]:
 
 def mac_structures(loops: Sequence[str]) -> list[MacStructure]:
     """Every structure that makes sense for these loops.  A kept operand needs the whole reduction
-    at once; a split one is streamed."""
+    at once, and so does a late store; a split reduction is streamed."""
     structures = []
-    for tiles, order, pipelined in product(
-        ("weights_kept", "inputs_kept"), STEP_ORDERS, (True, False)
-    ):
+    for tiles, order, overlap in product(("weights_kept", "inputs_kept"), STEP_ORDERS, _OVERLAPS):
         for kept, split in ((True, False), (False, False), (False, True)):
-            if split and "depth" not in loops:
+            if split and ("depth" not in loops or overlap.get("late_store")):
                 continue
-            structures.append(
-                MacStructure(tiles, kept, split, step_order=order, pipelined=pipelined)
-            )
+            structures.append(MacStructure(tiles, kept, split, step_order=order, **overlap))
     return structures
+
+
+# A schedule without any overlap has the whole memory for one tile.
+_OVERLAPS: tuple[dict[str, bool], ...] = (
+    {"pipelined": True},
+    {"pipelined": True, "late_store": True},
+    {"pipelined": False},
+)
 
 
 def _both(sch: Schedule, schedule: Any) -> list[Schedule]:
