@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from . import expr
 from .config import NpuConfig
@@ -26,15 +26,14 @@ from .isa import (
     Preload,
     mvin_class,
 )
-from .passes.copies import Load, Store, UnsupportedStatement
+from .passes.copies import Load, Store
 from .passes.linear import Atom, Linear, combine, to_expr
+from .passes.pooling import pooled_walk
 from .passes.transfers import LoopExtent, Transfer, max_load_columns
 from .program import Command, Loop, Node, Operand, device_command
 
 FreshLoop = Callable[[], int]
 _LOAD_SETTINGS = 3
-_MAX_POOL_FIELD = 255
-_MAX_POOL_STRIDE = 3
 
 
 @dataclass(frozen=True)
@@ -175,37 +174,19 @@ class Emitter:
         return _under(transfer.guards, valid, (), fresh)
 
     def _pooling_store(self, copy: Store, transfer: Transfer) -> tuple[Node, ...]:
-        """One mvout for all windows of an image tile: its lines and pixels are counted by the
-        store unit, so the two loops that walk them are taken from around the copy."""
-        pooling = copy.pooling
-        assert pooling is not None
-        if transfer.guards or not transfer.end_row.is_const:
-            raise UnsupportedStatement("a pooling store takes whole tiles only")
-        walk = _pooled_loops(copy, transfer, pooling.line_rows)
-        lines, pixels = (loop.extent if loop else 1 for loop in (walk.line, walk.pixel))
-        fields = {
-            "pool_out_dim": walk.line_bytes // walk.pixel_bytes,
-            "pool_out_rows": lines,
-            "pool_out_cols": pixels,
-            "out_rows": (lines - 1) * walk.stride + pooling.size,
-            "out_cols": pooling.line_rows or pooling.size,
-        }
-        for name, value in fields.items():
-            if value > _MAX_POOL_FIELD:
-                raise UnsupportedStatement(
-                    f"pooling tile: {name} is {value}, the store unit counts to "
-                    f"{_MAX_POOL_FIELD}; use smaller tiles"
-                )
+        """One mvout for all windows of an image tile."""
+        walk = pooled_walk(copy, transfer)
+        assert copy.pooling is not None
         setting = ConfigSt(
             stride_bytes=walk.pixel_bytes,
             scale=copy.scale,
             activation=int(copy.relu),
-            pool_stride=walk.stride,
-            pool_size=pooling.size,
-            **fields,
+            pool_stride=walk.pool_stride,
+            pool_size=copy.pooling.size,
+            **walk.counts,
         )
         flags = LocalAddress(0, accumulator=copy.accumulator)
-        ids = [loop.loop_id for loop in (walk.line, walk.pixel) if loop]
+        ids = [loop.loop_id for loop in walk.loops]
         command = device_command(
             Mvout,
             dram_address=self._argument(copy.target, transfer.dram_bytes.without(*ids)),
@@ -319,48 +300,6 @@ class Emitter:
     def _argument(self, name: str | None, offset_bytes: Linear) -> Operand:
         assert name is not None
         return Operand.argument(self.arguments[name], _operand(offset_bytes))
-
-
-class _PooledWalk(NamedTuple):
-    """The loops that the store unit walks itself, and its strides."""
-
-    line: LoopExtent | None
-    pixel: LoopExtent | None
-    stride: int  # windows lie this many pixels, and lines, apart
-    line_bytes: int  # in DRAM
-    pixel_bytes: int
-
-
-def _pooled_loops(copy: Store, transfer: Transfer, line_rows: int) -> _PooledWalk:
-    """The loops over lines and pixels of a pooled tile, those that save most commands.
-
-    The windows of the pixel loop must lie 1 to 3 rows apart, those of the line loop as many
-    image lines, and a line's bytes in DRAM must be a multiple of a pixel's.
-    """
-    loops = [x for x in transfer.outer if not transfer.columns.depends_on(x.loop_id)]
-    rows = {loop: copy.row.coefficient(loop.loop_id) for loop in loops}
-    step = {loop: copy.offset.coefficient(loop.loop_id) for loop in loops}
-    best = _PooledWalk(None, None, 1, 1, 1)
-    most = 1
-    for pixel in (None, *(loop for loop in loops if 1 <= rows[loop] <= _MAX_POOL_STRIDE)):
-        for line in (None, *loops):
-            if line is pixel:
-                continue
-            if pixel:
-                stride, pixel_bytes = rows[pixel], step[pixel]
-            else:
-                stride = rows[line] // max(line_rows, 1) if line else 1
-                pixel_bytes = step[line] if line else 1
-            line_bytes = step[line] if line else pixel_bytes
-            if line and (rows[line] != stride * line_rows or line_bytes % max(pixel_bytes, 1)):
-                continue
-            if not 1 <= stride <= _MAX_POOL_STRIDE or pixel_bytes < 1:
-                continue
-            saved = (line.extent if line else 1) * (pixel.extent if pixel else 1)
-            if saved > most:
-                best = _PooledWalk(line, pixel, stride, line_bytes, pixel_bytes)
-                most = saved
-    return best
 
 
 def _chunks(

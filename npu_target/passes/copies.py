@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import tvm_ffi
 from tvm import ir, tirx
@@ -43,8 +44,7 @@ class Load:
     scale: float = 1.0
 
 
-@dataclass(frozen=True)
-class Pooling:
+class Pooling(NamedTuple):
     """Maximum over ``size`` x ``size`` rows; ``line_rows`` is an image line's length in rows."""
 
     size: int
