@@ -235,9 +235,13 @@ class _Walk:
         inner = dict(env)
         loops = []
         for stmt in nest.loops:
-            loop = LoopExtent(self.fresh_loop(), _constant(stmt.extent, self.name))
+            extent, start = _constant(stmt.extent, self.name), _constant(stmt.min, self.name)
+            if extent == 1:
+                inner[stmt.loop_var] = Linear(start)
+                continue
+            loop = LoopExtent(self.fresh_loop(), extent)
             loops.append(loop)
-            inner[stmt.loop_var] = Linear.loop(loop.loop_id) + _constant(stmt.min, self.name)
+            inner[stmt.loop_var] = Linear.loop(loop.loop_id) + start
         return tuple(loops), inner
 
     def address(self, argument: tirx.Expr, env: Mapping[Var, Linear]) -> Linear:

@@ -125,9 +125,11 @@ def schedule_mac(
     kept = load_b if weights_kept else load_a
     for load in (load_a, load_b):
         sch.set_scope(load, 0, SCRATCHPAD)
-        sch.compute_at(load, keeper if keeper is not None and load is kept else changing)
+        # Unit loops stay, so that a replay with other tile sizes finds the same loops.
+        where = keeper if keeper is not None and load is kept else changing
+        sch.compute_at(load, where, preserve_unit_loops=True)
     sch.set_scope(mac, 0, ACCUMULATOR)
-    sch.reverse_compute_at(sch.get_sblock("store"), innermost)
+    sch.reverse_compute_at(sch.get_sblock("store"), innermost, preserve_unit_loops=True)
     sch.decompose_reduction(mac, reduction[0] if reduction else steps[0])
     sch.tensorize(row, intrinsic)
     if structure.pipelined:
