@@ -11,14 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .expr import BOOLEAN_OPS, Expr, Op, wrap_int64
-from .isa_encoding import (
-    CONFIG_FUNCT,
-    CONFIG_KIND_MASK,
-    WORD_BITS,
-    FieldSpec,
-    LocalAddress,
-    command_class,
-)
+from .isa import command_class  # and with it the commands themselves
+from .isa_encoding import CONFIG_FUNCT, CONFIG_KIND_MASK, WORD_BITS, FieldSpec, LocalAddress
 from .program import Command, Loop, Node, Operand, Program, Weave
 
 _INDENT = "  "
@@ -218,7 +212,7 @@ def _split(value: _Sum, specs: list[FieldSpec], kind: int | None) -> dict[str, l
             ]
         else:
             ranges.append((spec.name, spec.low_bit, spec.width))
-    if value.address is not None and ranges[:1] != [(specs[0].name, 0, WORD_BITS)]:
+    if value.address is not None and (not ranges or ranges[0][1:] != (0, WORD_BITS)):
         return None
     layout = _Layout(ranges)
     parts = [_Sum() for _ in ranges]

@@ -10,7 +10,17 @@ from pathlib import Path
 import pytest
 
 from npu_target.config import NpuConfig
-from npu_target.program import Arg, Command, Loop, Operand, Program, const, var
+from npu_target.isa import LocalAddress, Mvin
+from npu_target.program import (
+    Arg,
+    Command,
+    Loop,
+    Operand,
+    Program,
+    const,
+    device_command,
+    var,
+)
 from npu_target.program_cli import main
 
 PROGRAM = Program(
@@ -105,6 +115,15 @@ def test_errors_are_one_line(
 def run(*arguments: str, stdout: int = subprocess.PIPE) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "npu_target.program", *arguments]
     return subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, text=True, check=False)
+
+
+def test_show_knows_the_commands_in_a_process_of_its_own(tmp_path: Path) -> None:
+    load = device_command(
+        Mvin, dram_address=Operand.argument(0), local=LocalAddress.spad(0), cols=16, rows=1
+    )
+    Program("kernel", NpuConfig(), PROGRAM.args, (load,)).save(tmp_path / "kernel.npu")
+    shown = run("show", str(tmp_path / "kernel.npu"))
+    assert "mvin  x -> spad[0x0], 16 cols, 1 rows" in shown.stdout
 
 
 def test_as_a_command(file: str, tmp_path: Path) -> None:
