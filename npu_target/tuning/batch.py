@@ -33,21 +33,20 @@ class Batch:
         as it comes. Returns early when interrupted."""
         running: dict[int, Running] = {}
         seen: set[str] = set()
-        for start in range(0, len(self.candidates), measurer.chunk):
+        for index, candidate in enumerate(self.candidates):
             if measurer.interrupted():
                 break
-            mods = [c.sch.mod for c in self.candidates[start : start + measurer.chunk]]
-            for index, built in enumerate(measurer.build(mods), start):
-                if isinstance(built, Failure):
-                    self._record(recorder, index, None, as_result(built))
-                elif built.digest in self.state.known:
-                    measurer.discard(built)
-                    self.results[index] = as_result(self.state.known[built.digest])
-                elif built.digest in seen:
-                    measurer.discard(built)
-                else:
-                    seen.add(built.digest)
-                    running[index] = measurer.run(built)
+            built = measurer.build(candidate.sch.mod)
+            if isinstance(built, Failure):
+                self._record(recorder, index, None, as_result(built))
+            elif built.digest in self.state.known:
+                measurer.discard(built)
+                self.results[index] = as_result(self.state.known[built.digest])
+            elif built.digest in seen:
+                measurer.discard(built)
+            else:
+                seen.add(built.digest)
+                running[index] = measurer.run(built)
             self._finish(measurer, recorder, running, wait=False)
         while running and not measurer.interrupted():
             self._finish(measurer, recorder, running, wait=True)

@@ -208,7 +208,7 @@ def _tune(
     factory = SearchFactory(config, options.space, options.seed, programs, output_file)
     progress = TuningProgress(console, options.trials, done)
     with (
-        contextlib.closing(NpuBuilder(config, output_file, programs)) as builder,
+        contextlib.closing(NpuBuilder(config, programs)) as builder,
         Interrupt() as interrupt,
     ):
         runner = NpuRunner(pool, options.seed, options.timeout)

@@ -4,16 +4,20 @@ together."""
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from tvm.s_tir import Schedule
 
 from ..codegen_tir import build_program
 from ..config import NpuConfig
 from ..files import write_atomically
+from ..partition import Partitioned
 from ..program import Program
+from ..relax_graph import Graph, constant_of, op_name
 from ..topi import Operator
+from .choose import cycles_of
 from .errors import TuningError
 from .expected import expected_output, sample_inputs
 from .log import TuningLog
@@ -57,6 +61,40 @@ def dump_layers(
         program = build_program(schedule.mod["main"], config, operator.name)
         inputs = sample_inputs(operator, seed)
         dump_layer(folder, operator.name, program, operator, inputs, result.cycles)
+
+
+def dump_regions(
+    folder: Path,
+    partitioned: Partitioned,
+    schedule: Callable[[Operator], Schedule],
+    config: NpuConfig,
+) -> None:
+    """Dump the program of each region of a network with its own weights and scales; activations
+    are drawn at random. `schedule` gives an operator's schedule. Raises as `dump_layer` does.
+    """
+    constants = _region_constants(partitioned)
+    for region in partitioned.regions:
+        operator = region.operator.kernel()
+        program = build_program(schedule(operator).mod["main"], config, region.name)
+        inputs = {**sample_inputs(operator, 0), **constants[region.name]}
+        dump_layer(folder, region.name, program, operator, inputs, cycles_of(program))
+
+
+def _region_constants(partitioned: Partitioned) -> dict[str, dict[str, np.ndarray]]:
+    """The constant arguments of each region's call, by the argument's name."""
+    arguments = {region.name: region.operator.kernel().args for region in partitioned.regions}
+    constants: dict[str, dict[str, np.ndarray]] = {}
+    for value in Graph(partitioned.mod).value.values():
+        if op_name(value) != "relax.call_tir" or value.args[0].name_hint not in arguments:
+            continue
+        name = value.args[0].name_hint
+        arrays = [constant_of(argument) for argument in value.args[1].fields]
+        constants[name] = {
+            arg.name: array
+            for arg, array in zip(arguments[name], arrays, strict=False)  # the output has none
+            if array is not None
+        }
+    return constants
 
 
 def dump_layer(

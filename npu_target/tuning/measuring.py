@@ -1,4 +1,4 @@
-"""From scheduled modules to results: built several at a time, run as they are built."""
+"""From scheduled modules to results: built one after the other, run on all devices at once."""
 
 from __future__ import annotations
 
@@ -50,19 +50,14 @@ class Measurer:
         self._runner = runner
         self._target = make_target(config)
         self.interrupted = interrupted
-        self.chunk = builder.size  # as many modules are built at the same time
 
-    def build(self, mods: Sequence[IRModule]) -> list[Built | Failure]:
-        inputs = [ms.builder.BuilderInput(mod, self._target) for mod in mods]
-        built: list[Built | Failure] = []
-        for result in self._builder.build(inputs):
-            if result.error_msg is not None:
-                built.append(Failure.parse(str(result.error_msg)))
-            else:
-                artifact = str(result.artifact_path)
-                digest = hashlib.sha256(Path(artifact).read_bytes()).hexdigest()[:16]
-                built.append(Built(artifact, digest))
-        return built
+    def build(self, mod: IRModule) -> Built | Failure:
+        (result,) = self._builder.build([ms.builder.BuilderInput(mod, self._target)])
+        if result.error_msg is not None:
+            return Failure.parse(str(result.error_msg))
+        artifact = str(result.artifact_path)
+        digest = hashlib.sha256(Path(artifact).read_bytes()).hexdigest()[:16]
+        return Built(artifact, digest)
 
     def run(self, built: Built) -> Running:
         """Begin to measure."""
@@ -89,12 +84,12 @@ class Measurer:
         """The results of these modules. Raises KeyboardInterrupt when interrupted."""
         results: dict[int, ms.runner.RunnerResult] = {}
         running: dict[int, Running] = {}
-        for start in range(0, len(mods), self.chunk):
-            for index, built in enumerate(self.build(mods[start : start + self.chunk]), start):
-                if isinstance(built, Failure):
-                    results[index] = ms.runner.RunnerResult(None, str(built))
-                else:
-                    running[index] = self.run(built)
+        for index, mod in enumerate(mods):
+            built = self.build(mod)
+            if isinstance(built, Failure):
+                results[index] = ms.runner.RunnerResult(None, str(built))
+            else:
+                running[index] = self.run(built)
         while running:
             if self.interrupted():
                 raise KeyboardInterrupt

@@ -50,14 +50,14 @@ class LayerState:
         self.exhausted = self.exhausted or self._empty_batches >= _MOST_EMPTY_BATCHES
 
     def promise(self) -> float:
-        """What the next batch may gain for the network, in seconds: as much as the latest ones
-        did, or a share of the way to the bound that shrinks with every batch; the mean of both.
-        """
+        """What the next batch may gain for the network, in seconds: what the latest ones gained on
+        average, and a share of the way to the bound that every batch halves, since the bound may
+        be out of reach."""
         recent = self.history[-1 - _RECENT_BATCHES :]
         gain = (recent[0] - recent[-1]) / max(1, len(recent) - 1)
         bound = least_cycles(self.layer.operator, self.config) / (self.config.clock_khz * 1e3)
-        room = max(self.best_seconds - bound, 0.0) / len(self.history)
-        return self.layer.count * (gain + room) / 2
+        room = max(self.best_seconds - bound, 0.0) * 0.5 ** len(self.history)
+        return self.layer.count * (gain + room)
 
     def result(self) -> LayerResult:
         return LayerResult(

@@ -1,0 +1,133 @@
+"""`python -m npu_target.build`: a network as one file that runs on the device and its host.
+
+It tunes nothing. Layers that the tuning logs know get their fastest schedule, the others their
+default one; the table says which.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .tuning.options import add_network_options, add_output_options, report_errors
+
+if TYPE_CHECKING:
+    import tvm
+
+    from .config import NpuConfig
+    from .tuning.log import TuningLog
+
+
+def parser() -> argparse.ArgumentParser:
+    result = argparse.ArgumentParser(
+        prog="python -m npu_target.build",
+        description="Compile a network into a shared library that runs on the device and its "
+        "host, with the schedules that tuning found (see tune.py). Tunes nothing itself. The "
+        "file needs TVM and this package: python -m npu_target.run FILE --image IMAGE.",
+    )
+    result.add_argument("-o", "--output", type=Path, required=True, metavar="FILE")
+    add_network_options(result)
+    result.add_argument(
+        "--require-tuned",
+        action="store_true",
+        help="fail where the logs have no schedule for a layer",
+    )
+    add_output_options(result)
+    return result
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = parser().parse_args(arguments)
+    return report_errors(lambda: _run(options))
+
+
+def _run(options: argparse.Namespace) -> int:
+    from .config import NpuConfig
+    from .partition import explain
+    from .tuning.choose import Chooser
+    from .tuning.dump import check_can_dump, dump_regions
+    from .tuning.network import check_model, load_network
+    from .tuning.report import check_can_write, make_console, print_table, to_json, write_json
+
+    config = NpuConfig.find(options.device)
+    check_model(options.model)
+    folder = options.logs / config.name / options.model
+    log = _read_log(folder, config, options.model, options.require_tuned)
+    for path in (options.output, options.json):
+        if path is not None:
+            check_can_write(path)
+    if options.dump is not None:
+        check_can_dump(options.dump)
+    console = make_console()
+    chooser = Chooser(config, log)
+    with console.status("quantizing, partitioning and scheduling the model"):
+        network = load_network(
+            options.model,
+            config,
+            options.weights,
+            options.weights_seed,
+            options.calibrate,
+            chooser.device_function,
+        )
+    if options.explain:
+        explain(network.partitioned, console)
+    results = chooser.results(network.layers)
+    print_table(console, results, config)
+    if options.require_tuned:
+        chooser.require_tuned(network.layers, folder)
+    with console.status(f"compiling {options.output}"):
+        export(compile_network(network.partitioned.mod), options.output)
+    if options.json is not None:
+        write_json(options.json, to_json(results, config, model=options.model))
+    if options.dump is not None:
+        dump_regions(options.dump, network.partitioned, chooser.schedule, config)
+    source = folder if log is not None else f"none ({folder} does not exist)"
+    console.print(f"wrote {options.output}; tuning logs: {source}", highlight=False)
+    return 0
+
+
+def _read_log(folder: Path, config: NpuConfig, model: str, require_tuned: bool) -> TuningLog | None:
+    """The logs in `folder`; None where there is no such folder and none are required."""
+    from .tuning.header import Header
+    from .tuning.log import read_log
+
+    if not folder.exists() and not require_tuned:
+        return None
+    return read_log(folder, Header.of(config, model, "python -m npu_target.build"))
+
+
+def compile_network(mod: tvm.ir.IRModule) -> tvm.runtime.Executable:
+    """A partitioned module as an executable of the Relax virtual machine, its scheduled kernels
+    for the device as programs inside, the rest compiled for this host by LLVM."""
+    import tvm
+    from tvm import relax
+
+    from .host import host_pipeline
+
+    target = tvm.target.Target("llvm")
+    return relax.build(mod, target, relax_pipeline=host_pipeline(target), tir_pipeline="npu")
+
+
+def export(executable: tvm.runtime.Executable, path: Path) -> None:
+    """Write a shared library, beside `path` first. Raises TuningError where that fails."""
+    from .tuning.errors import TuningError
+    from .tuning.failure import last_line
+
+    with tempfile.TemporaryDirectory(prefix=".npu-build-", dir=path.resolve().parent) as folder:
+        library = Path(folder) / "network.so"
+        try:
+            executable.export_library(str(library))
+            os.replace(library, path)
+        except (RuntimeError, OSError) as error:
+            raise TuningError(
+                f"{path} cannot be made: {last_line(error)}; a C++ compiler (g++) is needed, and "
+                "a folder that can be written"
+            ) from error
+
+
+if __name__ == "__main__":
+    sys.exit(main())

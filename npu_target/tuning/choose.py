@@ -1,0 +1,123 @@
+"""Which schedule a production build gives each layer, and what it costs there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import tvm
+from tvm.s_tir import Schedule
+from tvm.tirx import PrimFunc
+
+from ..codegen_tir import build_program
+from ..config import NpuConfig
+from ..device_api import create_module, last_stats
+from ..program import Program
+from ..schedule_rules import default_schedule
+from ..target import make_target
+from ..topi import Operator
+from .errors import LogError
+from .layers import Layer
+from .log import TuningLog
+from .report import DEFAULT, TUNED, LayerResult
+from .schedules import default_of, tuned_schedule
+from .workload import workload_module
+
+# TVM's mark for a function that must not be fused with others.
+_OPAQUE = 8
+
+
+@dataclass(frozen=True)
+class _Choice:
+    source: str
+    default_cycles: int
+    cycles: int
+
+
+class Chooser:
+    """Takes a layer's schedule from `log` where it has one that is faster than the default."""
+
+    def __init__(self, config: NpuConfig, log: TuningLog | None) -> None:
+        self._config = config
+        self._log = log
+        self._target = make_target(config)
+        self._choices: dict[Operator, _Choice] = {}
+
+    def device_function(self, operator: Operator, _: NpuConfig) -> PrimFunc:
+        """The scheduled kernel of an operator, marked for the device. For `partition`."""
+        func = self.schedule(operator).mod["main"]
+        return func.with_attr(
+            {"target": self._target, "tirx.is_scheduled": True, "op_pattern": _OPAQUE}
+        )
+
+    def schedule(self, operator: Operator) -> Schedule:
+        """The chosen schedule on the operator's kernel, with its own scales and activation.
+
+        Raises LogError where the logs' schedule does not apply or does not hold true.
+        """
+        if self._log is not None and self._choice(operator).source == TUNED:
+            tuned = tuned_schedule(operator, self._config, self._log)
+            assert tuned is not None
+            return tuned
+        return default_schedule(operator.kernel(), self._config)
+
+    def results(self, layers: Sequence[Layer]) -> list[LayerResult]:
+        """What each layer costs by its default schedule and by the chosen one."""
+        results = []
+        for layer in layers:
+            choice = self._choice(layer.operator)
+            results.append(LayerResult(layer, choice.default_cycles, choice.cycles, choice.source))
+        return results
+
+    def require_tuned(self, layers: Sequence[Layer], folder: Path) -> None:
+        """Raise LogError naming the layers for which the logs have no schedule."""
+        missing = [
+            layer.name
+            for layer in layers
+            if self._log is None
+            or not self._log.records_of(workload_module(layer.operator, self._config))
+        ]
+        if missing:
+            raise LogError(
+                f"{folder} has no schedule for {', '.join(missing)}; tune them with: "
+                "python tune.py --resume, with more --trials, or build without --require-tuned"
+            )
+
+    def _choice(self, operator: Operator) -> _Choice:
+        operator = operator.canonical()
+        if operator not in self._choices:
+            self._choices[operator] = self._choose(operator)
+        return self._choices[operator]
+
+    def _choose(self, operator: Operator) -> _Choice:
+        default_cycles = self._cycles(operator, default_of(operator, self._config))
+        tuned = None
+        if self._log is not None:
+            tuned = tuned_schedule(operator, self._config, self._log)
+        if tuned is None or self._log is None:
+            return _Choice(DEFAULT, default_cycles, default_cycles)
+        cycles = self._cycles(operator, tuned)
+        records = self._log.records_of(workload_module(operator, self._config))
+        logged = round(records[0].seconds * self._config.clock_khz * 1e3)
+        if cycles != logged:
+            raise LogError(
+                f"{self._log.folder} is out of date: for {operator.name} it has {logged} cycles, "
+                f"its schedule now gives {cycles}; tune again into another --logs folder"
+            )
+        if cycles < default_cycles:
+            return _Choice(TUNED, default_cycles, cycles)
+        return _Choice(DEFAULT, default_cycles, default_cycles)
+
+    def _cycles(self, operator: Operator, schedule: Schedule) -> int:
+        return cycles_of(build_program(schedule.mod["main"], self._config, operator.name))
+
+
+def cycles_of(program: Program) -> int:
+    """Simulated cycles of one run, which do not depend on the values it works on."""
+    tensors = [tvm.runtime.tensor(np.zeros(arg.shape, arg.dtype)) for arg in program.args]
+    create_module({program.name: program.to_bytes()})[program.name](*tensors)
+    stats = last_stats()
+    assert stats is not None
+    return stats.cycles

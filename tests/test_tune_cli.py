@@ -1,0 +1,378 @@
+"""tune.py from its command line to its logs: on a tiny network, and on what users get wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+import tiny_network
+
+from npu_target.config import NpuConfig
+from npu_target.models import registry
+from npu_target.tuning.cli import main
+from npu_target.tuning.header import Header
+from npu_target.tuning.log import RECORDS_FILE, read_log
+from rpc_server.address import Address, free_port
+from rpc_server.local import LocalServers
+
+CONFIG = NpuConfig.preset("gemmini-16x16")
+HEADER = Header.of(CONFIG, "tiny", "")
+LAYER_KEYS = {"name", "count", "macs", "default_cycles", "cycles", "utilization"}
+
+
+@pytest.fixture(autouse=True)
+def tiny_model(monkeypatch):
+    monkeypatch.setitem(registry.MODELS, "tiny", tiny_network.tiny)
+
+
+def tune_process(logs: Path, *arguments: str) -> subprocess.Popen[str]:
+    """tune.py in a process of its own, on the tiny network."""
+    return subprocess.Popen(
+        [sys.executable, tiny_network.__file__, "--model=tiny", f"--logs={logs}", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def folder_of(logs: Path) -> Path:
+    return logs / CONFIG.name / "tiny"
+
+
+def wait_for_records(logs: Path, count: int, process: subprocess.Popen[str]) -> None:
+    path = folder_of(logs) / RECORDS_FILE
+    deadline = time.monotonic() + 120
+    while not path.exists() or path.read_bytes().count(b"\n") < count:
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def family_of(process: subprocess.Popen[str]) -> list[psutil.Process]:
+    return psutil.Process(process.pid).children(recursive=True)
+
+
+def refused(capsys, *arguments: str) -> str:
+    """The one line that tune.py ends with."""
+    assert main(list(arguments)) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("error: ") and error.count("\n") == 1, error
+    return error
+
+
+@pytest.fixture(scope="module")
+def tuned(tmp_path_factory):
+    """The logs, the JSON and the output of a short run."""
+    folder = tmp_path_factory.mktemp("tuned")
+    process = tune_process(
+        folder / "logs",
+        "--trials=40",
+        "--servers=2",
+        f"--json={folder / 'result.json'}",
+        f"--dump={folder / 'dump'}",
+        "--explain",
+    )
+    output, error = process.communicate(timeout=300)
+    assert process.returncode == 0, error
+    assert not error, "nothing but the results is said"
+    return (
+        folder / "logs",
+        json.loads((folder / "result.json").read_text()),
+        output,
+        folder / "dump",
+    )
+
+
+@pytest.mark.rpc
+def test_a_run_writes_logs_and_says_what_was_gained(tuned):
+    logs, result, output, _ = tuned
+    log = read_log(folder_of(logs), HEADER)
+    assert 0 < log.trials <= 40
+    assert len(log.measurements) == sum(
+        1 for _ in (folder_of(logs) / RECORDS_FILE).read_text().splitlines()
+    )
+    assert result["total_cycles"] == sum(r["count"] * r["cycles"] for r in result["layers"])
+    assert result["total_cycles"] < result["total_default_cycles"]
+    for layer in result["layers"]:
+        assert layer.keys() >= LAYER_KEYS
+        assert 0 < layer["cycles"] <= layer["default_cycles"]
+        share = layer["macs"] / (layer["cycles"] * CONFIG.dim**2)
+        assert layer["utilization"] == pytest.approx(share) and share <= 1
+        assert layer["name"] in output
+        best = min(
+            (m["cycles"] for m in log.measurements if m["task"] == layer["name"]),
+            default=layer["default_cycles"],
+        )
+        assert layer["cycles"] == min(best, layer["default_cycles"])
+    assert "Where each operation runs" in output
+    assert re.search(r"\[\d+/40\] ", output), "progress without a terminal is plain lines"
+
+
+@pytest.mark.rpc
+def test_the_header_names_what_made_the_logs(tuned):
+    header = Header.read(folder_of(tuned[0]))
+    assert header.device == CONFIG.name and header.device_hash == CONFIG.hash
+    assert header.model == "tiny" and "--trials=40" in header.command
+
+
+@pytest.mark.rpc
+def test_no_program_is_measured_twice(tuned):
+    log = read_log(folder_of(tuned[0]), HEADER)
+    programs = [(m["task"], m["program"]) for m in log.measurements]
+    assert len(set(programs)) == len(programs)
+
+
+@pytest.mark.rpc
+def test_the_dump_replays_to_what_is_expected(tuned):
+    from npu_target import device_api
+    from npu_target.program import Program
+
+    _, result, _, dump = tuned
+    for layer in result["layers"]:
+        described = json.loads((dump / f"{layer['name']}.json").read_text())
+        program = Program.load(dump / described["program"])
+        arrays = {arg["name"]: np.load(dump / arg["file"]) for arg in described["args"]}
+        *inputs, output = described["args"]
+        # One memory for all arguments, as the addresses say.
+        addresses = [int(arg["address"], 16) for arg in described["args"]]
+        memory = bytearray(addresses[-1] + output["bytes"] - addresses[0])
+        for arg, address in zip(inputs, addresses, strict=False):
+            data = arrays[arg["name"]].tobytes()
+            assert len(data) == arg["bytes"]
+            memory[address - addresses[0] :][: len(data)] = data
+            start = address - addresses[0]
+            memory[start : start + len(data)] = data
+        stream = device_api.expand_program(program.to_bytes(), addresses)
+        replayed = device_api.run_stream(CONFIG.numbers(), stream, addresses[0], bytes(memory))
+        start = addresses[-1] - addresses[0]
+        actual = np.frombuffer(replayed.memory[start:], np.int8)[: output["bytes"]]
+        np.testing.assert_array_equal(actual, arrays[output["name"]].ravel(), layer["name"])
+
+
+@pytest.mark.rpc
+def test_resuming_a_finished_run_measures_nothing_new(tuned, capfd):
+    logs = tuned[0]
+    before = (folder_of(logs) / RECORDS_FILE).read_bytes()
+    done = read_log(folder_of(logs), HEADER).trials
+    trials = f"--trials={done}"
+    assert main(["--model=tiny", f"--logs={logs}", trials, "--resume", "--servers=1"]) == 0
+    assert f"holds {done} trials, which count" in capfd.readouterr().out
+    assert (folder_of(logs) / RECORDS_FILE).read_bytes() == before
+
+
+@pytest.mark.rpc
+def test_ctrl_c_loses_nothing_and_resume_goes_on(tmp_path):
+    process = tune_process(tmp_path, "--trials=1000", "--servers=2")
+    wait_for_records(tmp_path, 5, process)
+    children = family_of(process)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 130
+    lines = [line for line in error.splitlines() if line]
+    assert len(lines) == 2 and lines[0].startswith("stopping after the current step")
+    assert lines[1].startswith("stopped; ") and lines[1].endswith("--resume")
+    assert not psutil.wait_procs(children, timeout=10)[1], "all children are gone"
+    log = read_log(folder_of(tmp_path), HEADER)
+    assert len(log.measurements) >= 5
+    before = {m["program"] for m in log.measurements}
+
+    process = tune_process(tmp_path, f"--trials={log.trials + 5}", "--servers=2", "--resume")
+    _, error = process.communicate(timeout=300)
+    assert process.returncode == 0, error
+    resumed = read_log(folder_of(tmp_path), HEADER)
+    assert log.trials < resumed.trials <= log.trials + 5
+    new = [m["program"] for m in resumed.measurements[len(log.measurements) :]]
+    assert not before & set(new)
+
+
+@pytest.mark.rpc
+def test_a_killed_run_leaves_readable_logs_and_no_processes(tmp_path):
+    process = tune_process(tmp_path, "--trials=1000", "--servers=2")
+    wait_for_records(tmp_path, 3, process)
+    children = family_of(process)
+    process.kill()
+    process.communicate()
+    assert not psutil.wait_procs(children, timeout=10)[1]
+    assert len(read_log(folder_of(tmp_path), HEADER).measurements) >= 3
+
+
+@pytest.mark.rpc
+def test_a_run_survives_its_servers(tmp_path):
+    process = tune_process(tmp_path, "--trials=30", "--servers=2")
+    wait_for_records(tmp_path, 2, process)
+    servers = [child for child in family_of(process) if "rpc_server.serving" in child.cmdline()]
+    assert servers
+    for server in servers:
+        server.kill()
+    _, error = process.communicate(timeout=300)
+    assert process.returncode == 0, error
+    log = read_log(folder_of(tmp_path), HEADER)
+    lost = [failure for failure in log.failures if failure["kind"] == "device_lost"]
+    assert len(lost) <= 2, "one measurement a server"
+    assert len(log.measurements) > 10
+
+
+@pytest.mark.rpc
+def test_a_tracker_of_ones_own(tmp_path):
+    with LocalServers(CONFIG, 1, tmp_path) as servers:
+        process = tune_process(
+            tmp_path / "logs", "--trials=5", f"--tracker={servers.tracker}", "--ops=add"
+        )
+        output, error = process.communicate(timeout=300)
+        assert process.returncode == 0, error
+        assert "conv2d" not in output
+        arguments = ["--model=tiny", f"--tracker={servers.tracker}", "--device=gemmini-8x8"]
+        assert main([*arguments, f"--logs={tmp_path / 'logs'}"]) == 1
+
+
+@pytest.mark.rpc
+@pytest.mark.parametrize("space", ["template", "rules"])
+def test_each_space_can_be_searched_alone(tmp_path, space):
+    process = tune_process(tmp_path, "--trials=6", f"--space={space}", "--ops=conv2d")
+    _, error = process.communicate(timeout=300)
+    assert process.returncode == 0, error
+    assert read_log(folder_of(tmp_path), HEADER).measurements
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--model=alexnet"], "unknown model 'alexnet'; known models: resnet18"),
+        (["--model=tiny", "--device=abacus"], "no device is called 'abacus'"),
+        (["--model=tiny", "--ops=conv3d"], "unknown operator 'conv3d'; there are: conv2d"),
+        (["--model=tiny", "--ops=depthwise_conv2d"], "the model has no depthwise_conv2d"),
+        (["--model=tiny", "--tracker=nonsense"], "'nonsense' is not HOST:PORT"),
+        (["--model=tiny", "--weights=nowhere.npz"], "nowhere.npz"),
+        (["--model=tiny", "--calibrate", "nowhere.bmp"], "nowhere.bmp: no such image file"),
+        (["--model=tiny", "--json=nowhere/file.json"], "the folder nowhere does not exist"),
+        (["--model=tiny", "--json=."], "is a folder, a file is needed"),
+        (["--model=tiny", "--dump=/dev/null/dump"], "/dev/null/dump cannot be written"),
+        (["--model=tiny", "--logs=/dev/null/logs"], "give another --logs folder"),
+    ],
+)
+def test_wrong_input_is_one_line(tmp_path, monkeypatch, capsys, arguments, says):
+    monkeypatch.chdir(tmp_path)
+    assert says in refused(capsys, *arguments)
+    assert not list(tmp_path.iterdir()), "nothing is left behind"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--trials=0"], "--trials must be at least 1, got 0"),
+        (["--trials=-5"], "--trials must be at least 1, got -5"),
+        (["--trials=many"], "--trials: invalid int value: 'many'"),
+        (["--servers=0"], "--servers must be at least 1, got 0"),
+        (["--timeout=0"], "--timeout must be more than 0"),
+        (["--space=everything"], "--space: invalid choice: 'everything'"),
+    ],
+)
+def test_senseless_numbers_are_refused(capsys, arguments, says):
+    with pytest.raises(SystemExit) as caught:
+        main(["--model=tiny", *arguments])
+    assert caught.value.code == 2
+    assert says in capsys.readouterr().err
+
+
+def test_a_tracker_that_is_not_there(tmp_path, capsys):
+    address = Address("127.0.0.1", free_port("127.0.0.1"))
+    error = refused(capsys, "--model=tiny", f"--logs={tmp_path}", f"--tracker={address}")
+    assert f"no tracker answers at {address}" in error
+
+
+def test_weights_of_the_wrong_shape(tmp_path, capsys):
+    shapes = tiny_network.parameter_shapes(tiny_network.TINY)
+    arrays = {name: np.zeros(shape, np.float32) for name, shape in shapes.items()}
+    arrays["fc.weight"] = np.zeros((3, 3), np.float32)
+    np.savez(tmp_path / "weights.npz", **arrays)
+    error = refused(
+        capsys, "--model=tiny", f"--logs={tmp_path / 'logs'}", f"--weights={tmp_path}/weights.npz"
+    )
+    assert "fc.weight" in error and "(3, 3)" in error
+
+
+def test_a_model_too_large_for_a_memory(tmp_path, capsys):
+    small = CONFIG.replace(name="small", spad_banks=1, spad_bank_rows=16)
+    small.save(tmp_path / "small.json")
+    error = refused(
+        capsys,
+        "--model=tiny",
+        f"--logs={tmp_path / 'logs'}",
+        f"--device={tmp_path / 'small.json'}",
+        "--servers=1",
+    )
+    assert "needs" in error and "rows" in error
+
+
+@pytest.fixture
+def logs(tmp_path) -> Path:
+    """Logs with a header and nothing else."""
+    folder_of(tmp_path).mkdir(parents=True)
+    HEADER.write(folder_of(tmp_path))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        (RECORDS_FILE, "[0, [[", "line 1 is cut off"),
+        (RECORDS_FILE, "\x00\n", "line 1 is not JSON"),
+        ("header.json", "{", "cannot be read"),
+        ("header.json", HEADER.__class__.__name__, "cannot be read"),
+    ],
+)
+def test_damaged_logs_are_refused_at_once(logs, capsys, name, text, says):
+    (folder_of(logs) / name).write_text(text)
+    error = refused(capsys, "--model=tiny", f"--logs={logs}")
+    assert says in error and "python -m npu_target.tuning repair" in error
+
+
+def test_logs_of_another_device_are_refused_at_once(logs, capsys):
+    Header.of(CONFIG.replace(clock_khz=1), "tiny", "").write(folder_of(logs))
+    assert "logs of another device" in refused(capsys, "--model=tiny", f"--logs={logs}")
+
+
+def test_logs_of_another_version_are_refused_at_once(logs, capsys):
+    text = (folder_of(logs) / "header.json").read_text()
+    (folder_of(logs) / "header.json").write_text(
+        re.sub(r'"npu_target": "[^"]*"', '"npu_target": "0.0.0"', text)
+    )
+    assert "made with npu_target 0.0.0" in refused(capsys, "--model=tiny", f"--logs={logs}")
+
+
+def test_the_help_explains_every_option():
+    done = subprocess.run(
+        [sys.executable, "tune.py", "--help"],
+        cwd=Path(__file__).parents[1],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "COLUMNS": "100"},
+        timeout=60,
+    )
+    assert done.returncode == 0
+    options = set(re.findall(r"--[a-z-]+", done.stdout))
+    assert options >= {
+        "--model",
+        "--weights",
+        "--trials",
+        "--logs",
+        "--device",
+        "--space",
+        "--seed",
+        "--resume",
+        "--tracker",
+        "--servers",
+        "--json",
+        "--dump",
+        "--explain",
+        "--ops",
+    }
