@@ -20,6 +20,8 @@ from tvm.s_tir.dlight import analysis as dlight
 
 # Lanes of the vectorized loop; LLVM splits them over the vector registers that there are.
 _MOST_LANES = 16
+# Below this many innermost steps, waking the other threads costs more than they save.
+_LEAST_PARALLEL_STEPS = 1 << 16
 
 
 def build_host(mod: IRModule, target: str | tvm.target.Target = "llvm") -> tvm.runtime.Executable:
@@ -98,10 +100,12 @@ def _schedule_function(function: tirx.PrimFunc) -> tirx.PrimFunc:
 
 def _schedule_elementwise(schedule: s_tir.Schedule, spatial: Sequence[dlight.IterInfo]) -> None:
     """One loop over all elements. Nests of short loops LLVM unrolls to megabytes of code."""
-    lanes = math.gcd(math.prod(axis.dom for axis in spatial), _MOST_LANES)
+    steps = math.prod(axis.dom for axis in spatial)
+    lanes = math.gcd(steps, _MOST_LANES)
     fused = schedule.fuse(*(axis.loop_rv for axis in spatial))
     rows, vector = schedule.split(fused, [None, lanes])
-    schedule.parallel(rows)
+    if steps >= _LEAST_PARALLEL_STEPS:
+        schedule.parallel(rows)
     schedule.vectorize(vector)
 
 
@@ -114,10 +118,11 @@ def _schedule_reduction(
     """The last output axis innermost and vectorized, the other output axes in parallel."""
     *outer, inner = (axis.loop_rv for axis in spatial)
     reduction_loops = [axis.loop_rv for axis in reduction]
-    parallel = schedule.fuse(*outer)
+    rows = schedule.fuse(*outer)
     lanes = math.gcd(spatial[-1].dom, _MOST_LANES)
     tiles, vector = schedule.split(inner, [None, lanes])
-    schedule.reorder(parallel, tiles, *reduction_loops, vector)
-    schedule.parallel(parallel)
+    schedule.reorder(rows, tiles, *reduction_loops, vector)
+    if math.prod(axis.dom for axis in (*spatial, *reduction)) >= _LEAST_PARALLEL_STEPS:
+        schedule.parallel(rows)
     schedule.vectorize(vector)
     schedule.decompose_reduction(block, reduction_loops[0])

@@ -27,11 +27,11 @@ class ModelError(ValueError):
     """A model, a weight file or an image that cannot be used; the text says what to change."""
 
 
-class InputSecondMoments(Protocol):
+class InputVariances(Protocol):
     """What the seeded batch norm statistics need to know of a network."""
 
-    def input_second_moments(self) -> dict[str, float]:
-        """E[x^2] at the input of each convolution and dense layer, by layer name."""
+    def input_variances(self) -> dict[str, float]:
+        """Variance of the values at the input of each batch norm's convolution, by norm."""
 
 
 def load_parameters(file: str | Path, shapes: Shapes) -> Parameters:
@@ -96,28 +96,31 @@ def _more(names: list[str]) -> str:
     return f" and {left} more" if left > 0 else ""
 
 
-def seeded_parameters(shapes: Shapes, seed: int, network: InputSecondMoments) -> Parameters:
+def seeded_parameters(shapes: Shapes, seed: int, network: InputVariances) -> Parameters:
     """Parameters drawn from ``seed`` under which activations keep their size through the network.
 
-    Convolution weights are normal with variance 2 / fan_in (He et al. 2015). A batch norm's
-    running variance is the one its convolution then has, 2 E[x^2], give or take a factor per
-    channel as in a trained network, so that it normalizes as if it had been measured.
+    Convolution weights are normal with variance 2 / fan_in (He et al. 2015), each filter shifted
+    to a mean of 0: what all inputs have in common, since ReLU made them positive, would otherwise
+    drown what tells one image from another. A batch norm's running variance is the one that its
+    convolution then has, twice that of its input, give or take a factor per channel as in a
+    trained network.
     """
     random = np.random.default_rng(seed)
-    moments = network.input_second_moments()
+    variances = network.input_variances()
     parameters: Parameters = {}
     for name, shape in shapes.items():
         layer, _, kind = name.rpartition(".")
         if kind == "weight" and len(shape) > 1:
-            gain = 2.0 if len(shape) > 2 else 1.0
-            fan_in = int(np.prod(shape[1:]))
-            value = random.normal(0.0, np.sqrt(gain / fan_in), shape)
+            filter_axes = tuple(range(1, len(shape)))
+            deviation = np.sqrt(2.0 / np.prod(shape[1:]))
+            value = random.normal(0.0, deviation, shape)
+            value -= value.mean(axis=filter_axes, keepdims=True)
         elif kind == "weight":
             value = random.uniform(0.7, 1.3, shape)
         elif kind == "running_var":
-            value = 2.0 * moments[layer] * random.uniform(0.7, 1.4, shape)
+            value = 2.0 * variances[layer] * random.uniform(0.7, 1.4, shape)
         elif kind == "running_mean":
-            value = np.sqrt(2.0 * moments[layer]) * random.normal(0.0, 0.1, shape)
+            value = np.sqrt(2.0 * variances[layer]) * random.normal(0.0, 0.1, shape)
         else:
             value = random.normal(0.0, 0.1, shape)
         parameters[name] = value.astype("float32")

@@ -5,6 +5,7 @@ The structure and the layer names are torchvision's; layouts are converted on th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -13,6 +14,9 @@ from tvm import relax
 from tvm.ir import IRModule
 
 _EPSILON = 1e-5
+_RELU_VARIANCE = 0.5 - 0.5 / math.pi
+# Of what a filter of zero mean sees in a normalized photograph, whose neighbours are alike.
+_IMAGE_VARIANCE = 0.3
 
 
 @dataclass(frozen=True)
@@ -44,23 +48,24 @@ class ResNetConfig:
                 yield f"layer{stage + 1}.{block}", channels, self.stage_channels(stage), stride
                 channels = self.stage_channels(stage)
 
-    def input_second_moments(self) -> dict[str, float]:
-        """E[x^2] at each batch norm's convolution, for unit-variance normalization.
+    def input_variances(self) -> dict[str, float]:
+        """About the variance of the values that each batch norm's convolution takes in.
 
-        A normalized value has E[x^2] = 1, after ReLU 1/2; a max pool of them is near 1. A block
-        adds its unit-variance branch to what comes in (or to its own unit-variance shortcut).
+        A normalized value has variance 1, after ReLU ``1/2 - 1/(2 pi)`` = 0.34, and a max pool
+        of them about as much. A block adds its unit-variance branch to what comes in (or to its
+        own unit-variance shortcut); of a sum whose mean is positive, ReLU keeps about 3/4.
         """
-        moments = {"bn1": 1.0}
-        moment = 1.0
+        variances = {"bn1": _IMAGE_VARIANCE}
+        variance = _RELU_VARIANCE
         for name, inputs, outputs, stride in self.blocks():
-            moments[f"{name}.bn1"] = moment
-            moments[f"{name}.bn2"] = 0.5
+            variances[f"{name}.bn1"] = variance
+            variances[f"{name}.bn2"] = _RELU_VARIANCE
             if _has_downsample(inputs, outputs, stride):
-                moments[f"{name}.downsample.1"] = moment
-                moment = 1.0  # half of the sum of two unit variances
+                variances[f"{name}.downsample.1"] = variance
+                variance = 2.0 * _RELU_VARIANCE
             else:
-                moment = 0.5 * (moment + 1.0) + 0.25
-        return moments
+                variance = 0.75 * (variance + 1.0)
+        return variances
 
 
 RESNET18 = ResNetConfig()

@@ -26,9 +26,13 @@ _BIAS_LIMIT = 2**30
 @dataclass(frozen=True)
 class QuantizeOptions:
     """``activations`` and ``weights`` choose thresholds; ``keep_float`` names bindings of the
-    float function that must not become integer."""
+    float function that must not become integer.
 
-    activations: Method = Method.MSE
+    Of a weight all values are known, so that clipping a few pays. Of activations a handful of
+    calibration inputs shows a part, and ranges that were clipped to it saturate on other inputs.
+    """
+
+    activations: Method = Method.MINMAX
     weights: Method = Method.MSE
     keep_float: frozenset[str] = frozenset()
 
