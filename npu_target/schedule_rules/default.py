@@ -47,7 +47,7 @@ def _mac(sch: Schedule, shape: MacShape, config: NpuConfig) -> None:
 
     tile = {name: extents[name] if name in KERNEL_LOOPS else 1 for name in TILED}
     growing: tuple[str, ...] = ("steps", "depth", "blocks", "lines")
-    split_kernel = not fits(tile)
+    split_kernel = not fits(tile) and any(extents[name] > 1 for name in KERNEL_LOOPS)
     if split_kernel:
         tile = dict.fromkeys(TILED, 1)
         growing = (*reversed(KERNEL_LOOPS), *growing)
