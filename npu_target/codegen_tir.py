@@ -352,6 +352,7 @@ def _local_buffers(lowered: Lowered) -> list[LocalBuffer]:
 
     tvm_ffi.structural_walk(lowered.func.body, (ir.Call, visit))
     buffers = allocated_buffers(lowered.func)
+    live = _live_ranges(lowered.func.body)
     for buffer in buffers:
         if buffer.scope() not in (SCRATCHPAD, ACCUMULATOR):
             raise UnsupportedStatement(
@@ -365,9 +366,28 @@ def _local_buffers(lowered: Lowered) -> list[LocalBuffer]:
             tuple(int(extent) for extent in buffer.shape),
             lowered.versions.get(buffer.name, 1),
             buffer.name in stationary,
+            live.get(buffer.name, (0, 0)),
         )
         for buffer in buffers
     ]
+
+
+def _live_ranges(body: tirx.Stmt) -> dict[str, tuple[int, int]]:
+    """The first and the last top-level statement that accesses each buffer, by name."""
+    ranges: dict[str, tuple[int, int]] = {}
+    for index, stmt in enumerate(body.seq if isinstance(body, tirx.SeqStmt) else [body]):
+
+        def visit(buffer: tirx.Buffer, index: int = index) -> None:
+            ranges[buffer.name] = (ranges.get(buffer.name, (index, index))[0], index)
+
+        tvm_ffi.structural_walk(
+            stmt,
+            (
+                (TensorLoad, lambda load, visit=visit: visit(load.source)),
+                (BufferStore, lambda store, visit=visit: visit(store.buffer)),
+            ),
+        )
+    return ranges
 
 
 def _is_gemm(node: object) -> bool:

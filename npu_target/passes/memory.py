@@ -30,6 +30,7 @@ class LocalBuffer:
     shape: tuple[int, ...]
     versions: int = 1
     stationary: bool = False  # operand B of the array
+    live: tuple[int, int] = (0, 0)  # first and last statement of the function that uses it
 
     @property
     def rows(self) -> int:
@@ -65,15 +66,28 @@ def allocate(buffers: Sequence[LocalBuffer], config: NpuConfig, owner: str) -> d
                     f"{owner}: tile {buffer.name} has rows of {buffer.shape[-1]} elements, "
                     f"the {MEMORY_NAMES[scope]} of {config.name} has {config.dim}"
                 )
-        needed = sum(buffer.rows * buffer.versions for buffer in mine)
-        if needed > rows:
-            tiles = ", ".join(f"{b.name} {b.versions} x {b.rows}" for b in mine)
-            raise DoesNotFit(
-                f"{owner}: tiles need {needed} rows of the {MEMORY_NAMES[scope]} ({tiles}), "
-                f"{config.name} has {rows}; use smaller tiles or single buffering"
-            )
-        placements.update(_place(mine, rows, bank_rows))
+        for together in _live_together(mine):
+            needed = sum(buffer.rows * buffer.versions for buffer in together)
+            if needed > rows:
+                tiles = ", ".join(f"{b.name} {b.versions} x {b.rows}" for b in together)
+                raise DoesNotFit(
+                    f"{owner}: tiles need {needed} rows of the {MEMORY_NAMES[scope]} ({tiles}), "
+                    f"{config.name} has {rows}; use smaller tiles or single buffering"
+                )
+            placements.update(_place(together, rows, bank_rows))
     return placements
+
+
+def _live_together(buffers: list[LocalBuffer]) -> list[list[LocalBuffer]]:
+    """Groups of which each is done with before the next begins: they share the memory."""
+    groups: list[list[LocalBuffer]] = []
+    end = -1
+    for buffer in sorted(buffers, key=lambda buffer: buffer.live):
+        if buffer.live[0] > end:
+            groups.append([])
+        groups[-1].append(buffer)
+        end = max(end, buffer.live[1])
+    return groups
 
 
 def _place(buffers: list[LocalBuffer], rows: int, bank_rows: int) -> dict[str, Placement]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import tvm_ffi
+from tvm import s_tir
 from tvm.s_tir import Schedule
 from tvm.s_tir import meta_schedule as ms
 
@@ -59,7 +61,10 @@ def space_generator(
 
 def _generated(sch: Schedule) -> list[Schedule]:
     """What the rules make of a schedule's blocks."""
-    names = [sch.get(block).name_hint for block in sch.get_child_blocks(sch.get_sblock("root"))]
+    names: list[str] = []
+    tvm_ffi.structural_walk(
+        sch.mod["main"].body, (s_tir.SBlock, lambda block: names.append(str(block.name_hint)))
+    )
     for rule in schedule_rules():
         for name in names:
             results = rule.apply(sch, sch.get_sblock(name))

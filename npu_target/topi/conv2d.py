@@ -27,6 +27,7 @@ from .operator import (
     require_positive,
 )
 from .requantize import requantize
+from .window_conv2d import takes_windows, window_prim_func
 
 # A step's inputs span at most this part of the scratchpad.
 _STEP_SHARE = 4
@@ -107,6 +108,8 @@ class Conv2d(Operator):
     bias: bool = True
     relu: bool = False
     scale: float = CANONICAL_SCALE
+    # Windows instead of pixels in the rows of the scratchpad: see `window_conv2d`.
+    windows: bool = False
 
     def __post_init__(self) -> None:
         require_positive("conv2d", n=self.n, ci=self.ci, co=self.co)
@@ -122,9 +125,12 @@ class Conv2d(Operator):
     def args(self) -> tuple[Arg, ...]:
         win = self.window
         bias = (Arg("bias", "input", "int32", (self.co,)),) if self.bias else ()
+        pixels, kernel_row = (self.w, self.ci), (self.kw, self.ci)
+        if self.windows:  # a line, and a row of the kernel, as neighbouring bytes
+            pixels, kernel_row = (self.w * self.ci,), (self.kw * self.ci,)
         return (
-            Arg("x", "input", "int8", (self.n, self.h, self.w, self.ci)),
-            Arg("weight", "input", "int8", (self.kh, self.kw, self.ci, self.co)),
+            Arg("x", "input", "int8", (self.n, self.h, *pixels)),
+            Arg("weight", "input", "int8", (self.kh, *kernel_row, self.co)),
             *bias,
             Arg("out", "output", "int8", (self.n, win.out_h, win.out_w, self.co)),
         )
@@ -147,9 +153,11 @@ class Conv2d(Operator):
         if (self.kh, self.kw, *self.strides, *self.pad) == (1, 1, 1, 1, 0, 0, 0, 0):
             # Pixels of different lines are as good as neighbours: steps need not end at a line.
             return replace(self, h=1, w=self.h * self.w)
-        return self
+        return replace(self, windows=takes_windows(self))
 
     def prim_func(self, config: NpuConfig) -> PrimFunc:
+        if self.windows:
+            return window_prim_func(self, config)
         D = config.dim
         N, H, W, C, CO = self.n, self.h, self.w, self.ci, self.co
         KH, KW, (SH, SW), (PT, PL, _, _) = self.kh, self.kw, self.strides, self.pad

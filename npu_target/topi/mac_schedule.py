@@ -29,6 +29,8 @@ KERNEL_LOOPS = ("kernel_h", "kernel_w")
 # With more positions than this, the weights of a single block of channels take so much of a
 # scratchpad that it may not hold two versions of them.
 _LARGE_KERNEL_POSITIONS = 64
+# Steps and blocks of a strip's tile, at most.
+_STRIP_TILE = 4
 
 
 @dataclass(frozen=True)
@@ -58,11 +60,11 @@ class MacStructure:
     late_store: bool = False
 
 
-def mac_loops(sch: Schedule) -> tuple[str, ...]:
-    """What the loops of the definition's ``mac`` block walk, from the outside in; empty for a
-    definition without such a block."""
+def mac_loops(sch: Schedule, suffix: str = "") -> tuple[str, ...]:
+    """What the loops of the definition's ``mac`` block (or of a strip's, by its suffix) walk, from
+    the outside in; empty for a definition without such a block."""
     loops = (sch.mod["main"].attrs or {}).get("npu.loops", {})
-    return tuple(str(role) for role in loops.get("mac", ()))
+    return tuple(str(role) for role in loops.get(f"mac{suffix}", ()))
 
 
 def for_kernel(sch: Schedule, structure: MacStructure) -> MacStructure:
@@ -77,7 +79,9 @@ def for_kernel(sch: Schedule, structure: MacStructure) -> MacStructure:
 def schedule_mac(
     sch: Schedule, structure: MacStructure, decisions: Mapping[str, list[int]] | None = None
 ) -> None:
-    """Schedule a definition's ``mac`` block and its copies in place.
+    """Schedule a definition's ``mac`` block and its copies in place, and those of its strips.
+
+    The strips at an image's edges (``mac_1``, ...) are small: their tiles are fixed.
 
     Parameters
     ----------
@@ -90,12 +94,27 @@ def schedule_mac(
     ValueError
         if the structure splits a reduction that the definition does not have.
     """
-    mac = sch.get_sblock("mac")
-    intrinsic = str(sch.mod["main"].attrs["npu.tensorize"]["mac"])
-    loops = dict(zip(mac_loops(sch), sch.get_loops(mac), strict=True))
+    _schedule(sch, structure, "", decisions or {}, sampled=True)
+    for name in sch.mod["main"].attrs["npu.tensorize"]:
+        suffix = str(name).removeprefix("mac")
+        if suffix:
+            _schedule(sch, MacStructure(pipelined=False), suffix, {}, sampled=False)
+
+
+def _schedule(
+    sch: Schedule,
+    structure: MacStructure,
+    suffix: str,
+    decisions: Mapping[str, list[int]],
+    sampled: bool,
+) -> None:
+    """Schedule the blocks whose names end in ``suffix``."""
+    mac = sch.get_sblock(f"mac{suffix}")
+    intrinsic = str(sch.mod["main"].attrs["npu.tensorize"][f"mac{suffix}"])
+    loops = dict(zip(mac_loops(sch, suffix), sch.get_loops(mac), strict=True))
     loops["steps"], row = sch.split(loops.pop("pixels"), [None, gemm_rows(intrinsic)])
     split = [
-        *(KERNEL_LOOPS if structure.split_kernel else ()),
+        *(name for name in KERNEL_LOOPS if structure.split_kernel and name in loops),
         *(("depth",) if structure.split_depth else ()),
     ]
     missing = [name for name in split if name not in loops]
@@ -104,7 +123,8 @@ def schedule_mac(
     outer = {}
     for name in ("blocks", "lines", "steps", *split):
         if name in loops:
-            outer[name], loops[name] = _tile(sch, loops[name], (decisions or {}).get(name))
+            tile = _tile if sampled else _fixed_tile
+            outer[name], loops[name] = tile(sch, loops[name], decisions.get(name))
 
     pixel_tiles = [outer[name] for name in ("lines", "steps") if name in outer]
     reduction = [outer[name] for name in split]
@@ -121,7 +141,9 @@ def schedule_mac(
         keeper, *tiles = tiles if weights_kept else [_fused(sch, pixel_tiles), outer["blocks"]]
     innermost = _fused(sch, tiles)
     changing = reduction[-1] if reduction else innermost
-    load_a, load_b = sch.get_sblock("load_a"), sch.get_sblock("load_b")
+    load_a, load_b, store = (
+        sch.get_sblock(f"{name}{suffix}") for name in ("load_a", "load_b", "store")
+    )
     kept = load_b if weights_kept else load_a
     for load in (load_a, load_b):
         sch.set_scope(load, 0, SCRATCHPAD)
@@ -129,26 +151,26 @@ def schedule_mac(
         where = keeper if keeper is not None and load is kept else changing
         sch.compute_at(load, where, preserve_unit_loops=True)
     sch.set_scope(mac, 0, ACCUMULATOR)
-    sch.reverse_compute_at(sch.get_sblock("store"), innermost, preserve_unit_loops=True)
+    sch.reverse_compute_at(store, innermost, preserve_unit_loops=True)
     sch.decompose_reduction(mac, reduction[0] if reduction else steps[0])
     sch.tensorize(row, intrinsic)
     if structure.pipelined:
         moving = [load for load in (load_a, load_b) if not (structure.kept and load is kept)]
-        _pipeline(sch, structure, changing, moving, bool(reduction))
+        _pipeline(sch, structure, changing, moving, None if reduction else store)
 
 
 def _pipeline(
-    sch: Schedule, structure: MacStructure, loop: Any, loads: list[Any], splits_reduction: bool
+    sch: Schedule, structure: MacStructure, loop: Any, loads: list[Any], store: Any | None
 ) -> None:
-    """Overlap the statements of one loop over tiles."""
+    """Overlap the statements of one loop over tiles; its store is outside a split reduction."""
     first = [0] * len(loads)
     n = len(loads)
     copies = list(loads)
-    if splits_reduction:
+    if store is None:
         annotate_pipeline(sch, loop, [*first, 1])
     elif structure.late_store:  # loads, the last tile's store, start of the accumulator, steps
         annotate_pipeline(sch, loop, [*first, 1, 1, 2], [*range(n), n + 1, n + 2, n])
-        copies.append(sch.get_sblock("store"))
+        copies.append(store)
     else:  # loads, start of the accumulator, steps, store
         annotate_pipeline(sch, loop, [*first, 1, 1, 1])
     if structure.woven:
@@ -166,6 +188,14 @@ def _fused(sch: Schedule, loops: list[Any]) -> Any:
 def _tile(sch: Schedule, loop: Any, decision: list[int] | None) -> tuple[Any, Any]:
     factors = sch.sample_perfect_tile(loop, n=2, max_innermost_factor=1 << 16, decision=decision)
     outer, inner = sch.split(loop, factors)
+    return outer, inner
+
+
+def _fixed_tile(sch: Schedule, loop: Any, _: list[int] | None) -> tuple[Any, Any]:
+    """A tile of a strip: not sampled, and small enough for any device."""
+    extent = int(sch.get(loop).extent)
+    inner = next(size for size in range(min(_STRIP_TILE, extent), 0, -1) if extent % size == 0)
+    outer, inner = sch.split(loop, [None, inner])
     return outer, inner
 
 

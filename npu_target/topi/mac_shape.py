@@ -11,6 +11,7 @@ from .depthwise import DepthwiseConv2d
 from .mac_schedule import KERNEL_LOOPS
 from .matmul import Matmul
 from .operator import Operator
+from .window_conv2d import strips
 
 TILED = ("blocks", "lines", "steps", "depth", "kernel_h", "kernel_w")
 
@@ -51,6 +52,11 @@ class MacShape:
             blocks = ceil_div(operator.c, dim)
             return cls(blocks, *pixels, 1, steps.rows, kernel, strides, dim, depthwise=True)
         blocks, depth = ceil_div(operator.co, dim), ceil_div(operator.ci, dim)
+        if operator.windows:
+            widest = strips(operator)[0]
+            steps = balanced_steps(widest.columns, dim)
+            depth = ceil_div((widest.kernel_end - widest.kernel_first) * operator.ci, dim)
+            pixels, kernel, strides = (pixels[0], steps.number), (kernel[0], 1), (strides[0], 1)
         return cls(blocks, *pixels, depth, steps.rows, kernel, strides, dim)
 
     def extent(self, name: str) -> int:

@@ -105,9 +105,11 @@ def _windows(x: np.ndarray, window: Window) -> np.ndarray:
 
 
 def _conv2d(operator: Conv2d, inputs: Arrays) -> np.ndarray:
-    views = _windows(inputs["x"], operator.window)
+    image = inputs["x"].reshape(operator.n, operator.h, operator.w, operator.ci)
+    views = _windows(image, operator.window)
     n, out_h, out_w = views.shape[:3]
-    weight = inputs["weight"].astype(np.float64)
+    kernel = (operator.kh, operator.kw, operator.ci, operator.co)
+    weight = inputs["weight"].reshape(kernel).astype(np.float64)
     total = np.zeros((n * out_h * out_w, operator.co))
     # One product per kernel position: no patch matrix of kh x kw times the image.
     for i in range(operator.kh):
