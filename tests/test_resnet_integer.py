@@ -16,7 +16,7 @@ from npu_target.partition import partition
 from npu_target.quantize import compare, quantize
 from npu_target.relax_graph import Graph, copy_binding, rebuild, replace_function
 
-SMALL = ResNetConfig(image_size=45, stem_channels=12, blocks_per_stage=(1, 2), classes=10)
+SMALL = ResNetConfig(image_size=37, stem_channels=12, blocks_per_stage=(1, 2), classes=10)
 
 
 def with_every_region_as_output(partitioned):

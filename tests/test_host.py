@@ -1,0 +1,44 @@
+"""The host's own schedule changes no bit of a result."""
+
+import numpy as np
+import pytest
+from relax_functions import constant, function_of
+from tvm import relax
+from tvm.relax import op
+
+from npu_target.host import build_host, run_host
+
+RANDOM = np.random.default_rng(0)
+
+
+def normal(*shape):
+    return RANDOM.normal(size=shape).astype("float32")
+
+
+def conv(emit, x):
+    kernel = constant(normal(3, 3, 6, 10))
+    layout = {"data_layout": "NHWC", "kernel_layout": "HWIO"}
+    return emit(op.nn.relu(emit(op.nn.conv2d(x, kernel, padding=1, **layout))))
+
+
+def large_conv(emit, x):
+    return conv(emit, emit(op.tile(x, (1, 4, 4, 1))))
+
+
+def pool_and_dense(emit, x):
+    y = emit(op.nn.max_pool2d(x, (3, 3), (2, 2), (1, 1), layout="NHWC"))
+    y = emit(op.mean(y, [1, 2]))
+    return emit(op.matmul(y, constant(normal(6, 5))))
+
+
+def reductions_of_everything(emit, x):
+    return relax.Tuple([emit(op.sum(x)), emit(op.max(x, [3])), emit(op.nn.softmax(x, 2))])
+
+
+@pytest.mark.parametrize("body", [conv, large_conv, pool_and_dense, reductions_of_everything])
+def test_results_are_those_of_the_stock_pipeline(body):
+    mod = function_of([(1, 9, 11, 6)], body)
+    x = normal(1, 9, 11, 6)
+    stock = run_host(relax.build(mod, "llvm"), x)
+    for a, b in zip(stock, run_host(build_host(mod), x), strict=True):
+        np.testing.assert_array_equal(a, b)
