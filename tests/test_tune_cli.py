@@ -310,7 +310,7 @@ def test_a_model_too_large_for_a_memory(tmp_path, capsys):
         f"--device={tmp_path / 'small.json'}",
         "--servers=1",
     )
-    assert "needs" in error and "rows" in error
+    assert "does_not_fit" in error and "has 16; use smaller tiles" in error
 
 
 @pytest.fixture

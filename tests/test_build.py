@@ -1,0 +1,279 @@
+"""Production builds: from logs to a file that runs, and on what users get wrong."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tiny_network
+from tvm.s_tir import Schedule
+from tvm.s_tir import meta_schedule as ms
+
+from npu_target import build, run
+from npu_target.codegen_tir import CodegenError, build_program
+from npu_target.config import NpuConfig
+from npu_target.host import build_host, run_host
+from npu_target.models import registry
+from npu_target.program import Program
+from npu_target.schedule_rules import space_generator
+from npu_target.target import make_target
+from npu_target.tuning.choose import cycles_of
+from npu_target.tuning.header import Header
+from npu_target.tuning.layers import Layer
+from npu_target.tuning.log import RECORDS_FILE, open_log
+from npu_target.tuning.network import Network, load_network
+from npu_target.tuning.schedules import default_of
+from npu_target.tuning.workload import workload_module
+
+CONFIG = NpuConfig.preset("gemmini-16x16")
+HEADER = Header.of(CONFIG, "tiny", "")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tiny_model():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(registry.MODELS, "tiny", tiny_network.tiny)
+        yield
+
+
+@pytest.fixture(scope="module")
+def network(tiny_model) -> Network:
+    return load_network("tiny", CONFIG)
+
+
+def candidates(layer: Layer) -> list[tuple[ms.database.TuningRecord, int]]:
+    """A few schedules of a layer's space with their cycles."""
+    mod = workload_module(layer.operator, CONFIG)
+    spaces = space_generator(layer.operator, "both").generate_design_space(mod)
+    found = []
+    for seed, space in enumerate(spaces[:8]):
+        schedule = Schedule(mod, seed=seed + 1)
+        space.trace.apply_to_schedule(schedule, remove_postproc=True)
+        try:
+            program = build_program(schedule.mod["main"], CONFIG, layer.name)
+        except CodegenError:
+            continue
+        cycles = cycles_of(program)
+        record = ms.database.TuningRecord(
+            schedule.trace,
+            ms.database.Workload(mod),
+            [cycles / (CONFIG.clock_khz * 1e3)],
+            make_target(CONFIG),
+            ms.arg_info.ArgInfo.from_entry_func(schedule.mod, remove_preproc=True),
+        )
+        found.append((record, cycles))
+    assert found, layer.name
+    return found
+
+
+@pytest.fixture(scope="module")
+def logs(network, tmp_path_factory) -> Path:
+    """Logs with schedules of every layer but the last."""
+    folder = tmp_path_factory.mktemp("logs")
+    with open_log(folder / CONFIG.name / "tiny", HEADER) as log:
+        for layer in network.layers[:-1]:
+            for record, cycles in candidates(layer):
+                entry = {"task": layer.name, "program": "", "cycles": cycles}
+                log.add(record, entry)
+    return folder
+
+
+def built(folder: Path, logs: Path, *arguments: str) -> tuple[Path, dict]:
+    output, result = folder / "network.so", folder / "result.json"
+    assert (
+        build.main(
+            ["--model=tiny", f"--logs={logs}", "-o", str(output), f"--json={result}", *arguments]
+        )
+        == 0
+    )
+    return output, json.loads(result.read_text())
+
+
+def expected_scores(network: Network, image: np.ndarray) -> np.ndarray:
+    """The integer network computed by the host alone."""
+    return run_host(build_host(network.quantized.mod), image)[0]
+
+
+def refused(capsys, *arguments: str) -> str:
+    assert build.main(list(arguments)) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("error: ") and error.count("\n") == 1, error
+    return error
+
+
+def test_a_build_takes_the_faster_of_tuned_and_default(network, logs, tmp_path, capsys):
+    _, result = built(tmp_path, logs)
+    table = capsys.readouterr().out
+    assert [layer["name"] for layer in result["layers"]] == [x.name for x in network.layers]
+    for layer, row in zip(network.layers, result["layers"], strict=True):
+        default = cycles_of(
+            build_program(default_of(layer.operator, CONFIG).mod["main"], CONFIG, layer.name)
+        )
+        known = [] if layer is network.layers[-1] else [c for _, c in candidates(layer)]
+        assert row["default_cycles"] == default
+        assert row["cycles"] == min([default, *known])
+        assert row["schedule"] == ("tuned" if min([default, *known]) < default else "default")
+        assert re.search(rf"{re.escape(layer.name)} .*{row['cycles']:,} .*{row['schedule']}", table)
+    assert {row["schedule"] for row in result["layers"]} == {"tuned", "default"}
+    assert result["total_cycles"] == sum(r["count"] * r["cycles"] for r in result["layers"])
+
+
+@pytest.mark.parametrize("with_logs", [True, False], ids=["tuned", "default"])
+def test_the_file_computes_what_the_host_computes(network, logs, tmp_path, with_logs):
+    output, _ = built(tmp_path, logs if with_logs else tmp_path / "none")
+    for image in network.model.calibration_inputs(3, seed=9):
+        np.testing.assert_array_equal(run.run_file(output, image), expected_scores(network, image))
+
+
+def test_the_file_runs_in_another_process(network, logs, tmp_path):
+    from PIL import Image
+
+    output, _ = built(tmp_path, logs)
+    random = np.random.default_rng(0)
+    image = random.integers(0, 256, (40, 50, 3), np.uint8)
+    Image.fromarray(image).save(tmp_path / "image.bmp")
+    (tmp_path / "labels.txt").write_text("".join(f"class {i}\n" for i in range(10)))
+    script = (
+        "import sys, tiny_network; from npu_target.run import main; tiny_network.register(); "
+        "sys.exit(main())"
+    )
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            script,
+            str(output),
+            f"--image={tmp_path / 'image.bmp'}",
+            "--model=tiny",
+            f"--labels={tmp_path / 'labels.txt'}",
+            "--top=3",
+            f"--save={tmp_path / 'scores.npy'}",
+        ],
+        cwd=Path(__file__).parent,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    wanted = expected_scores(network, network.model.preprocess(tmp_path / "image.bmp"))
+    np.testing.assert_array_equal(np.load(tmp_path / "scores.npy"), wanted)
+    lines = done.stdout.splitlines()
+    assert len(lines) == 3
+    assert lines[0].split()[0] == str(wanted[0].argmax()) and "class" in lines[0]
+
+
+def test_the_dump_has_every_region_with_its_own_numbers(network, logs, tmp_path):
+    from reference import operators as reference
+
+    built(tmp_path, logs, f"--dump={tmp_path / 'dump'}")
+    for region in network.partitioned.regions:
+        described = json.loads((tmp_path / "dump" / f"{region.name}.json").read_text())
+        program = Program.load(tmp_path / "dump" / described["program"])
+        assert program.name == region.name
+        assert described["cycles"] == cycles_of(program)
+        arrays = {
+            arg["name"]: np.load(tmp_path / "dump" / arg["file"]) for arg in described["args"]
+        }
+        numbers = network.quantized.parameters.get(region.name, {})
+        if "weight" in numbers and region.op == "conv2d":
+            np.testing.assert_array_equal(
+                arrays["weight"].ravel(), np.asarray(numbers["weight"]).ravel()
+            )
+            o = region.operator
+            wanted = reference.conv2d(
+                arrays["x"].reshape(o.n, o.h, o.w, o.ci),
+                arrays["weight"].reshape(o.kh, o.kw, o.ci, o.co),
+                arrays["bias"],
+                o.strides,
+                o.pad,
+                o.scale,
+                o.relu,
+            )
+            np.testing.assert_array_equal(arrays["out"].ravel(), wanted.ravel())
+
+
+def test_explain_prints_where_operations_run(logs, tmp_path, capsys):
+    built(tmp_path, logs, "--explain")
+    assert "Where each operation runs" in capsys.readouterr().out
+
+
+def test_require_tuned_names_what_is_missing(network, logs, tmp_path, capsys):
+    arguments = ["--model=tiny", "-o", str(tmp_path / "x.so"), "--require-tuned"]
+    error = refused(capsys, *arguments, f"--logs={logs}")
+    assert f"has no schedule for {network.layers[-1].name}; tune them with" in error
+    assert not (tmp_path / "x.so").exists()
+    error = refused(capsys, *arguments, f"--logs={tmp_path / 'none'}")
+    assert "does not exist; tune first" in error
+
+
+def test_logs_whose_times_do_not_hold_are_refused(network, tmp_path, capsys):
+    layer = network.layers[0]
+    record, cycles = candidates(layer)[0]
+    wrong = ms.database.TuningRecord(
+        record.trace, record.workload, [1e-9], record.target, record.args_info
+    )
+    with open_log(tmp_path / CONFIG.name / "tiny", HEADER) as log:
+        log.add(wrong, {"task": layer.name, "program": "", "cycles": 1})
+    error = refused(capsys, "--model=tiny", f"--logs={tmp_path}", "-o", str(tmp_path / "x.so"))
+    assert "is out of date" in error and f"its schedule now gives {cycles}" in error
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--model=alexnet", "-o", "x.so"], "unknown model 'alexnet'"),
+        (["--model=tiny", "-o", "x.so", "--device=abacus"], "no device is called 'abacus'"),
+        (["--model=tiny", "-o", "nowhere/x.so"], "the folder nowhere does not exist"),
+        (["--model=tiny", "-o", "."], "is a folder, a file is needed"),
+        (["--model=tiny", "-o", "x.so", "--json=no/x"], "the folder no does not exist"),
+        (["--model=tiny", "-o", "x.so", "--weights=no.npz"], "no.npz"),
+        (["--model=tiny", "-o", "x.so", "--dump=/dev/null/x"], "/dev/null/x cannot be written"),
+    ],
+)
+def test_wrong_input_is_one_line(tmp_path, monkeypatch, capsys, arguments, says):
+    monkeypatch.chdir(tmp_path)
+    assert says in refused(capsys, *arguments)
+    assert not list(tmp_path.iterdir())
+
+
+def test_logs_of_another_device_are_refused(tmp_path, capsys):
+    folder = tmp_path / CONFIG.name / "tiny"
+    folder.mkdir(parents=True)
+    Header.of(CONFIG.replace(dim=8), "tiny", "").write(folder)
+    error = refused(capsys, "--model=tiny", f"--logs={tmp_path}", "-o", str(tmp_path / "x.so"))
+    assert "logs of another device" in error and "dim 8 (needed 16)" in error
+
+
+def test_damaged_logs_are_refused(tmp_path, capsys):
+    folder = tmp_path / CONFIG.name / "tiny"
+    folder.mkdir(parents=True)
+    HEADER.write(folder)
+    (folder / RECORDS_FILE).write_text("[0, ")
+    error = refused(capsys, "--model=tiny", f"--logs={tmp_path}", "-o", str(tmp_path / "x.so"))
+    assert "line 1 is cut off" in error
+
+
+def run_refused(capsys, *arguments: str) -> str:
+    assert run.main(list(arguments)) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("error: ") and error.count("\n") == 1, error
+    return error
+
+
+def test_running_what_is_not_there(tmp_path, capsys):
+    from PIL import Image
+
+    image = tmp_path / "image.bmp"
+    Image.new("RGB", (8, 8)).save(image)
+    (tmp_path / "text.so").write_text("no library")
+    common = ["--model=tiny", f"--image={image}"]
+    assert "is not there" in run_refused(capsys, str(tmp_path / "none.so"), *common)
+    assert "cannot be run" in run_refused(capsys, str(tmp_path / "text.so"), *common)
+    assert "no such image file" in run_refused(
+        capsys, str(tmp_path / "text.so"), "--model=tiny", f"--image={tmp_path / 'none.bmp'}"
+    )
