@@ -65,7 +65,7 @@ class DevicePool:
         self._closing = threading.Event()
         self._failed: TuningError | None = None
         self._last_contact = time.monotonic()
-        self._workers = [WorkerProcess(output_file) for _ in range(self.size)]
+        self._workers = [WorkerProcess(output_file, measure.__module__) for _ in range(self.size)]
         self._threads = [
             threading.Thread(target=self._serve, args=(worker,), daemon=True)
             for worker in self._workers

@@ -7,6 +7,7 @@ the call under way and nothing else.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import signal
 import subprocess
@@ -42,11 +43,13 @@ class WorkerProcess:
     """Starts its process with the first call, and another one after it lost that.
 
     `call` is for one thread; `stop` may be called from any. What the process prints goes to
-    `output_file`.
+    `output_file`. It imports `module`, that of the functions to call, while it starts: on a busy
+    machine that alone may take longer than a call should.
     """
 
-    def __init__(self, output_file: Path) -> None:
+    def __init__(self, output_file: Path, module: str) -> None:
         self._output_file = output_file
+        self._module = module
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection | None = None
         self._stopped = False
@@ -87,9 +90,10 @@ class WorkerProcess:
         if self._stopped:
             raise WorkerDied("the worker process was stopped")
         ours, theirs = Pipe()
+        command = [sys.executable, "-m", "npu_target.tuning.worker_process"]
         with theirs, self._output_file.open("ab") as output:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "npu_target.tuning.worker_process", str(theirs.fileno())],
+                [*command, str(theirs.fileno()), self._module],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -119,10 +123,11 @@ class WorkerProcess:
         return process.wait()
 
 
-def main(file_descriptor: int) -> None:
+def main(file_descriptor: int, module: str) -> None:
     """Answer calls until the parent goes away. Ctrl-C in the terminal is the parent's business."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     connection = Connection(file_descriptor)
+    importlib.import_module(module)
     connection.send("up")
     while True:
         try:
@@ -138,4 +143,4 @@ def main(file_descriptor: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), sys.argv[2])
