@@ -64,27 +64,24 @@ def _run(options: argparse.Namespace) -> int:
         check_can_dump(options.dump)
     console = make_console()
     chooser = Chooser(config, log)
-    with console.status("quantizing, partitioning and scheduling the model"):
+    with console.status("loading, quantizing and partitioning the model"):
         network = load_network(
-            options.model,
-            config,
-            options.weights,
-            options.weights_seed,
-            options.calibrate,
-            chooser.device_function,
+            options.model, config, options.weights, options.weights_seed, options.calibrate
         )
     if options.explain:
         explain(network.partitioned, console)
-    results = chooser.results(network.layers)
-    print_table(console, results, config)
     if options.require_tuned:
         chooser.require_tuned(network.layers, folder)
+    with console.status("choosing schedules"):
+        results = chooser.results(network.layers)
+    print_table(console, results, config)
     with console.status(f"compiling {options.output}"):
-        export(compile_network(network.partitioned.mod), options.output)
+        partitioned = network.with_kernels(chooser.device_function)
+        export(compile_network(partitioned.mod), options.output)
     if options.json is not None:
         write_json(options.json, to_json(results, config, model=options.model))
     if options.dump is not None:
-        dump_regions(options.dump, network.partitioned, chooser.schedule, config)
+        dump_regions(options.dump, partitioned, chooser.schedule, config)
     source = folder if log is not None else f"none ({folder} does not exist)"
     console.print(f"wrote {options.output}; tuning logs: {source}", highlight=False)
     return 0

@@ -55,7 +55,7 @@ class Chooser:
     def schedule(self, operator: Operator) -> Schedule:
         """The chosen schedule on the operator's kernel, with its own scales and activation.
 
-        Raises LogError where the logs' schedule does not apply or does not hold true.
+        Raises as `results` does.
         """
         if self._log is not None and self._choice(operator).source == TUNED:
             tuned = tuned_schedule(operator, self._config, self._log)
@@ -64,7 +64,11 @@ class Chooser:
         return default_schedule(operator.kernel(), self._config)
 
     def results(self, layers: Sequence[Layer]) -> list[LayerResult]:
-        """What each layer costs by its default schedule and by the chosen one."""
+        """What each layer costs by its default schedule and by the chosen one.
+
+        Raises LogError where the logs' schedule does not apply or does not hold true, and
+        CodegenError for a layer that does not fit the device at all.
+        """
         results = []
         for layer in layers:
             choice = self._choice(layer.operator)

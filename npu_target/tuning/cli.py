@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .options import add_network_options, add_output_options, report_errors
+from .options import INTERRUPTED, add_network_options, add_output_options, report_errors
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from .progress import TuningProgress
 
 DEFAULT_TRIALS = 300
-INTERRUPTED = 130  # what a shell expects after Ctrl-C
 RUN_LOG_FILE = "run.log"  # what MetaSchedule and the worker processes have to say
 
 
@@ -115,7 +114,7 @@ def _run(options: argparse.Namespace, command: str) -> int:
     from .dump import check_can_dump
     from .header import Header
     from .log import check_log, open_log
-    from .network import check_model, load_network, lower_to_workload, select_layers
+    from .network import check_model, load_network, select_layers
     from .report import check_can_write, make_console
 
     # Whatever can be refused is refused before anything takes time.
@@ -140,7 +139,6 @@ def _run(options: argparse.Namespace, command: str) -> int:
             options.weights,
             options.weights_seed,
             options.calibrate,
-            lower_to_workload,
         )
     if options.explain:
         explain(network.partitioned, console)
@@ -217,7 +215,8 @@ def _tune(
             config, layers, log, measurer, factory, runner.limit_cycles, pool.check, progress
         )
         try:
-            with progress:
+            # After an interruption the table and the way to go on are still to come.
+            with progress, contextlib.suppress(KeyboardInterrupt):
                 tuner.run(max(0, options.trials - done))
         finally:
             results = tuner.results()

@@ -10,7 +10,7 @@ from tvm.tirx import PrimFunc
 
 from ..config import NpuConfig
 from ..models import MODELS, Model, get_model
-from ..partition import Partitioned, partition, topi_lowering
+from ..partition import Partitioned, partition
 from ..partition.partitioner import Lowering
 from ..quantize import Quantized, quantize
 from ..topi import OPERATORS, Operator
@@ -23,9 +23,10 @@ CALIBRATION_IMAGES = 8
 
 @dataclass(frozen=True)
 class Network:
-    """A model on its way to a device."""
+    """A model on its way to a device. The kernels in `partitioned` only stand for layers."""
 
     model: Model
+    config: NpuConfig
     quantized: Quantized
     partitioned: Partitioned
 
@@ -33,6 +34,10 @@ class Network:
     def layers(self) -> list[Layer]:
         """What the device runs, equal operators once."""
         return layers_of(region.operator for region in self.partitioned.regions)
+
+    def with_kernels(self, lower: Lowering) -> Partitioned:
+        """Partitioned anew, with the kernels that `lower` makes."""
+        return partition(self.quantized.mod, self.config, lower)
 
 
 def check_model(name: str) -> None:
@@ -47,23 +52,21 @@ def load_network(
     weights: Path | None = None,
     seed: int = 0,
     images: Sequence[Path] = (),
-    lower: Lowering = topi_lowering,
 ) -> Network:
     """Quantize and partition a model for a device.
 
     `weights` is a file as :func:`npu_target.models.get_model` takes it; without one the weights
     are drawn from `seed`. It is calibrated with `images`, or with synthetic ones from `seed`.
-    `lower` is for `partition`.
     Raises ModelError for an unknown model and for weights or images that do not fit.
     """
     model = get_model(name, weights, seed)
     inputs = [model.preprocess(image) for image in images]
     quantized = quantize(model.mod, inputs or model.calibration_inputs(CALIBRATION_IMAGES, seed))
-    return Network(model, quantized, partition(quantized.mod, config, lower))
+    return Network(model, config, quantized, partition(quantized.mod, config, _stand_in))
 
 
-def lower_to_workload(operator: Operator, config: NpuConfig) -> PrimFunc:
-    """For `load_network` where kernels only stand for layers: equal ones are made once."""
+def _stand_in(operator: Operator, config: NpuConfig) -> PrimFunc:
+    """A kernel of the right shape; for equal layers the same one, which takes time to make."""
     return workload_module(operator, config)["main"]
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 DEFAULT_DEVICE = "gemmini-16x16"
 DEFAULT_LOGS = Path("tuning_logs")
+INTERRUPTED = 130  # the exit code that a shell expects after Ctrl-C
 
 
 def add_network_options(parser: argparse._ActionsContainer) -> None:
@@ -72,10 +73,31 @@ def add_output_options(parser: argparse._ActionsContainer) -> None:
 
 def report_errors(run: Callable[[], int]) -> int:
     """`run()`, but a user's error becomes one line on stderr and exit code 1."""
+    try:
+        errors = _user_errors()
+    except ImportError as error:
+        return _fail(f"{error}; install the package with what it needs: pip install -e .")
+    try:
+        return run()
+    except errors as error:
+        return _fail(str(error))
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
+        return INTERRUPTED
+
+
+def _fail(message: str) -> int:
+    print("error: " + " ".join(message.split("\n")), file=sys.stderr)
+    return 1
+
+
+def _user_errors() -> tuple[type[Exception], ...]:
+    """Exceptions whose text is for the user."""
     from rpc_server.address import AddressError
     from rpc_server.process import ProcessError
     from rpc_server.tracker_client import TrackerError
 
+    from ..codegen_tir import CodegenError, DoesNotFit
     from ..config import ConfigError
     from ..models import ModelError
     from ..quantize import QuantizeError
@@ -83,11 +105,11 @@ def report_errors(run: Callable[[], int]) -> int:
     from ..topi import OperatorError
     from .errors import TuningError
 
-    try:
-        return run()
-    except (
+    return (
         AddressError,
+        CodegenError,
         ConfigError,
+        DoesNotFit,
         GraphError,
         ModelError,
         OperatorError,
@@ -95,6 +117,4 @@ def report_errors(run: Callable[[], int]) -> int:
         QuantizeError,
         TrackerError,
         TuningError,
-    ) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+    )

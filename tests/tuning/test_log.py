@@ -43,7 +43,7 @@ def test_what_is_added_is_read_again_fastest_first(folder, workloads):
     log = read_log(folder, HEADER)
     assert [r.seconds for r in log.records_of(workloads[0])] == [1e-5, 2e-5]
     best = log.best(workloads[0])
-    assert [int(d) for d in list(best.trace.decisions.values())[0]] == [4, 16]
+    assert [int(d) for d in next(iter(best.trace.decisions.values()))] == [4, 16]
     assert tvm_ffi.structural_equal(best.workload.mod, workloads[0])
     assert [m["task"] for m in log.measurements] == ["task0", "task1", "task0"]
     assert log.failures[0]["kind"] == "wrong_result"
@@ -145,7 +145,7 @@ def test_a_damaged_header_says_what_to_do(folder, text):
 
 def test_a_missing_header_says_how_to_restore_it(folder):
     (folder / HEADER_FILE).unlink()
-    with pytest.raises(LogError, match="repair .* --device NAME --model MODEL"):
+    with pytest.raises(LogError, match=r"repair .* --device NAME --model MODEL"):
         with open_log(folder, HEADER):
             pass
 

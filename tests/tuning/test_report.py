@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+from rich.console import Console
+
+from npu_target.config import NpuConfig
+from npu_target.topi import Add, Conv2d
+from npu_target.tuning.errors import TuningError
+from npu_target.tuning.layers import Layer
+from npu_target.tuning.progress import TuningProgress
+from npu_target.tuning.report import (
+    DEFAULT,
+    TUNED,
+    LayerResult,
+    check_can_write,
+    print_table,
+    to_json,
+    write_json,
+)
+
+CONFIG = NpuConfig.preset("gemmini-16x16")
+CONV = Layer(Conv2d(1, 16, 16, 16, 16, 1, 1), 3)
+RESULTS = [
+    LayerResult(CONV, 1000, 400, TUNED, 12),
+    LayerResult(Layer(Add(8, 8), 1), 50, 50, DEFAULT),
+]
+
+
+def printed(function, *arguments) -> str:
+    console = Console(file=io.StringIO(), width=120)
+    function(console, *arguments)
+    return console.file.getvalue()
+
+
+def test_the_table_has_layers_and_the_total():
+    text = printed(print_table, RESULTS, CONFIG)
+    lines = {line.split()[1]: line.split() for line in text.splitlines() if line.startswith("│")}
+    conv = lines[CONV.name]
+    assert conv[3:16:2] == ["3", "65.5k", "1,000", "400", "2.50x", "64.0%", "tuned"]
+    assert lines["total"][3:14:2] == ["4", "196.6k", "3,050", "1,250", "2.44x", "61.4%"]
+    assert "0.00 ms on the device at 500 MHz" in text
+
+
+def test_json_has_what_machines_need(tmp_path):
+    write_json(tmp_path / "x.json", to_json(RESULTS, CONFIG, model="m"))
+    value = json.loads((tmp_path / "x.json").read_text())
+    assert value["total_cycles"] == 1250 and value["total_default_cycles"] == 3050
+    assert value["model"] == "m" and value["device"] == CONFIG.name
+    assert value["layers"][0] == {
+        "name": CONV.name,
+        "op": "conv2d",
+        "count": 3,
+        "macs": 65536,
+        "default_cycles": 1000,
+        "cycles": 400,
+        "utilization": pytest.approx(0.64),
+        "schedule": "tuned",
+        "trials": 12,
+    }
+    assert "trials" not in value["layers"][1]
+
+
+def test_files_that_cannot_be_written(tmp_path):
+    with pytest.raises(TuningError, match="is a folder"):
+        check_can_write(tmp_path)
+    with pytest.raises(TuningError, match="does not exist"):
+        check_can_write(tmp_path / "no" / "x.json")
+    with pytest.raises(TuningError, match="cannot be written"):
+        write_json(tmp_path / "no" / "x.json", {})
+
+
+def test_progress_without_a_terminal_is_plain_lines():
+    console = Console(file=io.StringIO(), width=120)
+    with TuningProgress(console, 10, done_before=4) as progress:
+        progress.stage("conv")
+        progress.network(3050, 1250)
+        progress.trial("conv", None)
+        progress.trial("conv", "wrong_result")
+    (line,) = console.file.getvalue().splitlines()
+    assert line.startswith("[6/10] done  1,250 cycles (2.44x), ") and line.endswith(", 1 failed")
+    assert progress.failures == {"wrong_result": 1} and progress.measured == 2
+
+
+def test_progress_in_a_terminal_is_live():
+    console = Console(file=io.StringIO(), width=120, force_terminal=True)
+    with TuningProgress(console, 10) as progress:
+        progress.stage("conv")
+        progress.trial("conv", None)
+    assert "conv" in console.file.getvalue() and "1/10" in console.file.getvalue()

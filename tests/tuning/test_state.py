@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import pytest
+
+from npu_target.config import NpuConfig
+from npu_target.topi import Add, Matmul
+from npu_target.tuning.layers import Layer, layers_of, least_cycles
+from npu_target.tuning.state import LayerState
+
+CONFIG = NpuConfig.preset("gemmini-16x16")
+SECOND_CYCLES = CONFIG.clock_khz * 1e3
+
+
+OPERATOR = Matmul(1, 64, 64, 64)
+
+
+def state(times_the_bound: float, count: int = 1) -> LayerState:
+    result = LayerState(Layer(OPERATOR, count), None, CONFIG)
+    result.set_default(times_the_bound * least_cycles(OPERATOR, CONFIG) / SECOND_CYCLES)
+    return result
+
+
+def test_equal_operators_are_one_layer():
+    scaled = Matmul(1, 4, 8, 16, scale=0.5, relu=True)
+    layers = layers_of([Matmul(1, 4, 8, 16), Add(3, 5), scaled])
+    assert [(layer.operator.op, layer.count) for layer in layers] == [("matmul", 2), ("add", 1)]
+
+
+@pytest.mark.parametrize(
+    ("operator", "cycles"),
+    [
+        (Matmul(1, 64, 64, 64, bias=False), 64**3 // 16**2),  # the array
+        (Matmul(1, 1, 512, 1000, bias=False), (512 + 512 * 1000 + 1000) // 16),  # the bus
+        (Add(16, 16), 3 * 256 // 16),
+    ],
+)
+def test_the_bound_is_the_array_or_the_bus(operator, cycles):
+    assert least_cycles(operator, CONFIG) == cycles
+
+
+def test_the_layer_with_most_to_gain_is_first():
+    assert state(3.0).promise() > state(2.0).promise() > state(1.0).promise() == 0
+    assert state(2.0, count=3).promise() > state(3.0).promise()
+
+
+def test_batches_without_gain_make_a_layer_less_promising():
+    fruitless, fresh = state(3.0), state(2.0)
+    fruitless.end_batch(16)
+    fruitless.end_batch(16)
+    assert fruitless.promise() < fresh.promise()
+
+
+def test_a_gain_promises_more():
+    gaining, resting = state(3.0), state(3.0)
+    gaining.best_seconds *= 0.8
+    for one in (gaining, resting):
+        one.end_batch(16)
+    assert gaining.promise() > resting.promise()
+
+
+def test_a_space_is_used_up_after_three_batches_of_nothing_new():
+    used = state(2.0)
+    for new in (16, 0, 0, 1, 0, 0):
+        used.end_batch(new)
+        assert not used.exhausted
+    used.end_batch(0)
+    assert used.exhausted
+
+
+def test_the_result_is_in_cycles():
+    tuned = state(2.0)
+    assert tuned.result().source == "default"
+    tuned.best_seconds /= 2
+    result = tuned.result()
+    assert result.source == "tuned" and result.default_cycles == 2 * result.cycles
+    assert result.utilization(CONFIG) == pytest.approx(
+        64**3 / 256 / least_cycles(tuned.layer.operator, CONFIG)
+    )
