@@ -125,7 +125,8 @@ class Conv2d(Operator):
     def args(self) -> tuple[Arg, ...]:
         win = self.window
         bias = (Arg("bias", "input", "int32", (self.co,)),) if self.bias else ()
-        pixels, kernel_row = (self.w, self.ci), (self.kw, self.ci)
+        pixels: tuple[int, ...] = (self.w, self.ci)
+        kernel_row: tuple[int, ...] = (self.kw, self.ci)
         if self.windows:  # a line, and a row of the kernel, as neighbouring bytes
             pixels, kernel_row = (self.w * self.ci,), (self.kw * self.ci,)
         return (
