@@ -84,6 +84,19 @@ def expand_program(program: bytes, addresses: Sequence[int]) -> bytes:
     return bytes(_call("npu.program.expand", program, [_as_int64(a) for a in addresses]))
 
 
+def expand_loops(config: Mapping[str, int], commands: bytes) -> bytes:
+    """A command stream with the hardware's loops (LOOP_WS, LOOP_CONV_WS) expanded.
+
+    `commands` is packed as `expand_program` packs them, and so is the result: the simple commands
+    of each loop in the order of each unit (loads, computes, stores), the units one after another;
+    the hardware interleaves them. `config` holds the numbers of an NpuConfig. Raises RuntimeError
+    [undefined_configuration], [address_out_of_range] or [unsupported_command] for a loop that the
+    device cannot run.
+    """
+    numbers = {name: int(value) for name, value in config.items()}
+    return bytes(_call("npu.sim.expand_loops", numbers, commands))
+
+
 def validate_program(program: bytes) -> None:
     """Raise RuntimeError [bad_program] unless `program` is a well-formed program file."""
     _call("npu.program.validate", program)

@@ -88,7 +88,7 @@ CASES: list[tuple[str, list[Words], str]] = [
         [config_st(16, pool=(1, 0, 0, 0, 1, 1, 1, 1, 1))],
         "needs a pool window",
     ),
-    ("unsupported_command", [(8, 0, 0)], "needs a simulator that expands the loop commands"),
+    ("undefined_configuration", [(8, 0, 0)], "needs command 9 of loop_ws before it"),
     ("unsupported_command", [(0, 3, 0)], "normalizations"),
     ("unsupported_command", [(100, 0, 0)], "has 100"),
     ("address_out_of_range", [LD, (2, BASE - 1, local(0, 1, 1))], "needs 1 B of DRAM at"),

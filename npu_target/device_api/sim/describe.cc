@@ -26,6 +26,19 @@ std::string config_name(uint64_t rs1) {
   }
 }
 
+// The names of npu_target/isa_loops.py.
+std::string loop_name(uint8_t funct) {
+  constexpr const char* kMatmul[] = {"loop_ws",
+                                     "loop_ws.bounds",
+                                     "loop_ws.addresses_ab",
+                                     "loop_ws.addresses_dc",
+                                     "loop_ws.strides_ab",
+                                     "loop_ws.strides_dc"};
+  if (funct <= kLoopWsConfigLast) return kMatmul[funct - kLoopWs];
+  if (funct == kLoopConvWs) return "loop_conv_ws";
+  return "loop_conv_ws.config_" + std::to_string(funct - kLoopConvWs);
+}
+
 std::string raw(const std::string& name, const Command& command) {
   return name + "(" + hex(command.rs1) + ", " + hex(command.rs2) + ")";
 }
@@ -70,12 +83,7 @@ std::string describe(const Command& command) {
     default:
       break;
   }
-  if (is_loop_command(command.funct)) {
-    return raw(
-        (command.funct < kLoopConvWs && command.funct != kMvin3 ? "loop_ws[" : "loop_conv[") +
-            std::to_string(command.funct) + "]",
-        command);
-  }
+  if (is_loop_command(command.funct)) return raw(loop_name(command.funct), command);
   return raw("funct " + std::to_string(command.funct), command);
 }
 

@@ -12,11 +12,14 @@ namespace npu::sim {
 struct RunningCommand {
   const Command& command;
   int64_t index;
+  const Command* loop = nullptr;  // the loop command it is a part of, if it is one
 
   // Throws SimError naming the command. `needs` reads "needs ..., has ...".
   [[noreturn]] void fail(ErrorKind kind, const std::string& needs) const {
-    throw SimError(kind, index,
-                   "command " + std::to_string(index) + " " + describe(command) + ": " + needs);
+    const std::string whole = loop == nullptr ? "" : describe(*loop) + ", in it ";
+    throw SimError(
+        kind, index,
+        "command " + std::to_string(index) + " " + whole + describe(command) + ": " + needs);
   }
 };
 

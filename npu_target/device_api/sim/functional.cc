@@ -9,8 +9,8 @@ namespace npu::sim {
 Functional::Functional(const Config& config, const MemoryMap& dram)
     : config_(config), dram_(dram), state_(config), array_(config_, state_) {}
 
-void Functional::run(const Command& command, int64_t index) {
-  const RunningCommand running{command, index};
+void Functional::run(const Command& command, int64_t index, const Command* loop) {
+  const RunningCommand running{command, index, loop};
   switch (command.funct) {
     case kConfig:
       return configure(running, config_, state_);
@@ -31,13 +31,8 @@ void Functional::run(const Command& command, int64_t index) {
     default:
       break;
   }
-  if (is_loop_command(command.funct)) {
-    running.fail(ErrorKind::kUnsupportedCommand,
-                 "needs a simulator that expands the loop commands, this one takes the simple "
-                 "commands only");
-  }
   running.fail(ErrorKind::kUnsupportedCommand,
-               "needs a known function code, has " + std::to_string(command.funct));
+               "needs the function code of a command, has " + std::to_string(command.funct));
 }
 
 }  // namespace npu::sim

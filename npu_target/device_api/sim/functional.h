@@ -13,9 +13,10 @@ class Functional {
   // Both `config` and `dram` must outlive this object.
   Functional(const Config& config, const MemoryMap& dram);
 
-  // Runs one command. Throws SimError naming it when the device could not, or when what it would
-  // do is not defined; the state is then of no further use. `index` is for messages.
-  void run(const Command& command, int64_t index);
+  // Runs one simple command. Throws SimError naming it when the device could not, or when what it
+  // would do is not defined; the state is then of no further use. `index` is for messages, and so
+  // is `loop`, the loop command that expanded to this one, if one did.
+  void run(const Command& command, int64_t index, const Command* loop = nullptr);
 
   State& state() { return state_; }
   const State& state() const { return state_; }

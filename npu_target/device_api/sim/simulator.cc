@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "loops/sequence.h"
 #include "program_run.h"
 
 namespace npu::sim {
@@ -18,14 +19,34 @@ Simulator::Simulator(const Config& config, const MemoryMap& dram, Limits limits,
       limits_(limits),
       poll_(std::move(poll)),
       functional_(config_, dram),
+      loops_(config_),
       timing_(config_) {}
 
 void Simulator::run(const Command& command, uint32_t host_cycles) {
-  functional_.run(command, commands_);
-  timing_.issue(command, host_cycles);
+  if (is_loop_command(command.funct)) {
+    run_loop_command(command);
+  } else {
+    functional_.run(command, commands_);
+    timing_.issue(command, host_cycles);
+  }
   ++commands_;
   check_limit(timing_.elapsed());
-  if (poll_ && commands_ % kCommandsPerPoll == 0) poll_();
+  count_work();
+}
+
+void Simulator::run_loop_command(const Command& command) {
+  const std::optional<loops::Loop> loop = loops_.take({command, commands_});
+  if (!loop) return;
+  loops::LoopSequence sequence(*loop);
+  while (const std::optional<Command> simple = sequence.next()) {
+    functional_.run(*simple, commands_, &command);
+    timing_.issue(*simple, 0);
+    count_work();
+  }
+}
+
+void Simulator::count_work() {
+  if (poll_ && ++simple_commands_ % kCommandsPerPoll == 0) poll_();
 }
 
 void Simulator::run(const Program& program, const std::vector<uint64_t>& addresses) {

@@ -8,6 +8,7 @@
 
 #include "config.h"
 #include "functional.h"
+#include "loops/registers.h"
 #include "memory.h"
 #include "program.h"
 #include "timing/timing.h"
@@ -19,7 +20,8 @@ struct Limits {
 };
 
 // One launch: caches cold, nothing configured, both memories undefined. Every command passes the
-// functional part, which checks it, before the timing part sees it.
+// functional part, which checks it, before the timing part sees it. Loop commands are expanded to
+// simple ones for the functional part.
 class Simulator {
  public:
   // `poll` is called now and then, so that a caller can stop a long launch by throwing.
@@ -39,17 +41,25 @@ class Simulator {
 
   State& state() { return functional_.state(); }
   // What was done, as far as the last finish().
-  timing::Stats stats() const { return timing_.stats(); }
+  timing::Stats stats() const {
+    timing::Stats stats = timing_.stats();
+    stats.commands = commands_;
+    return stats;
+  }
 
  private:
+  void run_loop_command(const Command& command);
+  void count_work();
   void check_limit(uint64_t cycles) const;
 
   const Config config_;
   const Limits limits_;
   const std::function<void()> poll_;
   Functional functional_;
+  loops::LoopRegisters loops_;
   Timing timing_;
   int64_t commands_ = 0;
+  int64_t simple_commands_ = 0;  // those of the loops included
 };
 
 }  // namespace npu::sim

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../sim/simulator.h"
+#include "ffi_config.h"
 #include "ffi_error.h"
 #include "packed_commands.h"
 #include "session.h"
@@ -50,9 +51,7 @@ ffi::Array<ffi::Any> run_stream(const ffi::Map<ffi::String, int64_t>& fields,
                                 const ffi::Bytes& commands, int64_t base, const ffi::Bytes& memory,
                                 const ffi::Bytes& spad, const ffi::Bytes& acc) {
   return with_ffi_errors([&] {
-    sim::Config::Pairs pairs;
-    for (const auto& [name, value] : fields) pairs.emplace_back(std::string(name), value);
-    const sim::Config config = sim::Config::from_pairs(pairs);
+    const sim::Config config = config_of(fields);
     std::vector<uint8_t> dram_bytes(memory.data(), memory.data() + memory.size());
     sim::MemoryMap dram;
     if (!dram_bytes.empty()) {

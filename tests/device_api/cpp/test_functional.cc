@@ -90,7 +90,6 @@ const Test unsupported("what the array cannot do is refused", [] {
   CHECK_FAILS(kUnsupportedCommand, Device().run({config_ex(false, false, false, 32)}));
   CHECK_FAILS(kUnsupportedCommand,
               Device().run({config_ex(), {kPreload, tile(kAcc, 1, 1), kGarbage}}));
-  CHECK_FAILS(kUnsupportedCommand, Device().run({{kLoopWs, 0, 0}}));
   CHECK_FAILS(kUnsupportedCommand, Device().run({{77, 0, 0}}));
   CHECK_FAILS(kUnsupportedCommand, Device().run({{kConfig, kConfigNorm, 0}}));
   Device().run({{kFlush, 0, 0}, {kCounter, 1, 2}});

@@ -1,0 +1,79 @@
+"""Memories for tests of the loop commands, and the check that a stream fills them as expected."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+from device_api.streams import BASE, Words, pack
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from reference.device import ReferenceDevice
+
+from npu_target.config import NpuConfig
+from npu_target.device_api import expand_loops, run_stream
+
+SETTINGS = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+FAST = settings(max_examples=60, **SETTINGS)
+THOROUGH = settings(max_examples=1500, **SETTINGS)
+CONFIGS = {
+    dim: NpuConfig(name=f"loops-{dim}", dim=dim, spad_bank_rows=64 * dim, acc_bank_rows=16 * dim)
+    for dim in (4, 8, 16)
+}
+SCALES = st.sampled_from([1.0, 0.25, 0.01, 1e-3, -0.02])
+
+
+class Memory:
+    """DRAM from BASE on, filled with noise, tensors in it one after another."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = np.random.default_rng(seed)
+        self.bytes = self.random.integers(0, 256, 64, dtype=np.uint8)
+
+    def add(self, values: np.ndarray) -> int:
+        """The address of a copy of `values`."""
+        address = BASE + len(self.bytes)
+        noise = self.random.integers(0, 256, 5, dtype=np.uint8)
+        raw = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
+        self.bytes = np.concatenate([self.bytes, raw, noise])
+        return address
+
+    def int8(self, *shape: int) -> np.ndarray:
+        return self.random.integers(-128, 128, shape, dtype=np.int8)
+
+    def int32(self, *shape: int) -> np.ndarray:
+        return self.random.integers(-(2**15), 2**15, shape, dtype=np.int32)
+
+    def place(self, address: int, values: np.ndarray) -> np.ndarray:
+        """All bytes, with `values` at `address`."""
+        raw = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
+        expected = self.bytes.copy()
+        expected[address - BASE : address - BASE + len(raw)] = raw
+        return expected
+
+
+def check(config: NpuConfig, words: list[Words], memory: Memory, expected: np.ndarray) -> None:
+    """The stream turns the memory into what is expected, and so does its expansion."""
+    result = run_stream(config.numbers(), pack(words), BASE, memory.bytes.tobytes())
+    np.testing.assert_array_equal(np.frombuffer(result.memory, np.uint8), expected)
+    assert result.stats.commands == len(words)
+    if len(words) < 60:  # the NumPy device is slow
+        check_expanded(config, words, memory, expected)
+
+
+def padded(values: np.ndarray, extra: int) -> np.ndarray:
+    """`values` with rows that go on for `extra` elements, which nobody reads or writes."""
+    wide = np.full((values.shape[0], values.shape[1] + extra), 77, values.dtype)
+    wide[:, : values.shape[1]] = values
+    return wide
+
+
+def check_expanded(config: NpuConfig, words: list[Words], memory: Memory, expected: np.ndarray):
+    """The expansion, executed one simple command after another by the NumPy device."""
+    expanded = list(struct.iter_unpack("<QQQ", expand_loops(config.numbers(), pack(words))))
+    assert all(funct < 8 or funct == 14 for funct, _, _ in expanded)
+    room = np.concatenate([memory.bytes, np.zeros(4096, np.uint8)])  # absent rows of B are read
+    spad = np.full((config.spad_rows, config.dim), 99, np.int8)
+    acc = np.full((config.acc_rows, config.dim), 9999, np.int32)
+    ReferenceDevice(BASE, room, spad, acc).run(expanded)
+    np.testing.assert_array_equal(room[: len(expected)], expected)
