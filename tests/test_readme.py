@@ -1,0 +1,153 @@
+"""The README's commands are true: every option exists, and every `sh` block runs, as a newcomer
+would run it, in a fresh copy of the checkout. (`bash` blocks are what .ci/run does itself.)"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib
+import os
+import re
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+import pytest
+from markdown import PAGES, ROOT, blocks
+from PIL import Image
+
+README = ROOT / "README.md"
+# Instead of the budgets that the README's commands have.
+_TRIALS = "6"
+_TESTS = "tests/test_config.py"
+_BLOCK_SECONDS = 600
+# The blocks of the first screen make the environment that the others expect to be active.
+_SET_UP_BLOCKS = 2
+_NOT_IN_A_COPY = shutil.ignore_patterns(
+    ".git", ".venv", "venv", "build", "dist", "*.so", "__pycache__", ".*_cache", ".hypothesis"
+)
+
+
+def _commands(text: str) -> list[list[str]]:
+    """The words of each command of a shell block, without redirections and background marks."""
+    text = re.sub(r"<<'(\w+)'\n.*?\n\1$", "", text, flags=re.DOTALL | re.MULTILINE)
+    lines = text.replace("\\\n", " ").splitlines()
+    commands = [part for line in lines for part in re.split(r"&&|\||&|;", line)]
+    return [words for words in (shlex.split(part, comments=True) for part in commands) if words]
+
+
+def _ours(words: list[str]) -> tuple[str, list[str]] | None:
+    """Module and arguments of a command that runs one of the package's command lines."""
+    if "tune.py" in words:
+        return "npu_target.tuning.cli", words[words.index("tune.py") + 1 :]
+    if "-m" not in words or words[words.index("-m") + 1].partition(".")[0] not in (
+        "npu_target",
+        "rpc_server",
+    ):
+        return None
+    module = words[words.index("-m") + 1]
+    module = {
+        "npu_target.program": "npu_target.program_cli",
+        "npu_target.tuning": "npu_target.tuning.__main__",
+    }.get(module, module)
+    return module, words[words.index("-m") + 2 :]
+
+
+_OURS = sorted(
+    {
+        shlex.join([module, *arguments])
+        for page in PAGES
+        for block in blocks(page, "sh")
+        for module, arguments in filter(None, map(_ours, _commands(block.text)))
+    }
+)
+
+
+class _Parsed(Exception):
+    """The command line was understood; what it asks for need not be done."""
+
+
+@pytest.mark.parametrize("command", _OURS)
+def test_options_exist(command, monkeypatch):
+    module, *arguments = shlex.split(command)
+    parse_args = argparse.ArgumentParser.parse_args
+
+    def parse_only(self, args=None, namespace=None):
+        parse_args(self, args, namespace)
+        raise _Parsed
+
+    monkeypatch.setattr(argparse.ArgumentParser, "parse_args", parse_only)
+    with pytest.raises(_Parsed):
+        importlib.import_module(module).main(arguments)
+
+
+def _shortened(text: str, port: int) -> str:
+    """The block with a very small budget, and with a port that nobody else uses."""
+    text = re.sub(r"(tune\.py(?:[^\n&|;\\]|\\\n)*)", rf"\1 --trials {_TRIALS} ", text)
+    text = re.sub(r"(\bpytest(?:[^\n&|;\\]|\\\n)*)", rf"\1 {_TESTS} ", text)
+    return text.replace("9190", str(port))
+
+
+def _run(script: str, folder) -> str:
+    """What a block prints. Whatever it leaves running is ended."""
+    output = folder.with_suffix(".output")
+    with output.open("w+") as file:
+        process = subprocess.Popen(
+            ["bash", "-euo", "pipefail", "-c", script],
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            env={**os.environ, "COLUMNS": "120"},
+        )
+        try:
+            code = process.wait(_BLOCK_SECONDS)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGTERM)
+        file.seek(0)
+        text = file.read()
+    assert code == 0, f"exit code {code} of:\n{script}\n{text}"
+    return text
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def _user_files(folder) -> None:
+    """What the README takes from the user: a photograph and a generated header."""
+    Image.new("RGB", (320, 240), (180, 120, 60)).save(folder / "photo.jpg")
+    values = {"DIM": 16, "BANK_NUM": 4, "BANK_ROWS": 4096, "ACC_ROWS": 1024, "MAX_BYTES": 64}
+    types = {"elem_t": "int8_t", "acc_t": "int32_t", "scale_t": "float", "acc_scale_t": "float"}
+    flags = ("HAS_MVIN_SCALE", "ACC_READ_SMALL_WIDTH", "ACC_READ_FULL_WIDTH")
+    lines = [f"#define {name} {value}" for name, value in values.items()]
+    lines += [f"#define {name}" for name in flags]
+    lines += [f"typedef {type_} {name};" for name, type_ in types.items()]
+    (folder / "gemmini_params.h").write_text("\n".join(lines) + "\n")
+
+
+@pytest.mark.slow
+@pytest.mark.rpc
+def test_every_block_runs_in_a_fresh_copy(tmp_path):
+    folder = tmp_path / "npu_target"
+    shutil.copytree(ROOT, folder, ignore=_NOT_IN_A_COPY)
+    _user_files(folder)
+    port = _free_port()
+    said = []
+    for number, block in enumerate(blocks(README, "sh")):
+        activate = ". .venv/bin/activate\n" if number >= _SET_UP_BLOCKS else ""
+        script = _shortened(block.text, port)
+        started = time.monotonic()
+        said.append(_run(activate + script, folder))
+        print(f"\n$ {script}{said[-1]}[{time.monotonic() - started:.0f} s]", flush=True)
+    tuned, tested, *_ = said
+    assert re.search(r"^.*\bconv2d_224x224x3_64_k7_s2_p3\b.*\d+\.\d+x", tuned, re.MULTILINE)
+    assert "total" in tuned
+    assert re.search(r"\b[1-9]\d* passed\b", tested)
