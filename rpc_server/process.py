@@ -7,6 +7,7 @@ to the parent, which decides what stops and when.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -124,7 +125,5 @@ def _descendants(pid: int) -> list[psutil.Process]:
 
 
 def _kill(process: psutil.Process) -> None:
-    try:
+    with contextlib.suppress(psutil.NoSuchProcess):
         process.kill()
-    except psutil.NoSuchProcess:
-        pass
