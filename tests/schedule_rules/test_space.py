@@ -1,0 +1,107 @@
+"""The spaces: every schedule they hold computes what NumPy does, or does not fit."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+import tvm
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kernel_runs import check_schedule, kernel_schedule
+from operator_strategies import devices, operators
+from tvm.s_tir import Schedule
+from tvm.s_tir import meta_schedule as ms
+
+from npu_target import topi
+from npu_target.codegen_tir import DoesNotFit
+from npu_target.config import NpuConfig
+from npu_target.schedule_rules import SPACES, space_generator
+from npu_target.schedule_rules.rules import mac_structures
+from npu_target.target import make_target
+from npu_target.topi.mac_schedule import for_kernel, mac_loops, schedule_mac
+from npu_target.tuning.search import NpuTuneContext
+
+SMALL = [
+    topi.Conv2d(1, 9, 20, 19, 35, 3, 3, (2, 1), (1, 1, 1, 1), True, True, 0.002),
+    topi.DepthwiseConv2d(1, 9, 20, 19, 3, 3, 16, (1, 1), (1, 1, 1, 1), scale=0.02),
+    topi.Matmul(2, 20, 40, 33, True, False, 0.003),
+    topi.Add(40, 40, 0.7, 0.6, 0.9, True),
+    topi.MaxPool2d(2, 12, 12, 20, 3, 2, (1, 1, 1, 1)),
+    topi.GlobalAvgPool(2, 7, 7, 40, 1 / 49),
+]
+
+
+def design_space(
+    operator: topi.Operator, config: NpuConfig, space: str, seed: int = 1
+) -> list[Schedule]:
+    """The space's schedules, each with tiles drawn once."""
+    context = NpuTuneContext(
+        tvm.IRModule({"main": operator.kernel().prim_func(config)}),
+        make_target(config),
+        space_generator(operator.kernel(), space),
+        ms.search_strategy.ReplayTrace(),
+        operator.name,
+        num_threads=1,
+        rand_state=seed,
+        logger=logging.getLogger(__name__),
+    )
+    return list(context.generate_design_space())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("space", SPACES)
+@pytest.mark.parametrize("operator", SMALL, ids=lambda operator: operator.op)
+def test_every_structure_equals_numpy(operator, space):
+    config = NpuConfig()
+    schedules = design_space(operator, config, space)
+    assert len(schedules) >= 2
+    fitting = 0
+    for index, schedule in enumerate(schedules):
+        try:
+            check_schedule(operator, schedule, config, index)
+            fitting += 1
+        except DoesNotFit as error:
+            assert operator.name in str(error)
+    assert fitting > len(schedules) // 2
+
+
+@pytest.mark.parametrize("operator", SMALL, ids=lambda operator: operator.op)
+def test_both_spaces_together_are_one_and_the_other(operator):
+    config = NpuConfig()
+    counts = [len(design_space(operator, config, space)) for space in SPACES]
+    assert dict(zip(SPACES, counts, strict=True))["both"] == sum(sorted(counts)[:2])
+
+
+def test_an_unknown_space_is_an_error():
+    with pytest.raises(ValueError, match="unknown space 'wide'; known: template, rules, both"):
+        space_generator(SMALL[0], "wide")
+
+
+def check_generated(op: str, data: st.DataObject) -> None:
+    """One structure of the rules: generating all of them takes seconds an operator."""
+    config = data.draw(devices, "device")
+    operator = data.draw(operators(config)[op], "operator")
+    schedule = kernel_schedule(operator, config, data.draw(st.integers(1, 2**31 - 1), "seed"))
+    structures = mac_structures(mac_loops(schedule))
+    structure = for_kernel(schedule, data.draw(st.sampled_from(structures), "structure"))
+    schedule_mac(schedule, structure)
+    try:
+        check_schedule(operator, schedule, config, 1)
+    except DoesNotFit as error:
+        assert operator.name in str(error)
+
+
+@pytest.mark.parametrize("op", ["conv2d", "depthwise_conv2d", "matmul"])
+@settings(max_examples=6)
+@given(data=st.data())
+def test_generated_structures_equal_numpy(op, data):
+    check_generated(op, data)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("op", ["conv2d", "depthwise_conv2d", "matmul"])
+@settings(max_examples=500)
+@given(data=st.data())
+def test_generated_structures_equal_numpy_at_length(op, data):
+    check_generated(op, data)
