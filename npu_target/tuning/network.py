@@ -70,17 +70,27 @@ def _stand_in(operator: Operator, config: NpuConfig) -> PrimFunc:
     return workload_module(operator, config)["main"]
 
 
+def check_ops(ops: str | None) -> list[str]:
+    """The operators named in `ops`, separated by commas; none for None.
+
+    Raises TuningError for one that does not exist.
+    """
+    wanted = [] if ops is None else [op.strip() for op in ops.split(",")]
+    for op in wanted:
+        if op not in OPERATORS:
+            raise TuningError(f"unknown operator {op!r}; there are: {', '.join(OPERATORS)}")
+    return wanted
+
+
 def select_layers(layers: Sequence[Layer], ops: str | None) -> list[Layer]:
-    """The layers whose operator is among `ops`, separated by commas; all for None.
+    """The layers whose operator is among `ops`, as `check_ops` takes them; all for None.
 
     Raises TuningError for an operator that does not exist or that no layer has.
     """
     if ops is None:
         return list(layers)
-    wanted = [op.strip() for op in ops.split(",")]
+    wanted = check_ops(ops)
     for op in wanted:
-        if op not in OPERATORS:
-            raise TuningError(f"unknown operator {op!r}; there are: {', '.join(OPERATORS)}")
         if not any(layer.operator.op == op for layer in layers):
             there = ", ".join(dict.fromkeys(layer.operator.op for layer in layers))
             raise TuningError(f"the model has no {op} on the device; it has: {there}")
