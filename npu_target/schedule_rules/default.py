@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tvm.s_tir import Schedule
+from tvm.tirx import PrimFunc
 
 from ..config import NpuConfig
 from ..topi import Add, GlobalAvgPool, MaxPool2d, Operator
@@ -18,9 +19,14 @@ Tiles = dict[str, int]
 _MAX_POOLED_IMAGE = 255
 
 
-def default_schedule(operator: Operator, config: NpuConfig) -> Schedule:
-    """Schedule ``operator`` without any search; equal operators get equal schedules."""
-    sch = Schedule(operator.prim_func(config), seed=1)
+def default_schedule(
+    operator: Operator, config: NpuConfig, func: PrimFunc | None = None
+) -> Schedule:
+    """Schedule ``operator`` without any search; equal operators get equal schedules.
+
+    ``func``: its ``prim_func(config)`` where that was made already.
+    """
+    sch = Schedule(operator.prim_func(config) if func is None else func, seed=1)
     shape = MacShape.of(operator, config)
     if shape is not None:
         _mac(sch, shape, config)

@@ -14,12 +14,9 @@ from .workload import workload_module
 
 
 def default_of(operator: Operator, config: NpuConfig) -> Schedule:
-    """The default schedule of a kernel, its trace replayed on what tuning calls its workload."""
-    schedule = Schedule(workload_module(operator, config))
-    default_schedule(operator.canonical(), config).trace.apply_to_schedule(
-        schedule, remove_postproc=False
-    )
-    return schedule
+    """The default schedule of what tuning calls the operator's workload."""
+    func = workload_module(operator, config)["main"]
+    return default_schedule(operator.canonical(), config, func)
 
 
 def tuned_schedule(operator: Operator, config: NpuConfig, log: TuningLog) -> Schedule | None:

@@ -28,7 +28,7 @@ BATCH = 16
 _UNLIMITED_TRIALS = 2**30
 # Every generation replays and checks this many traces. Measuring takes little longer than that,
 # so not many candidates should be looked at for each one measured.
-POPULATION = 32
+POPULATION = 24
 GENERATIONS = 1
 # Seeds of MetaSchedule are within 1 and 2**31 - 1.
 _SEEDS = 2**31 - 2
@@ -80,7 +80,7 @@ def make_context(
         space_generator(operator, space, seed, [VerifyProgram(config, programs)]),
         ms.search_strategy.EvolutionarySearch(
             population_size=POPULATION,
-            init_measured_ratio=0.25,
+            init_measured_ratio=0.3,
             init_min_unmeasured=1,
             genetic_num_iters=GENERATIONS,
             genetic_mutate_prob=0.85,
