@@ -149,6 +149,8 @@ def linear(node: tirx.Expr, env: Mapping[Var, Linear]) -> Linear:
     if isinstance(node, tirx.IntImm):
         return Linear(int(node.value))
     if isinstance(node, tirx.Var):
+        if node not in env:
+            raise TypeError(f"index {node} is no loop around it")
         return env[node]
     if isinstance(node, tirx.Cast):
         return linear(node.value, env)
