@@ -70,6 +70,10 @@ class Linear:
             for key, _ in self.items
         )
 
+    def is_linear_in(self, loop_id: int) -> bool:
+        """Whether each iteration of a loop adds the same: no atom holds its variable."""
+        return not Linear(0, tuple(i for i in self.items if i[0] != loop_id)).depends_on(loop_id)
+
     def without(self, *loop_ids: int) -> Linear:
         """The form where these loops' variables are 0 (they must not occur inside atoms)."""
         return Linear(self.const, tuple(item for item in self.items if item[0] not in loop_ids))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from .copies import Store, UnsupportedStatement
-from .transfers import LoopExtent, Transfer
+from .transfers import LoopExtent, Transfer, advances_evenly
 
 MAX_POOL_STRIDE = 3
 _MAX_COUNT = 255  # eight bits each for the lines and pixels of images
@@ -47,7 +47,11 @@ def pooled_walk(copy: Store, transfer: Transfer) -> PooledWalk:
     """
     if transfer.guards or not transfer.end_row.is_const:
         raise UnsupportedStatement("a pooling store takes whole tiles only")
-    loops = [x for x in transfer.outer if not transfer.columns.depends_on(x.loop_id)]
+    loops = [
+        loop
+        for loop in transfer.outer
+        if advances_evenly(copy, loop) and not transfer.columns.depends_on(loop.loop_id)
+    ]
     walks = [
         walk
         for pixel in (None, *loops)

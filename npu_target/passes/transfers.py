@@ -161,7 +161,8 @@ def _column_loop(copy: Load | Store, loops: tuple[LoopExtent, ...], dim: int) ->
             neighbours = copy.offset.coefficient(loop.loop_id) == 1
             if isinstance(copy, Load) and copy.source is None:
                 neighbours = True
-            if neighbours and not copy.row.depends_on(loop.loop_id):
+            is_linear = copy.offset.is_linear_in(loop.loop_id)
+            if neighbours and is_linear and not copy.row.depends_on(loop.loop_id):
                 return loop
     raise UnsupportedStatement(
         f"a copy must move whole rows of {dim} neighbouring elements, got column {copy.column} "
@@ -185,12 +186,19 @@ def _block_loop(
     for loop in rest:
         bounds = {(f.coefficient(column.loop_id), f.coefficient(loop.loop_id)) for f in copy.valid}
         if (
-            copy.offset.coefficient(loop.loop_id) == config.dim
+            advances_evenly(copy, loop)
+            and copy.offset.coefficient(loop.loop_id) == config.dim
             and 0 < copy.row.coefficient(loop.loop_id) < 1 << 16
             and bounds <= {(0, 0), (-1, -config.dim)}
         ):
             return loop
     return None
+
+
+def advances_evenly(copy: Load | Store, loop: LoopExtent) -> bool:
+    """Whether places and conditions advance evenly along a loop."""
+    forms = (copy.row, copy.offset, *copy.valid)
+    return all(form.is_linear_in(loop.loop_id) for form in forms)
 
 
 def _row_loops(
@@ -202,6 +210,7 @@ def _row_loops(
     # Rows of one command have the same columns.
     columns = [form for form in copy.valid if form.depends_on(column.loop_id)]
     rest = [x for x in rest if not any(form.depends_on(x.loop_id) for form in columns)]
+    rest = [x for x in rest if advances_evenly(copy, x)]
     inner = next((x for x in reversed(rest) if copy.row.coefficient(x.loop_id) == 1), None)
     if inner is None:
         return (), 1
