@@ -119,7 +119,7 @@ def test_every_layers_schedules_equal_numpy(network, index):
     checked = 0
     for seed in range(1, _MOST_DRAWS):
         space = spaces[random.integers(len(spaces))]
-        schedule = Schedule(mod, seed=seed)
+        schedule = Schedule(mod, seed=int(random.integers(1, 2**31 - 1)))
         # Without decisions: all of them are drawn anew.
         Trace(space.trace.insts, {}).apply_to_schedule(schedule, remove_postproc=True)
         try:

@@ -18,9 +18,10 @@ from tvm.ir.utils import derived_object
 from tvm.s_tir import meta_schedule as ms
 
 from .features import features_of
+from .programs import CompiledPrograms
 
-# Below this many measurements of a layer's kind the order is random.
-_WARM_UP = 12
+# Below this many measurements of a layer its candidates are taken in random order.
+_WARM_UP = 8
 _ROUNDS = 80
 # What a candidate that failed is taken to cost, next to the best one of its layer.
 _FAILED_RATIO = 16.0
@@ -41,22 +42,23 @@ class _Samples:
     seconds: list[float] = field(default_factory=list)
 
     def labels(self) -> np.ndarray:
-        """Logarithms of each time over the best one."""
+        """Logarithms of the times, at least one of which must be finite."""
         seconds = np.array(self.seconds)
-        best = seconds.min()
-        if math.isinf(best):
-            return np.full(len(seconds), math.log(_FAILED_RATIO))
-        return np.log(np.minimum(seconds / best, _FAILED_RATIO))
+        return np.log(np.minimum(seconds, _FAILED_RATIO * seconds.min()))
 
 
 @derived_object
 class LayerCostModel(ms.cost_model.PyCostModel):
-    """One model of all layers: what makes a schedule good for one often does for the next."""
+    """One model of all layers: equal work takes about equal time in any of them.
 
-    def __init__(self, seed: int) -> None:
+    `programs` has what candidates compile to, since the search compiled them.
+    """
+
+    def __init__(self, seed: int, programs: CompiledPrograms) -> None:
         super().__init__()
         self._parameters = {**_PARAMETERS, "seed": seed}
         self._random = np.random.default_rng(seed)
+        self._programs = programs
         self._samples: dict[int, _Samples] = {}
         self._booster: xgboost.Booster | None = None
 
@@ -74,31 +76,46 @@ class LayerCostModel(ms.cost_model.PyCostModel):
         candidates: Sequence[ms.MeasureCandidate],
         results: Sequence[ms.runner.RunnerResult],
     ) -> None:
-        samples = self._samples.setdefault(tvm_ffi.structural_hash(context.mod), _Samples())
-        samples.rows += [features_of(context, candidate) for candidate in candidates]
-        samples.seconds += [
-            math.inf
-            if result.run_secs is None
-            else float(np.mean([float(s) for s in result.run_secs]))
-            for result in results
-        ]
+        samples = self._samples.setdefault(_layer_key(context), _Samples())
+        for candidate, result in zip(candidates, results, strict=True):
+            row = self._row(context, candidate)
+            if row is not None:
+                seconds = result.run_secs
+                samples.rows.append(row)
+                samples.seconds.append(
+                    math.inf if seconds is None else float(np.mean([float(s) for s in seconds]))
+                )
         self._booster = None  # trained when it is asked
 
     def predict(
         self, context: ms.TuneContext, candidates: Sequence[ms.MeasureCandidate]
     ) -> np.ndarray:
-        """Scores from 0 to 1, higher for faster."""
-        if sum(len(samples.rows) for samples in self._samples.values()) < _WARM_UP:
+        """Scores from 0 to 1, higher for faster, 1 for the best of these candidates."""
+        known = self._samples.get(_layer_key(context))
+        if known is None or np.isfinite(known.seconds).sum() < _WARM_UP:
             return self._random.uniform(size=len(candidates))
         if self._booster is None:
             self._booster = self._trained()
-        rows = np.stack([features_of(context, candidate) for candidate in candidates])
-        return (
-            np.exp(-self._booster.predict(xgboost.DMatrix(rows))).clip(0.0, 1.0).astype("float64")
-        )
+        rows = [self._row(context, candidate) for candidate in candidates]
+        usable = [row for row in rows if row is not None]
+        scores = np.zeros(len(candidates))
+        if usable:
+            times = self._booster.predict(xgboost.DMatrix(np.stack(usable)))
+            scores[[row is not None for row in rows]] = np.exp(times.min() - times)
+        return scores
+
+    def _row(self, context: ms.TuneContext, candidate: ms.MeasureCandidate) -> np.ndarray | None:
+        """The candidate's features; None for one that was not compiled lately."""
+        program = self._programs.get(candidate.sch.mod["main"])
+        return None if program is None else features_of(context, candidate, program)
 
     def _trained(self) -> xgboost.Booster:
-        rows = np.stack([row for samples in self._samples.values() for row in samples.rows])
-        labels = np.concatenate([samples.labels() for samples in self._samples.values()])
+        usable = [s for s in self._samples.values() if np.isfinite(s.seconds).any()]
+        rows = np.stack([row for samples in usable for row in samples.rows])
+        labels = np.concatenate([samples.labels() for samples in usable])
         data = xgboost.DMatrix(rows, labels)
         return xgboost.train(self._parameters, data, num_boost_round=_ROUNDS)
+
+
+def _layer_key(context: ms.TuneContext) -> int:
+    return tvm_ffi.structural_hash(context.mod)

@@ -1,4 +1,4 @@
-"""What the cost model sees of a candidate: its decisions, its tiles, and the traffic they make."""
+"""What the cost model sees of a candidate: decisions, tiles, and the work they make."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from tvm import tirx
 from tvm.s_tir import SBlockRealize, Schedule
 from tvm.s_tir import meta_schedule as ms
 
+from ..program import Program
+from .program_counts import program_counts
+
 # Decisions of a trace, in its order; templates and rules make fewer.
 _DECISIONS = 32
 # Blocks of a scheduled function: how often each is entered, in order of the text.
@@ -18,9 +21,12 @@ _TILES = 4
 _ARGUMENTS = 4
 
 
-def features_of(context: ms.TuneContext, candidate: ms.MeasureCandidate) -> np.ndarray:
+def features_of(
+    context: ms.TuneContext, candidate: ms.MeasureCandidate, program: Program
+) -> np.ndarray:
     """A row of fixed length: logarithms of the operator's sizes, of the sampled tile sizes and
-    choices, of how often each block is entered, and of the tiles in the device's memories."""
+    choices, of how often each block is entered, of the tiles in the device's memories, and of
+    what `program`, which the candidate compiles to, does how often."""
     schedule = candidate.sch
     func = schedule.mod["main"]
     return np.concatenate(
@@ -28,6 +34,7 @@ def features_of(context: ms.TuneContext, candidate: ms.MeasureCandidate) -> np.n
             _logarithms([_elements(param) for param in context.mod["main"].params], _ARGUMENTS),
             _logarithms(_decisions(schedule), _DECISIONS),
             *_loops_and_tiles(func),
+            np.log2(1 + program_counts(program)),
         ]
     )
 

@@ -109,7 +109,7 @@ class SearchFactory:
         self._space = space
         self._seed = seed
         self._programs = programs
-        self._cost_model = LayerCostModel(seed)
+        self._cost_model = LayerCostModel(seed, programs)
         self._logger = _file_logger(log_file)
 
     def __call__(self, layer: Layer, database: ms.database.Database) -> Search:

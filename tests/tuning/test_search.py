@@ -37,6 +37,10 @@ def search(programs, tmp_path):
     return factory(Layer(OPERATOR, 1), ms.database.MemoryDatabase())
 
 
+def rows_of(search, programs, candidates) -> list[np.ndarray]:
+    return [features_of(search.context, c, programs.get(c.sch.mod["main"])) for c in candidates]
+
+
 def test_a_batch_is_of_different_candidates_that_compile(search, programs):
     seen = set()
     for _ in range(3):
@@ -62,11 +66,11 @@ def test_metaschedule_says_nothing_on_the_terminal(search, tmp_path, capfd):
     assert "candidate(s) with evolutionary search" in (tmp_path / "run.log").read_text()
 
 
-def test_the_model_learns_the_order_of_candidates(search):
+def test_the_model_learns_the_order_of_candidates(search, programs):
     candidates = [c for _ in range(5) for c in search.next_batch()]
-    model = LayerCostModel(seed=0)
+    model = LayerCostModel(0, programs)
     context = search.context
-    cost = np.array([features_of(context, c).sum() for c in candidates])
+    cost = np.array([row.sum() for row in rows_of(search, programs, candidates)])
     half = len(candidates) // 2
     model.update(
         context,
@@ -79,9 +83,9 @@ def test_the_model_learns_the_order_of_candidates(search):
     assert order[0, 1] > 0.5
 
 
-def test_the_model_takes_failures_for_slow(search):
+def test_the_model_takes_failures_for_slow(search, programs):
     candidates = [c for _ in range(3) for c in search.next_batch()]
-    model = LayerCostModel(seed=0)
+    model = LayerCostModel(0, programs)
     good = ms.runner.RunnerResult([1e-5], None)
     failed = ms.runner.RunnerResult(None, "[wrong_result] no")
     results = [good if i % 2 else failed for i in range(len(candidates))]
@@ -90,16 +94,16 @@ def test_the_model_takes_failures_for_slow(search):
     assert scores[1::2].mean() > scores[0::2].mean()
 
 
-def test_before_it_knows_anything_the_model_guesses_by_its_seed(search):
+def test_before_it_knows_anything_the_model_guesses_by_its_seed(search, programs):
     candidates = search.next_batch()
     first, again, other = (
-        LayerCostModel(seed).predict(search.context, candidates) for seed in (1, 1, 2)
+        LayerCostModel(seed, programs).predict(search.context, candidates) for seed in (1, 1, 2)
     )
     assert (first == again).all() and (first != other).any()
 
 
-def test_features_tell_schedules_apart(search):
-    rows = [features_of(search.context, c) for c in search.next_batch()]
+def test_features_tell_schedules_apart(search, programs):
+    rows = rows_of(search, programs, search.next_batch())
     assert len({row.shape for row in rows}) == 1
     assert len({row.tobytes() for row in rows}) > len(rows) // 2
 
@@ -132,7 +136,7 @@ def test_metaschedules_own_loop_runs_on_the_same_builder_and_runner(programs, tm
             builder=builder,
             runner=NpuRunner(pool),
             database=ms.database.MemoryDatabase(),
-            cost_model=LayerCostModel(0),
+            cost_model=LayerCostModel(0, programs),
         )
     builder.close()
     record = database.query_tuning_record(
