@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import struct
 from dataclasses import dataclass, replace
 
 import numpy as np

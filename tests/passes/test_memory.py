@@ -1,0 +1,133 @@
+"""Placement of tiles: nothing overlaps, banks are kept apart while there are enough."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from operator_strategies import devices
+
+from npu_target.config import NpuConfig
+from npu_target.intrin import ACCUMULATOR, SCRATCHPAD
+from npu_target.passes.memory import DoesNotFit, LocalBuffer, Placement, allocate
+
+CONFIG = NpuConfig()
+MEMORIES = {SCRATCHPAD: CONFIG.spad_rows, ACCUMULATOR: CONFIG.acc_rows}
+
+
+def rows_of(buffer: LocalBuffer, placement: Placement) -> list[set[int]]:
+    """The rows of each version."""
+    inner = buffer.shape[:-1] if buffer.versions == 1 else buffer.shape[1:-1]
+    strides = placement.strides if buffer.versions == 1 else placement.strides[1:]
+    rows = {
+        placement.row + sum(i * stride for i, stride in zip(index, strides, strict=True))
+        for index in itertools.product(*map(range, inner))
+    }
+    pitch = placement.strides[0] if buffer.versions > 1 else 0
+    return [{row + pitch * version for row in rows} for version in range(buffer.versions)]
+
+
+@st.composite
+def tiles(draw, config: NpuConfig) -> list[LocalBuffer]:
+    buffers = []
+    for n in range(draw(st.integers(1, 4))):
+        versions = draw(st.sampled_from([1, 1, 2, 3]))
+        shape = tuple(draw(st.lists(st.integers(1, 12), min_size=1, max_size=3)))
+        large = draw(st.sampled_from([1, 1, 20]))
+        shape = (*shape[:-1], shape[-1] * large, config.dim)
+        first = draw(st.integers(0, 5))
+        buffers.append(
+            LocalBuffer(
+                f"tile{n}",
+                draw(st.sampled_from([SCRATCHPAD, ACCUMULATOR])),
+                shape if versions == 1 else (versions, *shape),
+                versions,
+                draw(st.booleans()),
+                live=(first, first + draw(st.integers(0, 5))),
+            )
+        )
+    return buffers
+
+
+@given(st.data())
+def test_tiles_in_use_at_once_share_no_row(data):
+    config = data.draw(devices)
+    buffers = data.draw(tiles(config))
+    try:
+        placements = allocate(buffers, config, "test")
+    except DoesNotFit:
+        assume(False)
+    for scope, rows in ((SCRATCHPAD, config.spad_rows), (ACCUMULATOR, config.acc_rows)):
+        mine = [buffer for buffer in buffers if buffer.scope == scope]
+        for buffer in mine:
+            versions = rows_of(buffer, placements[buffer.name])
+            together = set().union(*versions)
+            assert together <= set(range(rows))
+            assert len(together) == buffer.rows * buffer.versions
+        for one, other in itertools.combinations(mine, 2):
+            if one.live[0] <= other.live[1] and other.live[0] <= one.live[1]:
+                taken = set().union(*rows_of(one, placements[one.name]))
+                assert taken.isdisjoint(set().union(*rows_of(other, placements[other.name])))
+
+
+def banks(buffer: LocalBuffer, placements: dict[str, Placement]) -> list[set[int]]:
+    rows = rows_of(buffer, placements[buffer.name])
+    return [{row // CONFIG.spad_bank_rows for row in version} for version in rows]
+
+
+def operands(a_rows: int, b_rows: int, versions: int) -> tuple[LocalBuffer, LocalBuffer]:
+    def shape(rows: int) -> tuple[int, ...]:
+        return (rows, CONFIG.dim) if versions == 1 else (versions, rows, CONFIG.dim)
+
+    return (
+        LocalBuffer("a", SCRATCHPAD, shape(a_rows), versions),
+        LocalBuffer("b", SCRATCHPAD, shape(b_rows), versions, stationary=True),
+    )
+
+
+def test_versions_and_operands_have_banks_of_their_own():
+    a, b = operands(CONFIG.spad_bank_rows, CONFIG.spad_bank_rows, versions=2)
+    placements = allocate([b, a], CONFIG, "test")
+    used = [*banks(a, placements), *banks(b, placements)]
+    assert sorted(itertools.chain.from_iterable(used)) == [0, 1, 2, 3]
+
+
+def test_operands_are_kept_apart_where_versions_cannot_be():
+    a, b = operands(CONFIG.spad_bank_rows // 2 + 1, CONFIG.spad_bank_rows // 4, versions=3)
+    placements = allocate([a, b], CONFIG, "test")
+    of_a, of_b = (set().union(*banks(x, placements)) for x in (a, b))
+    assert of_a.isdisjoint(of_b)
+
+
+def test_tiles_are_packed_when_they_have_to_be():
+    rows = CONFIG.spad_rows
+    a, b = operands(rows - 100, 100, versions=1)
+    assert set(allocate([a, b], CONFIG, "test")) == {"a", "b"}
+
+
+@pytest.mark.parametrize("scope", [SCRATCHPAD, ACCUMULATOR])
+def test_what_does_not_fit_is_said_in_full(scope):
+    rows = MEMORIES[scope]
+    a, b = (replace(x, scope=scope) for x in operands(rows - 10, 11, versions=1))
+    memory = scope.rpartition(".")[2]
+    with pytest.raises(DoesNotFit) as error:
+        allocate([a, b], CONFIG, "conv2d_3")
+    assert str(error.value) == (
+        f"conv2d_3: tiles need {rows + 1} rows of the {memory} (a 1 x {rows - 10}, b 1 x 11), "
+        f"gemmini-16x16 has {rows}; use smaller tiles or single buffering"
+    )
+
+
+def test_tiles_used_one_after_the_other_share_the_memory():
+    a, b = operands(CONFIG.spad_rows, CONFIG.spad_rows, versions=1)
+    placements = allocate([replace(a, live=(0, 1)), replace(b, live=(2, 3))], CONFIG, "test")
+    assert placements["a"].row == placements["b"].row == 0
+
+
+def test_rows_of_another_width_are_refused():
+    tile = LocalBuffer("a", SCRATCHPAD, (4, CONFIG.dim + 1))
+    with pytest.raises(ValueError, match=r"test: tile a has rows of 17 elements, .* has 16"):
+        allocate([tile], CONFIG, "test")
