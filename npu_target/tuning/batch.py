@@ -17,8 +17,8 @@ from .state import LayerState
 class Batch:
     """Candidates of a layer, and after `measure` what is known of them.
 
-    `results` is by candidate; after an interruption, and for a candidate that equals another one
-    of the batch, there is none. `records` are those of new candidates that have a time, `trials`
+    `results` is by candidate; after an interruption, and for a candidate whose program is that of
+    an earlier one of this run, there is none. `records` are those of new candidates that have a time, `trials`
     counts the new candidates.
     """
 
@@ -32,21 +32,22 @@ class Batch:
         """Build and run every candidate that was not measured before, and write each result down
         as it comes. Returns early when interrupted."""
         running: dict[int, Running] = {}
-        seen: set[str] = set()
+        taught = self.state.taught
         for index, candidate in enumerate(self.candidates):
             if measurer.interrupted():
                 break
             built = measurer.build(candidate.sch.mod)
             if isinstance(built, Failure):
                 self._record(recorder, index, None, as_result(built))
-            elif built.digest in self.state.known:
-                measurer.discard(built)
-                self.results[index] = as_result(self.state.known[built.digest])
-            elif built.digest in seen:
+            elif built.digest in taught:
                 measurer.discard(built)
             else:
-                seen.add(built.digest)
-                running[index] = measurer.run(built)
+                taught.add(built.digest)
+                if built.digest in self.state.known:
+                    measurer.discard(built)
+                    self.results[index] = as_result(self.state.known[built.digest])
+                else:
+                    running[index] = measurer.run(built)
             self._finish(measurer, recorder, running, wait=False)
         while running and not measurer.interrupted():
             self._finish(measurer, recorder, running, wait=True)

@@ -23,7 +23,8 @@ class LayerState:
     """A layer, its times in simulated seconds, and how its search is doing.
 
     `history` has the best time after each batch, that of the default schedule first. `known` has
-    what came of each program that was measured, by its digest.
+    what came of each program that was measured, by its digest; `taught` are the digests that the
+    search of this run has been told of, or will be.
     """
 
     layer: Layer
@@ -34,6 +35,7 @@ class LayerState:
     trials: int = 0
     history: list[float] = field(default_factory=list)
     known: dict[str, float | Failure] = field(default_factory=dict)
+    taught: set[str] = field(default_factory=set)
     search: Search | None = None
     exhausted: bool = False
     _empty_batches: int = 0

@@ -29,6 +29,8 @@ from .search import BATCH, Search
 from .state import LayerState
 from .workload import workload_module
 
+# What every layer gets, if there are that many trials.
+_LEAST_TRIALS = 6
 # A candidate this much slower than the default schedule need not be run to its end.
 _HOPELESS = 20
 
@@ -99,12 +101,16 @@ class Tuner:
         return [state for state in self.states if not state.exhausted]
 
     def _next_batch(self, size: int, busy: LayerState | None) -> Batch | None:
-        """Candidates of the layer that promises most, of another than `busy` if there is one.
-        None where there are none this time."""
+        """At most `size` candidates of the layer that promises most, of another than `busy` if
+        there is one. None where there are none this time."""
         alive = self._alive()
         others = [state for state in alive if state is not busy] or alive
         if size <= 0 or not others or self._measurer.interrupted():
             return None
+        untried = [state for state in others if not state.trials]
+        if untried and size <= _LEAST_TRIALS * len(untried):
+            # What is left is for the layers that have had no turn: each should have a record.
+            others, size = untried, min(size, _LEAST_TRIALS)
         state = max(others, key=LayerState.promise)
         self._progress.stage(state.layer.name)
         if state.search is None:

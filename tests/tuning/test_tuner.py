@@ -1,0 +1,235 @@
+"""The tuning loop with searches and devices that are played, so that every turn it takes shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+from tvm.s_tir import Schedule
+from tvm.s_tir import meta_schedule as ms
+
+from npu_target.config import NpuConfig
+from npu_target.topi import Add
+from npu_target.tuning.batch import Batch
+from npu_target.tuning.errors import TuningError
+from npu_target.tuning.failure import Failure
+from npu_target.tuning.header import Header
+from npu_target.tuning.layers import Layer
+from npu_target.tuning.log import open_log, read_log
+from npu_target.tuning.measuring import Built, Running
+from npu_target.tuning.schedules import default_of
+from npu_target.tuning.tuner import Tuner
+from npu_target.tuning.workload import operator_of
+
+CONFIG = NpuConfig.preset("gemmini-16x16")
+HEADER = Header.of(CONFIG, "model", "")
+LAYERS = [Layer(Add(rows, 16).canonical(), 1) for rows in (16, 32, 64)]
+CYCLE = 1 / (CONFIG.clock_khz * 1e3)
+
+
+@dataclass
+class PlayedFuture:
+    outcome: ms.runner.RunnerResult
+
+    def done(self) -> bool:
+        return True
+
+    def result(self) -> ms.runner.RunnerResult:
+        return self.outcome
+
+
+@dataclass
+class PlayedMeasurer:
+    """Gives every module the cycles, or the failure, that `times` has for its layer, in turn. The
+    digest of a program is its layer and its place in that list."""
+
+    times: dict[str, list]
+    defaults: dict[str, object] = field(default_factory=dict)
+    stop_after: int | None = None
+    ran: list[str] = field(default_factory=list)
+    built: dict[str, int] = field(default_factory=dict)
+
+    def interrupted(self) -> bool:
+        return self.stop_after is not None and len(self.ran) >= self.stop_after
+
+    def build(self, mod) -> Built | Failure:
+        name = operator_of(mod).name
+        index = self.built.get(name, 0)
+        self.built[name] = index + 1
+        value = self.times[name][index % len(self.times[name])]
+        if value == "does_not_fit":
+            return Failure("does_not_fit", "too large")
+        return Built(name, f"{name}:{index % len(self.times[name])}")
+
+    def run(self, built: Built) -> Running:
+        self.ran.append(built.digest)
+        name, _, index = built.digest.partition(":")
+        return Running(built, PlayedFuture(played(self.times[name][int(index)])))
+
+    def discard(self, built: Built) -> None:
+        pass
+
+    def finished(self, running, wait):
+        for index in list(running):
+            yield index, running[index].future.result()
+
+    def measure_all(self, mods):
+        return [played(self.defaults.get(operator_of(mod).name, 1000)) for mod in mods]
+
+
+def played(value) -> ms.runner.RunnerResult:
+    if isinstance(value, str):
+        return ms.runner.RunnerResult(None, str(Failure(value, "played")))
+    return ms.runner.RunnerResult([value * CYCLE], None)
+
+
+class PlayedSearch:
+    """Batches of the layer's default schedule, as often as asked for."""
+
+    def __init__(self, layer: Layer, batches: int) -> None:
+        schedule: Schedule = default_of(layer.operator, CONFIG)
+        arguments = ms.arg_info.ArgInfo.from_entry_func(schedule.mod, remove_preproc=True)
+        self.candidate = ms.MeasureCandidate(schedule, arguments)
+        self.batches = batches
+        self.learned: list[int] = []
+
+    def next_batch(self):
+        self.batches -= 1
+        return [self.candidate] * 16 if self.batches >= 0 else None
+
+    def learn(self, candidates, results) -> None:
+        assert len(candidates) == len(results)
+        self.learned.append(len(results))
+
+
+class QuietProgress:
+    def __init__(self) -> None:
+        self.failures: list[str | None] = []
+
+    def stage(self, text) -> None:
+        pass
+
+    def network(self, default_cycles, cycles) -> None:
+        self.cycles = cycles
+
+    def trial(self, layer, failure) -> None:
+        self.failures.append(failure)
+
+
+@pytest.fixture
+def tune(tmp_path):
+    """Runs a tuner and gives it back; the logs stay from run to run."""
+
+    def run(measurer: PlayedMeasurer, trials: int, layers=LAYERS, batches: int = 100) -> Tuner:
+        with open_log(tmp_path / "log", HEADER) as log:
+            tuner = Tuner(
+                CONFIG,
+                layers,
+                log,
+                measurer,
+                lambda layer, database: PlayedSearch(layer, batches),
+                lambda operator, cycles: None,
+                lambda: None,
+                QuietProgress(),
+            )
+            tuner.run(trials)
+            return tuner
+
+    return run
+
+
+def log_of(tmp_path):
+    return read_log(tmp_path / "log", HEADER)
+
+
+def different(count: int, start: int = 500) -> list[int]:
+    return [start + i for i in range(count)]
+
+
+def test_all_trials_are_used_and_written_down(tune, tmp_path):
+    measurer = PlayedMeasurer({layer.name: different(1000) for layer in LAYERS})
+    tuner = tune(measurer, 100)
+    log = log_of(tmp_path)
+    assert len(log.measurements) == len(measurer.ran) == 100
+    assert sum(state.trials for state in tuner.states) == 100
+    assert {result.cycles for result in tuner.results()} == {500}
+    assert all(log.best(state.mod) is not None for state in tuner.states)
+
+
+def test_every_layer_has_a_record_even_when_trials_are_few(tune, tmp_path):
+    tune(PlayedMeasurer({layer.name: different(1000) for layer in LAYERS}), 18)
+    assert {m["task"] for m in log_of(tmp_path).measurements} == {x.name for x in LAYERS}
+
+
+def test_no_program_runs_twice_not_even_in_another_run(tune, tmp_path):
+    times = {layer.name: different(20) for layer in LAYERS}
+    first = PlayedMeasurer(times)
+    tune(first, 1000)
+    assert len(first.ran) == len(set(first.ran)) == 60
+    second = PlayedMeasurer(times)
+    second.defaults = {}
+    tuner = tune(PlayedMeasurerOfKnown(times), 1000)
+    assert all(state.exhausted for state in tuner.states)
+    assert log_of(tmp_path).trials == 60
+
+
+class PlayedMeasurerOfKnown(PlayedMeasurer):
+    """As another run does it: the default schedules first, then the logs' best ones."""
+
+    calls = 0
+
+    def measure_all(self, mods):
+        self.calls += 1
+        return super().measure_all(mods) if self.calls == 1 else [played(500) for _ in mods]
+
+
+def test_failures_are_kept_with_their_kind_and_are_trials(tune, tmp_path):
+    kinds = ["wrong_result", "does_not_fit", "timed_out", "device_lost"]
+    times = {layer.name: [*kinds, *different(1000)] for layer in LAYERS}
+    tuner = tune(PlayedMeasurer(times), 90)
+    log = log_of(tmp_path)
+    assert {failure["kind"] for failure in log.failures} == set(kinds)
+    assert all("trace" in f for f in log.failures if f["kind"] == "wrong_result")
+    lost = sum(failure["kind"] == "device_lost" for failure in log.failures)
+    # A lost device says nothing of the candidate: resuming does not count it.
+    assert log.trials == 90 - lost
+    assert tuner.results()[0].cycles == 500
+
+
+def test_an_interruption_ends_the_run_with_all_results_written(tune, tmp_path):
+    measurer = PlayedMeasurer({x.name: different(1000) for x in LAYERS}, stop_after=20)
+    tune(measurer, 1000)
+    written = {m["program"] for m in log_of(tmp_path).measurements}
+    assert written <= set(measurer.ran) and 20 <= len(measurer.ran) < 60
+    assert len(written) >= len(measurer.ran) - 1
+
+
+def test_a_default_schedule_that_fails_is_an_error(tune):
+    measurer = PlayedMeasurer({}, defaults={LAYERS[1].name: "wrong_result"})
+    with pytest.raises(TuningError, match=f"{LAYERS[1].name}: its default schedule cannot be"):
+        tune(measurer, 10)
+
+
+def test_logs_that_do_not_hold_true_are_an_error(tune):
+    times = {layer.name: different(1000) for layer in LAYERS}
+    tune(PlayedMeasurer(times), 60)
+    with pytest.raises(TuningError, match=r"is out of date: for .* it has 500 cycles, .* 1000"):
+        tune(PlayedMeasurer(times), 60)
+
+
+def test_the_run_ends_when_every_space_is_used_up(tune):
+    tuner = tune(PlayedMeasurer({x.name: different(1000) for x in LAYERS}), 10_000, batches=2)
+    assert [state.trials for state in tuner.states] == [32, 32, 32]
+
+
+def test_what_a_batch_learned_leaves_out_equal_candidates(tune):
+    measurer = PlayedMeasurer({LAYERS[0].name: [700, 800]})
+    tuner = tune(measurer, 16, LAYERS[:1])
+    assert tuner.states[0].trials == 2
+    assert max(tuner.states[0].search.learned) <= 2
+
+
+def test_a_batch_of_nothing_is_nothing():
+    batch = Batch(None, [])
+    batch.measure(PlayedMeasurer({}), None)
+    assert batch.learned() == ([], []) and batch.trials == 0
