@@ -103,7 +103,7 @@ def test_loads(func, copy):
 def plain_store(y: T.Buffer((40, 20), "int8")):
     t = T.alloc_buffer((8, D), "int8", scope=SPAD)
     for r, c in T.grid(8, D):
-        if r < 5:
+        if r < 5:  # noqa: SIM102
             if c < 20 - D:
                 y[r, c + D] = t[r, c]
 
