@@ -18,8 +18,8 @@ class Batch:
     """Candidates of a layer, and after `measure` what is known of them.
 
     `results` is by candidate; after an interruption, and for a candidate whose program is that of
-    an earlier one of this run, there is none. `records` are those of new candidates that have a time, `trials`
-    counts the new candidates.
+    an earlier one of this run, there is none. `records` are those of new candidates that have a
+    time, `trials` counts the new candidates.
     """
 
     state: LayerState

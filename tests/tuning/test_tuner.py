@@ -18,6 +18,7 @@ from npu_target.tuning.layers import Layer
 from npu_target.tuning.log import open_log, read_log
 from npu_target.tuning.measuring import Built, Running
 from npu_target.tuning.schedules import default_of
+from npu_target.tuning.state import LayerState
 from npu_target.tuning.tuner import Tuner
 from npu_target.tuning.workload import operator_of
 
@@ -230,6 +231,6 @@ def test_what_a_batch_learned_leaves_out_equal_candidates(tune):
 
 
 def test_a_batch_of_nothing_is_nothing():
-    batch = Batch(None, [])
+    batch = Batch(LayerState(LAYERS[0], None, CONFIG), [])
     batch.measure(PlayedMeasurer({}), None)
     assert batch.learned() == ([], []) and batch.trials == 0
