@@ -37,10 +37,11 @@ class Lowered(NamedTuple):
 
 def lower(func: tirx.PrimFunc) -> Lowered:
     """A scheduled function as loops.  Buffers keep their dimensions: the allocator chooses the
-    strides of the device's memories, so nothing is flattened."""
+    strides of the device's memories, so nothing is flattened.  Tiles are told apart by name."""
     mod = tvm.IRModule({"main": func.with_attr("global_symbol", "main")})
     mod = tvm.ir.transform.Sequential(list(_BLOCKS_TO_TILES))(mod)
-    ranks = {buffer.name: len(buffer.shape) for buffer in _block_buffers(mod["main"])}
+    buffers = [*_block_buffers(mod["main"]), *allocated_buffers(mod["main"])]
+    ranks = {buffer.name: len(buffer.shape) for buffer in buffers}
     mod = tvm.ir.transform.Sequential([*_PIPELINE, *_TILES_TO_LOOPS])(mod)
     versions = {
         buffer.name: int(buffer.shape[0])
