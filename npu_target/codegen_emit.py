@@ -21,6 +21,7 @@ from .isa import (
     ConfigEx,
     ConfigLd,
     ConfigSt,
+    DeviceCommand,
     LocalAddress,
     Mvout,
     Preload,
@@ -69,9 +70,9 @@ class Emitter:
             return ()
         loads = [self._config_ld(setting, id) for id, setting in enumerate(self.loads)]
         return (
-            *(_constant_command(config) for config in self.steps),
+            *(self._constant_command(config) for config in self.steps),
             *loads,
-            *(_constant_command(config) for config in self.stores),
+            *(self._constant_command(config) for config in self.stores),
         )
 
     # ---- copies -------------------------------------------------------------------------
@@ -155,6 +156,7 @@ class Emitter:
 
     def _store(self, copy: Store, transfer: Transfer, fresh: FreshLoop) -> tuple[Node, ...]:
         flags = LocalAddress(0, accumulator=copy.accumulator, full_width=copy.full_width)
+        Mvout(dram_address=0, local=flags, cols=1, rows=1).validate(self.config)
 
         def command(row: Linear, n_rows: Linear) -> tuple[Node, ...]:
             return (
@@ -272,17 +274,17 @@ class Emitter:
         if setting not in self.loads:
             self.loads.append(setting)
         id = self.loads.index(setting) % _LOAD_SETTINGS
-        if self.configure_each_copy:
-            return id, (self._config_ld(setting, id),)
-        return id, ()
+        config = self._config_ld(setting, id)
+        return id, (config,) if self.configure_each_copy else ()
 
     def _setting(self, setting: Any, known: list[Any]) -> tuple[Node, ...]:
         if setting not in known:
             known.append(setting)
-        return (_constant_command(setting),) if self.configure_each_copy else ()
+        config = self._constant_command(setting)
+        return (config,) if self.configure_each_copy else ()
 
     def _config_ld(self, setting: _LoadSetting, id: int) -> Command:
-        return _constant_command(
+        return self._constant_command(
             ConfigLd(
                 stride_bytes=setting.stride_bytes,
                 block_stride=setting.block_stride,
@@ -296,6 +298,12 @@ class Emitter:
         return ConfigSt(
             stride_bytes=transfer.row_bytes, scale=copy.scale, activation=int(copy.relu)
         )
+
+    def _constant_command(self, command: DeviceCommand) -> Command:
+        """Raises IsaError where the device cannot do it: a feature it was built without, too."""
+        command.validate(self.config)
+        funct, rs1, rs2 = command.encode()
+        return Command(funct, Operand.of(rs1), Operand.of(rs2))
 
     def _argument(self, name: str | None, offset_bytes: Linear) -> Operand:
         assert name is not None
@@ -352,11 +360,6 @@ def _under(
     if otherwise:
         nodes += (Loop(fresh(), expr.logical_not(condition), otherwise),)
     return nodes
-
-
-def _constant_command(command: Any) -> Command:
-    funct, rs1, rs2 = command.encode()
-    return Command(funct, Operand.of(rs1), Operand.of(rs2))
 
 
 def _operand(form: Linear) -> Operand:

@@ -14,25 +14,27 @@ from itertools import product
 from typing import NamedTuple
 
 import tvm_ffi
-from tvm import ir, tirx
+from tvm import tirx
 from tvm.ir import TensorLoad
 from tvm.tirx import BufferStore, Var
+from tvm.tirx.buffer import BufferType
 
 from . import expr
 from .codegen_emit import Emitter
 from .codegen_weave import weave
 from .config import NpuConfig
-from .intrin import ACCUMULATOR, GEMM_CALL, SCRATCHPAD, WOVEN
-from .passes.copies import UnsupportedStatement, recognise
+from .intrin import ACCUMULATOR, SCRATCHPAD, WOVEN
+from .isa import IsaError
+from .passes.copies import recognise
+from .passes.errors import CodegenError, DoesNotFit
 from .passes.linear import Linear, conditions, linear
-from .passes.lower import Lowered, allocated_buffers, lower
-from .passes.memory import DoesNotFit, LocalBuffer, Placement, allocate
+from .passes.lower import Lowered, lower
+from .passes.memory import Placement, allocate
+from .passes.tiles import is_gemm, tile_buffers
 from .passes.transfers import LoopExtent, plan_transfer, split_boundaries
 from .program import Arg, Loop, Node, Program
 
 __all__ = ["CodegenError", "DoesNotFit", "build_program"]
-
-CodegenError = UnsupportedStatement
 
 
 def build_program(func: tirx.PrimFunc, config: NpuConfig, name: str) -> Program:
@@ -51,36 +53,40 @@ def build_program(func: tirx.PrimFunc, config: NpuConfig, name: str) -> Program:
     CodegenError
         if a statement is none that the device performs.
     """
-    lowered = lower(func)
-    walk = _Walk(lowered, config, name)
-    emitter = Emitter(config, [param.name for param in func.params])
-    body = walk.statement(lowered.func.body, {}, emitter)
-    if not emitter.settings_fit:
-        emitter = Emitter(config, [param.name for param in func.params], configure_each_copy=True)
-        body = walk.statement(lowered.func.body, {}, emitter)
-    return Program(name, config, _arguments(func), (*emitter.settings(), *body))
+    try:
+        args = _arguments(func)
+        walk = _Walk(lower(func), config, name)
+        emitter = Emitter(config, [arg.name for arg in args])
+        body = walk.statement(walk.body, {}, emitter)
+        if not emitter.settings_fit:
+            emitter = Emitter(config, [arg.name for arg in args], configure_each_copy=True)
+            body = walk.statement(walk.body, {}, emitter)
+    except DoesNotFit:
+        raise  # names the function itself
+    except (CodegenError, IsaError) as error:
+        raise CodegenError(f"{name}: {error}") from error
+    return Program(name, config, args, (*emitter.settings(), *body))
 
 
 def _arguments(func: tirx.PrimFunc) -> tuple[Arg, ...]:
     last = len(func.params) - 1
-    return tuple(
-        Arg(
-            param.name,
-            "output" if index == last else "input",
-            str(param.dtype),
-            tuple(int(extent) for extent in param.shape),
-        )
-        for index, param in enumerate(func.params)
-    )
+    args = []
+    for index, param in enumerate(func.params):
+        if not isinstance(param.ty, BufferType):
+            raise CodegenError(f"argument {param.name} is no tensor")
+        shape = tuple(_constant(extent) for extent in param.shape)
+        role = "output" if index == last else "input"
+        args.append(Arg(param.name, role, str(param.dtype), shape))
+    return tuple(args)
 
 
 class _Walk:
     """One pass over the loops of a lowered function."""
 
     def __init__(self, lowered: Lowered, config: NpuConfig, name: str) -> None:
-        self.name = name
+        self.body = lowered.func.body
         self.versions = lowered.versions
-        self.placements = allocate(_local_buffers(lowered), config, name)
+        self.placements = allocate(tile_buffers(lowered), config, name)
         self.config = config
         self.n_loops = 0
 
@@ -108,7 +114,7 @@ class _Walk:
             return self.evaluate(nest, env, emitter)
         if isinstance(stmt, tirx.For):
             return self.loop(stmt, env, emitter)
-        raise UnsupportedStatement(f"{self.name}: no command performs `{stmt}`")
+        raise CodegenError(f"no command performs `{stmt}`")
 
     def decided(self, stmt: tirx.Stmt, env: Mapping[Var, Linear]) -> tirx.Stmt | None:
         """What is left of a statement once conditions that are known here are decided."""
@@ -182,7 +188,7 @@ class _Walk:
     def loop(self, stmt: tirx.For, env: Mapping[Var, Linear], emitter: Emitter) -> tuple[Node, ...]:
         """A loop of the program.  Where buffers alternate (``i % 2``), its body is repeated so
         that every operand advances by additions: general expressions cost the host time."""
-        extent, start = _constant(stmt.extent, self.name), _constant(stmt.min, self.name)
+        extent, start = _constant(stmt.extent), _constant(stmt.min)
         unrolled = stmt.kind == tirx.ForKind.UNROLLED
         period = extent if unrolled else min(_period(stmt), extent)
         nodes: list[Node] = []
@@ -205,13 +211,10 @@ class _Walk:
         """The commands of a copy."""
         loops, inner = self.enter(nest, env)
         nodes: list[Node] = []
-        try:
-            copy = recognise(nest.leaf, nest.guards, inner, self.local)
-            for part, around in split_boundaries(copy, loops, self.config):
-                transfer = plan_transfer(part, around, self.config)
-                nodes += emitter.copy(part, transfer, self.fresh_loop)
-        except UnsupportedStatement as error:
-            raise UnsupportedStatement(f"{self.name}: {error}") from error
+        copy = recognise(nest.leaf, nest.guards, inner, self.local)
+        for part, around in split_boundaries(copy, loops, self.config):
+            transfer = plan_transfer(part, around, self.config)
+            nodes += emitter.copy(part, transfer, self.fresh_loop)
         return tuple(nodes)
 
     def evaluate(
@@ -221,8 +224,8 @@ class _Walk:
         call = nest.leaf.value
         if isinstance(call, tirx.IntImm):
             return ()
-        if not _is_gemm(call):
-            raise UnsupportedStatement(f"{self.name}: no command performs `{call}`")
+        if not is_gemm(call):
+            raise CodegenError(f"no command performs `{call}`")
         loops, inner = self.enter(nest, env)
         a, b, c = (self.address(argument, inner) for argument in call.args[1:4])
         rows, step = (int(argument.value) for argument in call.args[4:6])
@@ -235,7 +238,7 @@ class _Walk:
         inner = dict(env)
         loops = []
         for stmt in nest.loops:
-            extent, start = _constant(stmt.extent, self.name), _constant(stmt.min, self.name)
+            extent, start = _constant(stmt.extent), _constant(stmt.min)
             if extent == 1:
                 inner[stmt.loop_var] = Linear(start)
                 continue
@@ -249,7 +252,7 @@ class _Walk:
         load = argument.args[0]
         row, column = self.local(load.source, [linear(index, env) for index in load.indices])
         if column != Linear():
-            raise UnsupportedStatement(f"{self.name}: {argument} is not the start of a row")
+            raise CodegenError(f"{argument} is not the start of a row")
         return row
 
     def local(self, buffer: tirx.Buffer, indices: list[Linear]) -> tuple[Linear, Linear]:
@@ -295,9 +298,9 @@ class _Nest:
         self.leaf = stmt
 
 
-def _constant(value: tirx.Expr, owner: str) -> int:
+def _constant(value: tirx.Expr) -> int:
     if not isinstance(value, tirx.IntImm):
-        raise UnsupportedStatement(f"{owner}: loop bound {value} is not a constant")
+        raise CodegenError(f"loop bound or extent {value} is not a constant")
     return int(value.value)
 
 
@@ -340,59 +343,3 @@ def _uses(node: tirx.Expr, variable: Var) -> bool:
         node, (Var, lambda inner: found.append(inner) if inner.same_as(variable) else None)
     )
     return bool(found)
-
-
-def _local_buffers(lowered: Lowered) -> list[LocalBuffer]:
-    """The tiles of a lowered function, with what the array does with them."""
-    stationary: set[str] = set()
-
-    def visit(call: ir.Call) -> None:
-        if _is_gemm(call):
-            stationary.add(call.args[2].args[0].source.name)
-
-    tvm_ffi.structural_walk(lowered.func.body, (ir.Call, visit))
-    buffers = allocated_buffers(lowered.func)
-    live = _live_ranges(lowered.func.body)
-    for buffer in buffers:
-        if buffer.scope() not in (SCRATCHPAD, ACCUMULATOR):
-            raise UnsupportedStatement(
-                f"buffer {buffer.name} has scope {buffer.scope()!r}, needs {SCRATCHPAD!r} or "
-                f"{ACCUMULATOR!r}: kernels keep no temporaries in DRAM"
-            )
-    return [
-        LocalBuffer(
-            buffer.name,
-            buffer.scope(),
-            tuple(int(extent) for extent in buffer.shape),
-            lowered.versions.get(buffer.name, 1),
-            buffer.name in stationary,
-            live.get(buffer.name, (0, 0)),
-        )
-        for buffer in buffers
-    ]
-
-
-def _live_ranges(body: tirx.Stmt) -> dict[str, tuple[int, int]]:
-    """The first and the last top-level statement that accesses each buffer, by name."""
-    ranges: dict[str, tuple[int, int]] = {}
-    for index, stmt in enumerate(body.seq if isinstance(body, tirx.SeqStmt) else [body]):
-
-        def visit(buffer: tirx.Buffer, index: int = index) -> None:
-            ranges[buffer.name] = (ranges.get(buffer.name, (index, index))[0], index)
-
-        tvm_ffi.structural_walk(
-            stmt,
-            (
-                (TensorLoad, lambda load, visit=visit: visit(load.source)),
-                (BufferStore, lambda store, visit=visit: visit(store.buffer)),
-            ),
-        )
-    return ranges
-
-
-def _is_gemm(node: object) -> bool:
-    return (
-        isinstance(node, ir.Call)
-        and getattr(node.op, "name", "") == "tirx.call_extern"
-        and node.args[0].value == GEMM_CALL
-    )

@@ -18,14 +18,11 @@ from tvm.tirx import BufferStore, Var
 
 from ..intrin import ACCUMULATOR, SCRATCHPAD
 from ..topi.requantize import match_requantize
+from .errors import CodegenError
 from .linear import Linear, conditions, linear
 
 # Resolves a tile access to (row, column) forms.
 LocalAccess = Callable[[tirx.Buffer, list[Linear]], "tuple[Linear, Linear]"]
-
-
-class UnsupportedStatement(ValueError):
-    """A statement that no command of the device performs."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +75,7 @@ def recognise(
 
     Raises
     ------
-    UnsupportedStatement
+    CodegenError
         with the statement, where no command does it.
     """
     try:
@@ -86,16 +83,16 @@ def recognise(
         if store.buffer.scope() in (SCRATCHPAD, ACCUMULATOR):
             return _load(store, valid, env, local)
         return _store(store, valid, env, local)
-    except TypeError as error:
+    except CodegenError as error:
         statement = str(store).splitlines()[-1]  # the lines before declare its variables
-        raise UnsupportedStatement(f"no command computes `{statement}`: {error}") from error
+        raise CodegenError(f"no command computes `{statement}`: {error}") from error
 
 
 def _load(
     store: BufferStore, valid: list[Linear], env: Mapping[Var, Linear], local: LocalAccess
 ) -> Load:
     if valid:
-        raise TypeError("a tile must be written under no condition")
+        raise CodegenError("a tile must be written under no condition")
     indices = [linear(index, env) for index in store.indices]
     row, column = local(store.buffer, indices)
     in_accumulator = store.buffer.scope() == ACCUMULATOR
@@ -103,7 +100,7 @@ def _load(
     if _is_call(value, "prim.if_then_else"):
         condition, value, otherwise = value.args
         if not _is_zero(otherwise):
-            raise TypeError("padding must be 0")
+            raise CodegenError("padding must be 0")
         valid = conditions(condition, env)
     if _is_zero(value):
         return Load(row, column, in_accumulator, None, Linear(), 1, (), accumulate)
@@ -113,13 +110,13 @@ def _load(
     scaled = match_requantize(value)
     if scaled is not None:
         if scaled.relu:
-            raise TypeError("a load has no activation")
+            raise CodegenError("a load has no activation")
         value, scale = scaled.value, scaled.scale
     if not isinstance(value, TensorLoad) or value.source.scope() in (SCRATCHPAD, ACCUMULATOR):
-        raise TypeError("the value is not read from a kernel argument")
+        raise CodegenError("the value is not read from a kernel argument")
     wanted = "int8" if shrunk or not in_accumulator else "int32"
     if str(value.source.dtype) != wanted:
-        raise TypeError(f"the value read is {value.source.dtype}, needs {wanted}")
+        raise CodegenError(f"the value read is {value.source.dtype}, needs {wanted}")
     return Load(
         row,
         column,
@@ -145,15 +142,15 @@ def _store(
     elif isinstance(value, tirx.Max):
         value, pooling = _window(value, env, local)
     if not isinstance(value, TensorLoad):
-        raise TypeError("the value is not read from a tile")
+        raise CodegenError("the value is not read from a tile")
     accumulator = value.source.scope() == ACCUMULATOR
     if not accumulator and (value.source.scope() != SCRATCHPAD or requantized is not None):
-        raise TypeError("the value is not read from the accumulator")
+        raise CodegenError("the value is not read from the accumulator")
     row, column = local(value.source, [linear(index, env) for index in value.indices])
     full_width = accumulator and requantized is None and pooling is None
     element = str(store.buffer.dtype)
     if element != ("int32" if full_width else "int8"):
-        raise TypeError(f"a result of type {element} does not fit the store")
+        raise CodegenError(f"a result of type {element} does not fit the store")
     return Store(
         row,
         column,
@@ -182,7 +179,7 @@ def _window(
         elif isinstance(node, TensorLoad):
             loads.append(node)
         else:
-            raise TypeError("a maximum of something else than a tile's elements")
+            raise CodegenError("a maximum of something else than a tile's elements")
 
     collect(value)
     size = round(len(loads) ** 0.5)
@@ -191,11 +188,11 @@ def _window(
     for other_row, other_column in rows:
         shift = other_row - row
         if not shift.is_const or other_column != column:
-            raise TypeError("a maximum over elements that are no window")
+            raise CodegenError("a maximum over elements that are no window")
         shifts.append(shift.const)
     line_rows = shifts[size] if size < len(shifts) else 0
     if shifts != [i * line_rows + j for i in range(size) for j in range(size)]:
-        raise TypeError("a maximum over elements that are no square window")
+        raise CodegenError("a maximum over elements that are no square window")
     return loads[0], Pooling(size, line_rows)
 
 

@@ -15,6 +15,7 @@ from tvm.tirx import Var
 
 from .. import expr
 from ..expr import Expr
+from .errors import CodegenError
 
 
 @dataclass(frozen=True)
@@ -145,7 +146,7 @@ def linear(node: tirx.Expr, env: Mapping[Var, Linear]) -> Linear:
 
     Raises
     ------
-    TypeError
+    CodegenError
         for an expression that is no sum, product by a constant, division, minimum or maximum.
     """
     if isinstance(node, int):
@@ -154,13 +155,13 @@ def linear(node: tirx.Expr, env: Mapping[Var, Linear]) -> Linear:
         return Linear(int(node.value))
     if isinstance(node, tirx.Var):
         if node not in env:
-            raise TypeError(f"index {node} is no loop around it")
+            raise CodegenError(f"index {node} is no loop around it")
         return env[node]
     if isinstance(node, tirx.Cast):
         return linear(node.value, env)
     name = _BINARY.get(type(node))
     if name is None:
-        raise TypeError(f"index expression {node} ({type(node).__name__}) is not supported")
+        raise CodegenError(f"index expression {node} ({type(node).__name__}) is not supported")
     a, b = linear(node.a, env), linear(node.b, env)
     if name == "add":
         return a + b
@@ -171,7 +172,7 @@ def linear(node: tirx.Expr, env: Mapping[Var, Linear]) -> Linear:
             return a * b.const
         if a.is_const:
             return b * a.const
-        raise TypeError(f"index expression {node} multiplies two variables")
+        raise CodegenError(f"index expression {node} multiplies two variables")
     return combine(name, a, b)
 
 
@@ -212,7 +213,7 @@ def conditions(node: tirx.Expr, env: Mapping[Var, Linear]) -> list[Linear]:
 
     Raises
     ------
-    TypeError
+    CodegenError
         for anything but ``and`` of ``<``, ``<=``, ``>``, ``>=`` and ``==``.
     """
     if isinstance(node, tirx.And):
@@ -224,7 +225,7 @@ def conditions(node: tirx.Expr, env: Mapping[Var, Linear]) -> list[Linear]:
         smaller, larger = (a, b) if isinstance(node, (tirx.LT, tirx.LE)) else (b, a)
         strict = isinstance(node, (tirx.LT, tirx.GT))
         return [_undivided(larger - smaller - strict)]
-    raise TypeError(f"condition {node} ({type(node).__name__}) is not supported")
+    raise CodegenError(f"condition {node} ({type(node).__name__}) is not supported")
 
 
 def _undivided(form: Linear) -> Linear:

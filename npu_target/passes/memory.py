@@ -13,12 +13,9 @@ from math import prod
 
 from ..config import NpuConfig
 from ..intrin import ACCUMULATOR, SCRATCHPAD
+from .errors import CodegenError, DoesNotFit
 
 MEMORY_NAMES = {SCRATCHPAD: "scratchpad", ACCUMULATOR: "accumulator"}
-
-
-class DoesNotFit(ValueError):
-    """A schedule whose tiles exceed a memory of the device."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +50,8 @@ def allocate(buffers: Sequence[LocalBuffer], config: NpuConfig, owner: str) -> d
     ------
     DoesNotFit
         naming the memory, what is needed and what there is.
+    CodegenError
+        for a tile whose rows are not those of the memories: it was made for another device.
     """
     placements: dict[str, Placement] = {}
     for scope, rows, bank_rows in (
@@ -62,7 +61,7 @@ def allocate(buffers: Sequence[LocalBuffer], config: NpuConfig, owner: str) -> d
         mine = [buffer for buffer in buffers if buffer.scope == scope]
         for buffer in mine:
             if buffer.shape[-1] != config.dim:
-                raise ValueError(
+                raise CodegenError(
                     f"{owner}: tile {buffer.name} has rows of {buffer.shape[-1]} elements, "
                     f"the {MEMORY_NAMES[scope]} of {config.name} has {config.dim}"
                 )

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .copies import Store, UnsupportedStatement
+from .copies import Store
+from .errors import CodegenError
 from .transfers import LoopExtent, Transfer, advances_evenly
 
 MAX_POOL_STRIDE = 3
@@ -42,11 +43,11 @@ def pooled_walk(copy: Store, transfer: Transfer) -> PooledWalk:
 
     Raises
     ------
-    UnsupportedStatement
+    CodegenError
         if not even a single window can be counted.
     """
     if transfer.guards or not transfer.end_row.is_const:
-        raise UnsupportedStatement("a pooling store takes whole tiles only")
+        raise CodegenError("a pooling store takes whole tiles only")
     loops = [
         loop
         for loop in transfer.outer
@@ -63,7 +64,7 @@ def pooled_walk(copy: Store, transfer: Transfer) -> PooledWalk:
     fitting = [walk for walk in walks if max(walk.counts.values()) <= _MAX_COUNT]
     if not fitting:
         name, value = max(walks[0].counts.items(), key=lambda item: item[1])
-        raise UnsupportedStatement(
+        raise CodegenError(
             f"pooling tile: {name} is {value}, the store unit counts to {_MAX_COUNT}; "
             "use narrower tiles"
         )

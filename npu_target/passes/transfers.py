@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from ..config import NpuConfig
-from .copies import Load, Store, UnsupportedStatement
+from .copies import Load, Store
+from .errors import CodegenError
 from .linear import Linear, combine
 
 
@@ -105,7 +106,7 @@ def plan_transfer(copy: Load | Store, loops: tuple[LoopExtent, ...], config: Npu
 
     Raises
     ------
-    UnsupportedStatement
+    CodegenError
         if the columns of a row are not neighbours in DRAM, or a condition is of a form that
         bounds neither rows nor columns.
     """
@@ -164,7 +165,7 @@ def _column_loop(copy: Load | Store, loops: tuple[LoopExtent, ...], dim: int) ->
             is_linear = copy.offset.is_linear_in(loop.loop_id)
             if neighbours and is_linear and not copy.row.depends_on(loop.loop_id):
                 return loop
-    raise UnsupportedStatement(
+    raise CodegenError(
         f"a copy must move whole rows of {dim} neighbouring elements, got column {copy.column} "
         f"at DRAM element {copy.offset}"
     )
@@ -241,7 +242,7 @@ def _column_bound(form: Linear, column: LoopExtent, inner: tuple[int, ...]) -> L
     """How many columns satisfy ``form >= 0`` that falls by 1 a column."""
     bound = form.without(*inner)
     if form.coefficient(column.loop_id) != -1 or any(bound.depends_on(x) for x in inner):
-        raise UnsupportedStatement(f"condition {form} >= 0 does not bound the columns of a row")
+        raise CodegenError(f"condition {form} >= 0 does not bound the columns of a row")
     return bound + 1
 
 
@@ -251,7 +252,7 @@ def _row_bound(
     """(True, first row) or (False, end row) from ``form >= 0``."""
     rest = form.without(*inner)
     if len(row_ids) != 1 or any(rest.depends_on(x) for x in inner):
-        raise UnsupportedStatement(f"condition {form} >= 0 does not bound the rows of a copy")
+        raise CodegenError(f"condition {form} >= 0 does not bound the rows of a copy")
     slope = form.coefficient(row_ids[0])
     if slope > 0:  # row >= ceil(-rest / slope)
         return True, combine("floordiv", rest * -1 + (slope - 1), Linear(slope))

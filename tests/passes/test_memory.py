@@ -12,6 +12,7 @@ from operator_strategies import devices
 
 from npu_target.config import NpuConfig
 from npu_target.intrin import ACCUMULATOR, SCRATCHPAD
+from npu_target.passes.errors import CodegenError
 from npu_target.passes.memory import DoesNotFit, LocalBuffer, Placement, allocate
 
 CONFIG = NpuConfig()
@@ -129,5 +130,5 @@ def test_tiles_used_one_after_the_other_share_the_memory():
 
 def test_rows_of_another_width_are_refused():
     tile = LocalBuffer("a", SCRATCHPAD, (4, CONFIG.dim + 1))
-    with pytest.raises(ValueError, match=r"test: tile a has rows of 17 elements, .* has 16"):
+    with pytest.raises(CodegenError, match=r"test: tile a has rows of 17 elements, .* has 16"):
         allocate([tile], CONFIG, "test")

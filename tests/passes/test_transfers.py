@@ -14,7 +14,8 @@ from npu_target import expr
 from npu_target.codegen_emit import Emitter
 from npu_target.config import NpuConfig
 from npu_target.device_api import expand_program, run_stream
-from npu_target.passes.copies import Load, Store, UnsupportedStatement
+from npu_target.passes.copies import Load, Store
+from npu_target.passes.errors import CodegenError
 from npu_target.passes.linear import Linear, combine
 from npu_target.passes.transfers import LoopExtent, plan_transfer, split_boundaries
 from npu_target.program import Arg, Loop, Program
@@ -252,7 +253,7 @@ def check_store(case: Case) -> None:
 def check(case: Case) -> None:
     try:
         (check_load if isinstance(case.copy, Load) else check_store)(case)
-    except UnsupportedStatement as error:
+    except CodegenError as error:
         # A row whose columns end elsewhere in each iteration of a loop of rows.
         assert "does not bound the columns" in str(error), error
 

@@ -1,0 +1,79 @@
+"""The tiles of a lowered function: what the allocator must know of each."""
+
+from __future__ import annotations
+
+import tvm_ffi
+from tvm import ir, tirx
+from tvm.ir import TensorLoad
+from tvm.tirx import BufferStore
+
+from ..intrin import ACCUMULATOR, GEMM_CALL, SCRATCHPAD
+from .errors import CodegenError
+from .lower import Lowered, allocated_buffers
+from .memory import LocalBuffer
+
+
+def tile_buffers(lowered: Lowered) -> list[LocalBuffer]:
+    """The tiles of a lowered function, with what the array does with them.
+
+    Raises
+    ------
+    CodegenError
+        for a buffer in no memory of the device, or two of the same name.
+    """
+    stationary: set[str] = set()
+
+    def visit(call: ir.Call) -> None:
+        if is_gemm(call):
+            stationary.add(call.args[2].args[0].source.name)
+
+    tvm_ffi.structural_walk(lowered.func.body, (ir.Call, visit))
+    buffers = allocated_buffers(lowered.func)
+    live = _live_ranges(lowered.func.body)
+    names = [buffer.name for buffer in buffers]
+    for buffer in buffers:
+        if names.count(buffer.name) > 1:
+            raise CodegenError(f"two tiles are called {buffer.name}: give each a name of its own")
+        if buffer.scope() not in (SCRATCHPAD, ACCUMULATOR):
+            raise CodegenError(
+                f"buffer {buffer.name} has scope {buffer.scope()!r}, needs {SCRATCHPAD!r} or "
+                f"{ACCUMULATOR!r}: kernels keep no temporaries in DRAM"
+            )
+    return [
+        LocalBuffer(
+            buffer.name,
+            buffer.scope(),
+            tuple(int(extent) for extent in buffer.shape),
+            lowered.versions.get(buffer.name, 1),
+            buffer.name in stationary,
+            live.get(buffer.name, (0, 0)),
+        )
+        for buffer in buffers
+    ]
+
+
+def _live_ranges(body: tirx.Stmt) -> dict[str, tuple[int, int]]:
+    """The first and the last top-level statement that accesses each buffer, by name."""
+    ranges: dict[str, tuple[int, int]] = {}
+    for index, stmt in enumerate(body.seq if isinstance(body, tirx.SeqStmt) else [body]):
+
+        def visit(buffer: tirx.Buffer, index: int = index) -> None:
+            ranges[buffer.name] = (ranges.get(buffer.name, (index, index))[0], index)
+
+        tvm_ffi.structural_walk(
+            stmt,
+            (
+                (TensorLoad, lambda load, visit=visit: visit(load.source)),
+                (BufferStore, lambda store, visit=visit: visit(store.buffer)),
+            ),
+        )
+    return ranges
+
+
+def is_gemm(node: object) -> bool:
+    """Whether a node is the array's step."""
+    return (
+        isinstance(node, ir.Call)
+        and getattr(node.op, "name", "") == "tirx.call_extern"
+        and node.args[0].value == GEMM_CALL
+    )
