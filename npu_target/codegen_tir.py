@@ -174,7 +174,7 @@ class _Walk:
             if buffer.scope() in (SCRATCHPAD, ACCUMULATOR):
                 versioned = buffer.name in self.versions
                 version = linear(indices[0], inner) if versioned else Linear()
-                accesses.append(_Touched(buffer.name, version))
+                accesses.append(_Touched(self.placements[buffer.name], version))
 
         tvm_ffi.structural_walk(
             nest.leaf,
@@ -267,17 +267,20 @@ class _Walk:
 class _Touched(NamedTuple):
     """A version of a tile."""
 
-    name: str
+    tile: Placement
     version: Linear
+
+    def conflicts(self, other: _Touched) -> bool:
+        """Whether both may touch the same rows; tiles may share them, one after the other."""
+        apart = self.version - other.version
+        if self.tile == other.tile and apart.is_const:
+            return apart.const == 0
+        return self.tile.overlaps(other.tile)
 
 
 def _conflict(ours: list[_Touched], theirs: list[_Touched]) -> bool:
-    """Whether two statements may touch the same version of a tile."""
-    for mine, other in product(ours, theirs):
-        apart = mine.version - other.version
-        if mine.name == other.name and not (apart.is_const and apart.const):
-            return True
-    return False
+    """Whether two statements may touch the same rows."""
+    return any(mine.conflicts(other) for mine, other in product(ours, theirs))
 
 
 class _Nest:

@@ -37,10 +37,18 @@ class LocalBuffer:
 
 @dataclass(frozen=True)
 class Placement:
-    """First row of a tile and the rows between neighbours along each dimension but the last."""
+    """First row of a tile and the rows between neighbours along each dimension but the last;
+    ``end_row`` follows the last row of its last version."""
 
+    scope: str
     row: int
+    end_row: int
     strides: tuple[int, ...]
+
+    def overlaps(self, other: Placement) -> bool:
+        """Whether two tiles, in use at different times, share rows."""
+        same_memory = self.scope == other.scope
+        return same_memory and self.row < other.end_row and other.row < self.end_row
 
 
 def allocate(buffers: Sequence[LocalBuffer], config: NpuConfig, owner: str) -> dict[str, Placement]:
@@ -106,8 +114,9 @@ def _place(buffers: list[LocalBuffer], rows: int, bank_rows: int) -> dict[str, P
         for buffer, between, start in zip(ordered, version_alignment, start_alignment, strict=True):
             row = _round_up(row, start)
             pitch = _round_up(buffer.rows, between) if buffer.versions > 1 else buffer.rows
-            placements[buffer.name] = Placement(row, _strides(buffer, pitch))
-            row += pitch * (buffer.versions - 1) + buffer.rows
+            end = row + pitch * (buffer.versions - 1) + buffer.rows
+            placements[buffer.name] = Placement(buffer.scope, row, end, _strides(buffer, pitch))
+            row = end
         if row <= rows:
             return placements
     raise AssertionError("packed tiles of a checked total always fit")
