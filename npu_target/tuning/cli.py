@@ -113,7 +113,7 @@ def _run(options: argparse.Namespace, command: str) -> int:
     from ..partition import explain
     from .dump import check_can_dump
     from .header import Header
-    from .log import check_log, open_log
+    from .log import check_can_make, check_log, open_log
     from .network import check_model, check_ops, load_network, select_layers
     from .report import check_can_write, make_console
 
@@ -124,6 +124,7 @@ def _run(options: argparse.Namespace, command: str) -> int:
     folder = options.logs / config.name / options.model
     header = Header.of(config, options.model, command)
     check_log(folder, header)
+    check_can_make(folder)
     tracker = None if options.tracker is None else Address.parse(options.tracker)
     if tracker is not None:
         with TrackerClient(tracker) as client:
@@ -133,20 +134,22 @@ def _run(options: argparse.Namespace, command: str) -> int:
     if options.dump is not None:
         check_can_dump(options.dump)
     console = make_console()
-    with open_log(folder, header) as log:
-        with console.status("loading, quantizing and partitioning the model"):
-            network = load_network(
-                options.model,
-                config,
-                options.weights,
-                options.weights_seed,
-                options.calibrate,
-            )
-        if options.explain:
-            explain(network.partitioned, console)
-        layers = select_layers(network.layers, options.ops)
-        with _devices(options, config, tracker, folder / RUN_LOG_FILE, console) as pool:
-            return _tune(options, command, config, layers, log, pool, console)
+    with console.status("loading, quantizing and partitioning the model"):
+        network = load_network(
+            options.model,
+            config,
+            options.weights,
+            options.weights_seed,
+            options.calibrate,
+        )
+    if options.explain:
+        explain(network.partitioned, console)
+    layers = select_layers(network.layers, options.ops)
+    with (
+        open_log(folder, header) as log,
+        _devices(options, config, tracker, folder / RUN_LOG_FILE, console) as pool,
+    ):
+        return _tune(options, command, config, layers, log, pool, console)
 
 
 @contextlib.contextmanager

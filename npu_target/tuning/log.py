@@ -18,7 +18,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -166,6 +166,23 @@ def check_log(folder: Path, current: Header) -> None:
         raise LogError(f"{existing} {reason}; give another --logs folder")
 
 
+def check_can_make(folder: Path) -> None:
+    """Raise LogError now for a folder of logs that could not be made later; leaves nothing."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _cannot_write(folder, error) from error
+    finally:
+        for path in missing:
+            with suppress(OSError):
+                path.rmdir()
+
+
+def _cannot_write(folder: Path, error: OSError) -> LogError:
+    return LogError(f"{folder} cannot be written: {error.strerror}; give another --logs folder")
+
+
 @contextmanager
 def open_log(folder: Path, current: Header) -> Iterator[TuningLog]:
     """The logs in `folder`, for adding to; an empty or missing folder is made into one.
@@ -180,9 +197,7 @@ def open_log(folder: Path, current: Header) -> Iterator[TuningLog]:
             if not (folder / HEADER_FILE).exists() and not (folder / RECORDS_FILE).exists():
                 current.write(folder)
         except OSError as error:
-            raise LogError(
-                f"{folder} cannot be written: {error.strerror}; give another --logs folder"
-            ) from error
+            raise _cannot_write(folder, error) from error
         log = read_log(folder, current)
         stack.callback(log.close)
         yield log
