@@ -55,14 +55,14 @@ def build_program(func: tirx.PrimFunc, config: NpuConfig, name: str) -> Program:
     """
     try:
         args = _arguments(func)
-        walk = _Walk(lower(func), config, name)
+        walk = _Walk(lower(func), config)
         emitter = Emitter(config, [arg.name for arg in args])
         body = walk.statement(walk.body, {}, emitter)
         if not emitter.settings_fit:
             emitter = Emitter(config, [arg.name for arg in args], configure_each_copy=True)
             body = walk.statement(walk.body, {}, emitter)
-    except DoesNotFit:
-        raise  # names the function itself
+    except DoesNotFit as error:
+        raise DoesNotFit(f"{name}: {error}") from error
     except (CodegenError, IsaError) as error:
         raise CodegenError(f"{name}: {error}") from error
     return Program(name, config, args, (*emitter.settings(), *body))
@@ -83,10 +83,10 @@ def _arguments(func: tirx.PrimFunc) -> tuple[Arg, ...]:
 class _Walk:
     """One pass over the loops of a lowered function."""
 
-    def __init__(self, lowered: Lowered, config: NpuConfig, name: str) -> None:
+    def __init__(self, lowered: Lowered, config: NpuConfig) -> None:
         self.body = lowered.func.body
         self.versions = lowered.versions
-        self.placements = allocate(tile_buffers(lowered), config, name)
+        self.placements = allocate(tile_buffers(lowered), config)
         self.config = config
         self.n_loops = 0
 

@@ -51,7 +51,7 @@ class Placement:
         return same_memory and self.row < other.end_row and other.row < self.end_row
 
 
-def allocate(buffers: Sequence[LocalBuffer], config: NpuConfig, owner: str) -> dict[str, Placement]:
+def allocate(buffers: Sequence[LocalBuffer], config: NpuConfig) -> dict[str, Placement]:
     """Place every buffer, by name.
 
     Raises
@@ -70,7 +70,7 @@ def allocate(buffers: Sequence[LocalBuffer], config: NpuConfig, owner: str) -> d
         for buffer in mine:
             if buffer.shape[-1] != config.dim:
                 raise CodegenError(
-                    f"{owner}: tile {buffer.name} has rows of {buffer.shape[-1]} elements, "
+                    f"tile {buffer.name} has rows of {buffer.shape[-1]} elements, "
                     f"the {MEMORY_NAMES[scope]} of {config.name} has {config.dim}"
                 )
         for together in _live_together(mine):
@@ -78,7 +78,7 @@ def allocate(buffers: Sequence[LocalBuffer], config: NpuConfig, owner: str) -> d
             if needed > rows:
                 tiles = ", ".join(f"{b.name} {b.versions} x {b.rows}" for b in together)
                 raise DoesNotFit(
-                    f"{owner}: tiles need {needed} rows of the {MEMORY_NAMES[scope]} ({tiles}), "
+                    f"tiles need {needed} rows of the {MEMORY_NAMES[scope]} ({tiles}), "
                     f"{config.name} has {rows}; use smaller tiles or single buffering"
                 )
             placements.update(_place(together, rows, bank_rows))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from .copies import Store
-from .errors import CodegenError
+from .errors import CodegenError, DoesNotFit
 from .transfers import LoopExtent, Transfer, advances_evenly
 
 MAX_POOL_STRIDE = 3
@@ -43,8 +43,10 @@ def pooled_walk(copy: Store, transfer: Transfer) -> PooledWalk:
 
     Raises
     ------
+    DoesNotFit
+        if not even a single window of the tile can be counted.
     CodegenError
-        if not even a single window can be counted.
+        for a store that not all rows of a tile take part in.
     """
     if transfer.guards or not transfer.end_row.is_const:
         raise CodegenError("a pooling store takes whole tiles only")
@@ -64,7 +66,7 @@ def pooled_walk(copy: Store, transfer: Transfer) -> PooledWalk:
     fitting = [walk for walk in walks if max(walk.counts.values()) <= _MAX_COUNT]
     if not fitting:
         name, value = max(walks[0].counts.items(), key=lambda item: item[1])
-        raise CodegenError(
+        raise DoesNotFit(
             f"pooling tile: {name} is {value}, the store unit counts to {_MAX_COUNT}; "
             "use narrower tiles"
         )

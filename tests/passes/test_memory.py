@@ -58,7 +58,7 @@ def test_tiles_in_use_at_once_share_no_row(data):
     config = data.draw(devices)
     buffers = data.draw(tiles(config))
     try:
-        placements = allocate(buffers, config, "test")
+        placements = allocate(buffers, config)
     except DoesNotFit:
         assume(False)
     for scope, rows in ((SCRATCHPAD, config.spad_rows), (ACCUMULATOR, config.acc_rows)):
@@ -91,14 +91,14 @@ def operands(a_rows: int, b_rows: int, versions: int) -> tuple[LocalBuffer, Loca
 
 def test_versions_and_operands_have_banks_of_their_own():
     a, b = operands(CONFIG.spad_bank_rows, CONFIG.spad_bank_rows, versions=2)
-    placements = allocate([b, a], CONFIG, "test")
+    placements = allocate([b, a], CONFIG)
     used = [*banks(a, placements), *banks(b, placements)]
     assert sorted(itertools.chain.from_iterable(used)) == [0, 1, 2, 3]
 
 
 def test_operands_are_kept_apart_where_versions_cannot_be():
     a, b = operands(CONFIG.spad_bank_rows // 2 + 1, CONFIG.spad_bank_rows // 4, versions=3)
-    placements = allocate([a, b], CONFIG, "test")
+    placements = allocate([a, b], CONFIG)
     of_a, of_b = (set().union(*banks(x, placements)) for x in (a, b))
     assert of_a.isdisjoint(of_b)
 
@@ -106,7 +106,7 @@ def test_operands_are_kept_apart_where_versions_cannot_be():
 def test_tiles_are_packed_when_they_have_to_be():
     rows = CONFIG.spad_rows
     a, b = operands(rows - 100, 100, versions=1)
-    assert set(allocate([a, b], CONFIG, "test")) == {"a", "b"}
+    assert set(allocate([a, b], CONFIG)) == {"a", "b"}
 
 
 @pytest.mark.parametrize("scope", [SCRATCHPAD, ACCUMULATOR])
@@ -115,20 +115,20 @@ def test_what_does_not_fit_is_said_in_full(scope):
     a, b = (replace(x, scope=scope) for x in operands(rows - 10, 11, versions=1))
     memory = scope.rpartition(".")[2]
     with pytest.raises(DoesNotFit) as error:
-        allocate([a, b], CONFIG, "conv2d_3")
+        allocate([a, b], CONFIG)
     assert str(error.value) == (
-        f"conv2d_3: tiles need {rows + 1} rows of the {memory} (a 1 x {rows - 10}, b 1 x 11), "
+        f"tiles need {rows + 1} rows of the {memory} (a 1 x {rows - 10}, b 1 x 11), "
         f"gemmini-16x16 has {rows}; use smaller tiles or single buffering"
     )
 
 
 def test_tiles_used_one_after_the_other_share_the_memory():
     a, b = operands(CONFIG.spad_rows, CONFIG.spad_rows, versions=1)
-    placements = allocate([replace(a, live=(0, 1)), replace(b, live=(2, 3))], CONFIG, "test")
+    placements = allocate([replace(a, live=(0, 1)), replace(b, live=(2, 3))], CONFIG)
     assert placements["a"].row == placements["b"].row == 0
 
 
 def test_rows_of_another_width_are_refused():
     tile = LocalBuffer("a", SCRATCHPAD, (4, CONFIG.dim + 1))
-    with pytest.raises(CodegenError, match=r"test: tile a has rows of 17 elements, .* has 16"):
-        allocate([tile], CONFIG, "test")
+    with pytest.raises(CodegenError, match=r"tile a has rows of 17 elements, .* has 16"):
+        allocate([tile], CONFIG)

@@ -6,7 +6,7 @@ import pytest
 
 from npu_target.config import NpuConfig
 from npu_target.passes.copies import Pooling, Store
-from npu_target.passes.errors import CodegenError
+from npu_target.passes.errors import CodegenError, DoesNotFit
 from npu_target.passes.linear import Linear, combine
 from npu_target.passes.pooling import pooled_walk
 from npu_target.passes.transfers import LoopExtent, plan_transfer
@@ -82,7 +82,7 @@ def test_pixels_that_do_not_advance_evenly_in_dram_are_no_walk():
 
 
 def test_a_tile_wider_than_the_store_unit_counts_is_refused():
-    with pytest.raises(CodegenError, match="out_cols is 257, the store unit counts to 255"):
+    with pytest.raises(DoesNotFit, match="out_cols is 257, the store unit counts to 255"):
         walk(2, 128, size=3, stride=2)
 
 
