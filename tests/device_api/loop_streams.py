@@ -169,7 +169,7 @@ class ConvProblem:
     input_3120: bool = False
     strides: tuple[int, int, int] | None = None  # input, weight, output; tight by default
     pixels_per_row: int = 1
-    spad_ids: tuple[int, int] = (0, 0)
+    spad_ids: tuple[tuple[int, int], ...] = ((0, 0),)  # of the loops in turn
 
     @property
     def dilated_in(self) -> tuple[int, int]:
@@ -221,10 +221,10 @@ class ConvProblem:
         rows, cols = self.pooled_shape
         wholes = (self.batch, rows, cols, self.out_channels, self.kernel, self.kernel,
                   self.in_channels)  # fmt: skip
-        for at in _starts(wholes, self.tile):
+        for number, at in enumerate(_starts(wholes, self.tile)):
             sizes = [min(step, whole - start) for step, whole, start in zip(
                 self.tile, wholes, at, strict=True)]  # fmt: skip
-            words += self._loop(at, sizes)
+            words += self._loop(at, sizes, self.spad_ids[number % len(self.spad_ids)])
         return words
 
     def _edges(self, first: int, count: int, kernel_at: int, kernel_size: int, axis: int):
@@ -252,7 +252,9 @@ class ConvProblem:
             outs,
         )
 
-    def _loop(self, at: tuple[int, ...], sizes: list[int]) -> list[Words]:
+    def _loop(
+        self, at: tuple[int, ...], sizes: list[int], spad_ids: tuple[int, int]
+    ) -> list[Words]:
         b, prow, pcol, och, krow, kcol, kch = at
         batches, prows, pcols, ochs, krows, kcols, kchs = sizes
         upper, lower, irow, (pool_upper, pool_lower), orows = self._edges(
@@ -291,7 +293,7 @@ class ConvProblem:
         size, pool_stride, pool_padding = self.pooling
         out_rows, out_cols = self.out_shape
         pooled_rows, pooled_cols = self.pooled_shape
-        a_id, b_id = self.spad_ids
+        a_id, b_id = spad_ids
         return [
             (16, pack_fields((self.batch, 0), (rows, 16), (self.in_channels, 32),
                              (self.out_channels, 48)),

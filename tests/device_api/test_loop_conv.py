@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from device_api.loop_memory import CONFIGS, FAST, SCALES, THOROUGH, Memory, check, padded
+from device_api.loop_memory import CONFIGS, FAST, SCALES, SPAD_IDS, THOROUGH, Memory, check, padded
 from device_api.loop_streams import ConvProblem
 from device_api.streams import Words
 from hypothesis import given
@@ -90,7 +90,7 @@ def convs(draw: st.DrawFn) -> tuple[NpuConfig, ConvProblem]:
         weight_0132=special == "weight_0132",
         input_3120=special == "input_3120",
         pixels_per_row=pixels,
-        spad_ids=draw(st.sampled_from([(0, 0), (1, 1), (2, 1), (0, 2)])),
+        spad_ids=draw(SPAD_IDS),
     )
     if special == "pool":
         size = draw(st.integers(1, min(3, *problem.out_shape)))

@@ -70,7 +70,7 @@ CASES = [
     (UNSUPPORTED, conv(stride=2, input_dilation=2), "needs stride 1 for a dilated input, has 2"),
     (UNSUPPORTED, WIDE.words()[2:9], "at most 16, has 3 x 8"),
     (UNSUPPORTED, conv(pool=(4, 1, 0)), "needs a pool size of at most 3, has 4"),
-    (OUT_OF_RANGE, conv(spad_ids=(0, 3)), "half of the scratchpad with weights, has 3"),
+    (OUT_OF_RANGE, conv(spad_ids=((0, 3),)), "half of the scratchpad with weights, has 3"),
     (OUT_OF_RANGE, flipped(19, (2 ^ 65535) << 48), "input takes at most 128 rows"),
 ]  # fmt: skip
 

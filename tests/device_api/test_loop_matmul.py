@@ -6,7 +6,17 @@ import dataclasses
 
 import numpy as np
 import pytest
-from device_api.loop_memory import CONFIGS, FAST, SCALES, SETTINGS, THOROUGH, Memory, check, padded
+from device_api.loop_memory import (
+    CONFIGS,
+    FAST,
+    SCALES,
+    SETTINGS,
+    SPAD_IDS,
+    THOROUGH,
+    Memory,
+    check,
+    padded,
+)
 from device_api.loop_streams import MatmulProblem, MatmulTile
 from device_api.streams import config_ld, config_st
 from hypothesis import given, settings
@@ -26,7 +36,6 @@ def matmuls(draw: st.DrawFn) -> tuple[NpuConfig, MatmulProblem, str]:
     kk = draw(st.integers(1, min(128 // (i + j), -(-k // dim))))
     transposed = draw(st.sampled_from(["", "a", "b"]))
     d = draw(st.sampled_from(["none", "int32", "int8", "row"]))
-    halves = st.tuples(st.integers(0, 2), st.integers(0, 2))
     problem = MatmulProblem(
         (m, n, k),
         (i, j, kk),
@@ -38,7 +47,7 @@ def matmuls(draw: st.DrawFn) -> tuple[NpuConfig, MatmulProblem, str]:
         low_d=d == "int8",
         relu=draw(st.booleans()),
         scale=draw(SCALES),
-        spad_ids=tuple(draw(st.lists(halves, min_size=1, max_size=4))),
+        spad_ids=draw(SPAD_IDS),
     )
     return CONFIGS[dim], problem, d
 

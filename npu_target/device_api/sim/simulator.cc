@@ -27,8 +27,8 @@ void Simulator::run(const Command& command, uint32_t host_cycles) {
     run_loop_command(command);
   } else {
     functional_.run(command, commands_);
-    timing_.issue(command, host_cycles);
   }
+  timing_.issue(command, host_cycles);
   ++commands_;
   check_limit(timing_.elapsed());
   count_work();
@@ -40,7 +40,6 @@ void Simulator::run_loop_command(const Command& command) {
   loops::LoopSequence sequence(*loop);
   while (const std::optional<Command> simple = sequence.next()) {
     functional_.run(*simple, commands_, &command);
-    timing_.issue(*simple, 0);
     count_work();
   }
 }

@@ -30,8 +30,8 @@ DmaReader::Arrival DmaReader::request(const Packet& packet, Cycle earliest) {
   last_sent_ = sent;
   const int64_t beats = bus_bytes_.divide(packet.size_bytes);
   const Cycle back = l2_.read(packet.address, packet.size_bytes, sent);
-  const Ticks first = std::max(to_ticks(std::max(back, merger_free_)), bus_free_);
-  bus_free_ = first + to_ticks(beats) + kL2ReadGapTicks;
+  const Ticks first =
+      l2_.send(to_ticks(std::max(back, merger_free_)), to_ticks(beats) + kL2ReadGapTicks);
   const Cycle first_beat = first / kTicksPerCycle;
   in_flight_.push(first_beat + beats - 1);
   return {sent, first_beat, beats};
@@ -53,6 +53,7 @@ void DmaWriter::send(uint64_t address, int64_t bytes, Cycle accepted) {
     const Cycle last_beat = first / kTicksPerCycle + beats - 1;
     const bool is_partial = packet.useful_bytes < packet.size_bytes;
     const Cycle acknowledged = l2_.write(packet.address, packet.size_bytes, is_partial, last_beat);
+    l2_.receive(acknowledged, to_ticks(beats));
     in_flight_.push(acknowledged);
     last_acknowledged_ = std::max(last_acknowledged_, acknowledged);
     next_beat = last_beat + 1;

@@ -97,7 +97,6 @@ class DmaReader {
   const int64_t scaled_row_cycles_;
   InFlight in_flight_;
   Cycle last_sent_ = -1;
-  Ticks bus_free_ = 0;
   Cycle merger_free_ = 0;
   Cycle last_row_out_ = -1;
   Cycle write_port_free_ = 0;

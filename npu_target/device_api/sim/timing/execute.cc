@@ -9,6 +9,8 @@ namespace {
 
 // A run is at least this long: the accumulator needs it between two writes to one row.
 constexpr int64_t kLeastRows = 4;
+// Data that are asked for take longer than this to reach a bank.
+constexpr Cycle kLookAheadCycles = 16;
 
 }  // namespace
 
@@ -39,6 +41,7 @@ Cycle ExecuteUnit::operands_ready(const ExecuteOperation& operation) const {
 }
 
 Cycle ExecuteUnit::next_step() const {
+  if (is_running_) return run_.next;
   Cycle start = std::max(arrival(0), free_);
   if (start < kNever) {
     const Id head = station_.pending(Queue::kExecute, 0);
@@ -60,6 +63,10 @@ Cycle ExecuteUnit::next_step() const {
 }
 
 void ExecuteUnit::step(Cycle now) {
+  if (is_running_) {
+    feed(now);
+    return;
+  }
   const ExecuteOperation* head = visible(0, now);
   if (must_flush(head, now)) {
     run_flush(now);
@@ -127,27 +134,34 @@ int64_t ExecuteUnit::rows_to_feed(const ExecuteOperation* compute,
   return rows;
 }
 
-Cycle ExecuteUnit::feed(Cycle start, int64_t rows, const ExecuteOperation* compute,
-                        const ExecuteOperation* preload) {
+void ExecuteUnit::begin_feed(Cycle start, const ExecuteOperation* compute,
+                             const ExecuteOperation* preload) {
   const BankMask a = compute != nullptr ? compute->first.spad_banks : 0;
   const BankMask b = compute != nullptr ? compute->second.spad_banks : 0;
   const BankMask d = preload != nullptr ? preload->first.spad_banks : 0;
+  run_.banks = a | b | d;
+  run_.rows = rows_to_feed(compute, preload);
   // Operands in one bank take turns.
-  int64_t reads = rows;
-  if ((a & b) != 0 || (a & d) != 0 || (b & d) != 0) reads += rows;
-  if ((a & b & d) != 0) reads += rows;
-  const Cycle end = spad_writes_.after_free(a | b | d, start, reads);
-  spad_reads_.take(a | b | d, start, end);
-  busy_cycles_ += end - start;
-  conflict_cycles_ += end - start - rows;
-  return end;
+  run_.reads_left = run_.rows;
+  if ((a & b) != 0 || (a & d) != 0 || (b & d) != 0) run_.reads_left += run_.rows;
+  if ((a & b & d) != 0) run_.reads_left += run_.rows;
+  run_.start = run_.next = start;
+}
+
+void ExecuteUnit::feed(Cycle now) {
+  const Cycle from = run_.next;
+  run_.next = spad_writes_.after_free(run_.banks, from, now + kLookAheadCycles, run_.reads_left);
+  spad_reads_.take(run_.banks, from, run_.next);
+  if (run_.reads_left == 0) end_run();
 }
 
 void ExecuteUnit::run(Cycle now, bool has_compute, bool has_preload) {
-  const Id compute_id = has_compute ? station_.take(Queue::kExecute) : ReservationStation::kNone;
-  const Id preload_id = has_preload ? station_.take(Queue::kExecute) : ReservationStation::kNone;
-  const ExecuteOperation* compute = has_compute ? &station_.operation(compute_id).execute : nullptr;
-  const ExecuteOperation* preload = has_preload ? &station_.operation(preload_id).execute : nullptr;
+  run_.compute = has_compute ? station_.take(Queue::kExecute) : ReservationStation::kNone;
+  run_.preload = has_preload ? station_.take(Queue::kExecute) : ReservationStation::kNone;
+  const ExecuteOperation* compute =
+      has_compute ? &station_.operation(run_.compute).execute : nullptr;
+  const ExecuteOperation* preload =
+      has_preload ? &station_.operation(run_.preload).execute : nullptr;
 
   Cycle start = std::max(now, mesh_.earliest_request());
   if (compute == nullptr) {
@@ -155,27 +169,40 @@ void ExecuteUnit::run(Cycle now, bool has_compute, bool has_preload) {
     start = std::max(start, operands_ready(*preload) + 1);
     start = std::max(start, operands_ready(*visible(0, now)) + 1);
   }
-  Cycle end = feed(start, rows_to_feed(compute, preload), compute, preload);
+  begin_feed(start, compute, preload);
+  is_running_ = true;
+  if (start == now) feed(now);
+}
 
-  if (compute != nullptr) {
-    is_weight_stationary_ = compute->mode.is_weight_stationary;
-    count_macs(*compute);
-    station_.complete(compute_id, end);
+void ExecuteUnit::end_run() {
+  is_running_ = false;
+  const bool has_compute = run_.compute != ReservationStation::kNone;
+  Cycle start = run_.start;
+  Cycle end = run_.next;
+  busy_cycles_ += end - start;
+  conflict_cycles_ += end - start - run_.rows;
+  if (has_compute) {
+    const ExecuteOperation& compute = station_.operation(run_.compute).execute;
+    is_weight_stationary_ = compute.mode.is_weight_stationary;
+    count_macs(compute);
+    station_.complete(run_.compute, end);
   }
   Id wants_result = ReservationStation::kNone;
-  if (preload != nullptr) {
-    is_weight_stationary_ = preload->mode.is_weight_stationary;
-    result_cols_ = preload->second.cols;
-    if (is_weight_stationary_ && preload->mode.is_b_transposed && !preload->first.is_garbage()) {
+  if (run_.preload != ReservationStation::kNone) {
+    const ExecuteOperation& preload = station_.operation(run_.preload).execute;
+    is_weight_stationary_ = preload.mode.is_weight_stationary;
+    result_cols_ = preload.second.cols;
+    if (is_weight_stationary_ && preload.mode.is_b_transposed && !preload.first.is_garbage()) {
       // The first pass filled the transposer; a second brings the weights into the array.
       mesh_.request(start, end, ReservationStation::kNone);
       start = std::max(end, mesh_.earliest_request());
-      end = feed(start, config_.dim, nullptr, nullptr);
+      end = start + config_.dim;
+      busy_cycles_ += config_.dim;
     }
-    if (preload->second.is_garbage()) {
-      station_.complete(preload_id, end + (has_compute ? 1 : 0));
+    if (preload.second.is_garbage()) {
+      station_.complete(run_.preload, end + (has_compute ? 1 : 0));
     } else {
-      wants_result = preload_id;
+      wants_result = run_.preload;
     }
   }
   mesh_.request(start, end, wants_result);

@@ -22,7 +22,8 @@ namespace npu::sim::timing {
 // When output-stationary a result leaves only as later rows come in, so an idle controller pushes
 // a run of its own into the array.
 //
-// A step is one run, or one CONFIG_EX.
+// A step is one run, or one CONFIG_EX. A run that is kept waiting for its banks takes several, so
+// that it does not look further ahead than loads have written down what they use.
 class ExecuteUnit {
  public:
   ExecuteUnit(const Config& config, ReservationStation& station, PortCalendar& spad_writes,
@@ -54,8 +55,10 @@ class ExecuteUnit {
   void run(Cycle now, bool has_compute, bool has_preload);
   void run_flush(Cycle now);
   int64_t rows_to_feed(const ExecuteOperation* compute, const ExecuteOperation* preload) const;
-  Cycle feed(Cycle start, int64_t rows, const ExecuteOperation* compute,
-             const ExecuteOperation* preload);
+  void begin_feed(Cycle start, const ExecuteOperation* compute, const ExecuteOperation* preload);
+  // Goes on with the run under way; ends it when its last row is read.
+  void feed(Cycle now);
+  void end_run();
   void count_macs(const ExecuteOperation& compute);
 
   const Config& config_;
@@ -64,6 +67,20 @@ class ExecuteUnit {
   PortCalendar& spad_reads_;
   Mesh mesh_;
   Cycle free_ = 0;
+
+  // The run under way.
+  struct Run {
+    Id compute;
+    Id preload;
+    BankMask banks;
+    int64_t rows;
+    int64_t reads_left;
+    Cycle start;
+    Cycle next;  // the first cycle that is not worked out yet
+  };
+  Run run_{};
+  bool is_running_ = false;
+
   bool is_weight_stationary_ = true;  // of the last run
   int64_t result_cols_ = 0;           // of the last PRELOAD
   int64_t macs_ = 0;

@@ -1,6 +1,7 @@
 // The L2 cache and the memory behind it.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "config.h"
@@ -16,7 +17,8 @@ namespace npu::sim::timing {
 // all of it (MSHR.scala: no block is acquired for a full PutFullData). Lines come one after
 // another at the memory's bandwidth; the requester's data follow once its line is complete. A
 // dirty victim is written back over a channel of its own with the same bandwidth, and the line
-// that replaces it is not ready before.
+// that replaces it is not ready before. Its data pipeline moves one beat per cycle (SourceD.scala):
+// beats that are written come between those that are read.
 class L2 {
  public:
   explicit L2(const Config& config);
@@ -25,6 +27,18 @@ class L2 {
   // the first beat of data, or the acknowledgement of a write, is back.
   Cycle read(uint64_t address, int64_t bytes, Cycle at);
   Cycle write(uint64_t address, int64_t bytes, bool is_partial, Cycle at);
+
+  // When data that keep the pipeline busy for `duration` begin to go out to a reader that can
+  // take them from `earliest` on.
+  Ticks send(Ticks earliest, Ticks duration) {
+    const Ticks start = std::max(earliest, data_free_);
+    data_free_ = start + duration;
+    return start;
+  }
+  // The same for data that came in, whose last beat is acknowledged in cycle `acknowledged`.
+  void receive(Cycle acknowledged, Ticks duration) {
+    data_free_ = std::max(data_free_, to_ticks(acknowledged)) + duration;
+  }
 
   // Forgets every line, as after a reset.
   void invalidate();
@@ -54,6 +68,7 @@ class L2 {
   uint64_t lfsr_ = 1;  // 16 bits
   Ticks read_channel_free_ = 0;
   Ticks write_channel_free_ = 0;
+  Ticks data_free_ = 0;
   int64_t hits_ = 0;
   int64_t misses_ = 0;
 };

@@ -43,17 +43,22 @@ Cycle PortCalendar::first_free(BankMask mask, Cycle from) const {
   return from;
 }
 
-Cycle PortCalendar::after_free(BankMask mask, Cycle from, int64_t count) const {
-  for (uint64_t i = head_; i < tail_; ++i) {
+Cycle PortCalendar::after_free(BankMask mask, Cycle from, Cycle until, int64_t& count) const {
+  const auto use = [&](Cycle free_until) {
+    const Cycle used = std::min<Cycle>(count, std::min(free_until, until) - from);
+    if (used <= 0) return;
+    count -= used;
+    from += used;
+  };
+  for (uint64_t i = head_; i < tail_ && count != 0 && from < until; ++i) {
     const Span& span = at(i);
-    if (span.start >= from + count) break;
+    if (span.start >= until) break;
     if ((span.mask & mask) == 0 || span.end <= from) continue;
-    if (span.start > from) {
-      count -= span.start - from;
-    }
-    from = span.end;
+    use(span.start);
+    if (count != 0) from = std::max(from, std::min(span.end, until));
   }
-  return from + count;
+  use(until);
+  return from;
 }
 
 }  // namespace npu::sim::timing

@@ -31,8 +31,9 @@ class PortCalendar {
   // The first cycle at or after `from` in which no bank of `mask` is taken.
   Cycle first_free(BankMask mask, Cycle from) const;
 
-  // The cycle after the last of `count` free cycles, the first of them at or after `from`.
-  Cycle after_free(BankMask mask, Cycle from, int64_t count) const;
+  // The cycle after the last of `count` free cycles, the first of them at or after `from`; not
+  // beyond `until`. `count` becomes what is left then.
+  Cycle after_free(BankMask mask, Cycle from, Cycle until, int64_t& count) const;
 
   // Nobody will ask about cycles before `now` again.
   void expire(Cycle now) {

@@ -36,6 +36,8 @@ class ReservationStation {
     release_completed(p, now);
     return p.held != p.all;
   }
+  // Whether all entries of `queue` are held by what has not completed when last looked at.
+  bool is_full(Queue queue) const { return partition(queue).held == partition(queue).all; }
   // The first cycle in which another entry of `queue` is free again, as far as known.
   Cycle next_release(Queue queue) const {
     const Partition& p = partition(queue);

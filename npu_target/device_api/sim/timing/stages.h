@@ -12,6 +12,10 @@ namespace npu::sim::timing {
 // LazyRoCC router, raw_cmd_q, LoopConv, LoopMatmul, unrolled_cmd: five queues in a row.
 inline constexpr Cycle kFrontEndStages = 5;
 
+// From the unrollers of LOOP_CONV_WS and of LOOP_WS on: their share of those queues.
+inline constexpr Cycle kConvUnrollerStages = 2;
+inline constexpr Cycle kMatmulUnrollerStages = 1;
+
 // A fence returns this long after the last cycle in which something was pending; with nothing
 // pending it costs kIdleFenceCycles.
 inline constexpr Cycle kFenceReturnCycles = 5;

@@ -41,14 +41,18 @@ Timing::Timing(const Config& config)
       station_(config_),
       load_(config_, station_, l2_, spad_writes_, acc_reads_),
       execute_(config_, station_, spad_writes_, spad_reads_, acc_reads_),
-      store_(config_, station_, l2_, spad_writes_, spad_reads_, acc_reads_) {}
+      store_(config_, station_, l2_, spad_writes_, spad_reads_, acc_reads_),
+      loops_(config_, station_) {}
 
 void Timing::issue(const Command& command, uint32_t host_cycles) {
   ++commands_;
   Cycle now = front_end_.issue(host_cycles);
   const Queue queue = OperationDecoder::queue_of(command);
-  if (queue == Queue::kFront && is_loop_command(command.funct)) fail_loop(command);
-  if (queue != Queue::kFront) {
+  if (loops_.is_active() || is_loop_command(command.funct)) now = unroll_before(command, now);
+  if (is_loop_command(command.funct)) {
+    loops_.take(command, commands_ - 1, now);
+    next_loop_step_ = loops_.next_step();
+  } else if (queue != Queue::kFront) {
     advance(now);
     while (!station_.has_room(queue, now)) {
       // A step that begins before the next known release may bring an earlier one.
@@ -68,10 +72,24 @@ void Timing::issue(const Command& command, uint32_t host_cycles) {
   front_end_.leave(now);
 }
 
-void Timing::fail_loop(const Command& command) const {
-  throw SimError(ErrorKind::kUnsupportedCommand, commands_ - 1,
-                 "the cycle model does not unroll LOOP_* commands: needs simple ones, has funct " +
-                     std::to_string(command.funct));
+Cycle Timing::unroll_before(const Command& command, Cycle now) {
+  advance(now);
+  while (loops_.passes(command, now) >= kNever) {
+    if (!step_before(kNever)) fail_stuck("a loop before this command cannot go on");
+  }
+  now = loops_.passes(command, now);
+  advance(now);
+  return now;
+}
+
+void Timing::step_loops(Cycle now) {
+  const LoopUnrollers::Issue issue = loops_.step(now);
+  const Queue queue = OperationDecoder::queue_of(issue.command);
+  station_.has_room(queue, now);  // lets go of what has completed
+  const ReservationStation::Id id = station_.reserve(queue);
+  decoder_.decode(issue.command, station_.operation(id));
+  station_.enter(id, issue.enters);
+  refresh(queue);
 }
 
 void Timing::fail_stuck(const char* reason) const {
@@ -114,7 +132,7 @@ bool Timing::step_before(Cycle until) {
   const Cycle load = next_step_[static_cast<int>(Queue::kLoad)];
   const Cycle execute = next_step_[static_cast<int>(Queue::kExecute)];
   const Cycle store = next_step_[static_cast<int>(Queue::kStore)];
-  const Cycle next = std::min({load, execute, store});
+  const Cycle next = std::min({load, execute, store, next_loop_step_});
   if (next >= until) return false;
   spad_writes_.expire(next);
   spad_reads_.expire(next);
@@ -125,9 +143,11 @@ bool Timing::step_before(Cycle until) {
   } else if (execute == next) {
     execute_.step(next);
     refresh(Queue::kExecute);
-  } else {
+  } else if (store == next) {
     store_.step(next);
     refresh(Queue::kStore);
+  } else {
+    step_loops(next);
   }
   return true;
 }
@@ -143,6 +163,8 @@ void Timing::refresh(Queue stepped) {
   if ((queues & bit_of(Queue::kStore)) != 0) {
     next_step_[static_cast<int>(Queue::kStore)] = store_.next_step();
   }
+  // Any completion may make room for an unroller's command.
+  next_loop_step_ = loops_.is_active() ? loops_.next_step() : kNever;
 }
 
 }  // namespace npu::sim::timing

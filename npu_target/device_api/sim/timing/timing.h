@@ -9,6 +9,7 @@
 #include "front_end.h"
 #include "l2.h"
 #include "load.h"
+#include "loop_unrollers.h"
 #include "operation.h"
 #include "ports.h"
 #include "reservation_station.h"
@@ -47,8 +48,7 @@ class Timing {
 
   // The host spends `host_cycles` on the next command, then issues it. Throws SimError timed_out
   // when the queues are full of commands that wait for one behind them: the hardware would hang;
-  // unsupported_command for LOOP_*, whose unrollers would stand between the front end and the
-  // reservation station.
+  // for LOOP_* also what MatmulLoop::decode and ConvLoop::decode throw.
   void issue(const Command& command, uint32_t host_cycles);
 
   // The host fences. Returns the cycles since the construction. Throws SimError timed_out when
@@ -67,7 +67,10 @@ class Timing {
   bool step_before(Cycle until);
   // Asks units again for their next step: one that has just run, and those with new commands.
   void refresh(Queue stepped);
-  [[noreturn]] void fail_loop(const Command& command) const;
+  // Unrolls loops until the command may pass the unrollers, from cycle `now` on. Returns when.
+  Cycle unroll_before(const Command& command, Cycle now);
+  // An unroller issues its next command.
+  void step_loops(Cycle now);
   [[noreturn]] void fail_stuck(const char* reason) const;
 
   const Config config_;
@@ -81,7 +84,9 @@ class Timing {
   LoadUnit load_;
   ExecuteUnit execute_;
   StoreUnit store_;
+  LoopUnrollers loops_;
   Cycle next_step_[kQueues] = {kNever, kNever, kNever};  // of the units, by queue
+  Cycle next_loop_step_ = kNever;                        // of the unrollers
   int64_t commands_ = 0;
 };
 

@@ -103,11 +103,6 @@ const Test hang("timing: queues full of commands that wait for one behind them a
   CHECK(text.find("the device hangs") != std::string::npos);
 });
 
-const Test loops("timing: loop commands are refused", [] {
-  CHECK_FAILS(kUnsupportedCommand, warm({{kLoopWs, 0, 0}}));
-  CHECK_FAILS(kUnsupportedCommand, warm({{kLoopConvWsConfigLast, 0, 0}}));
-});
-
 // Anything the functional part lets pass, and what it does not: sizes of nothing.
 const Test random("timing: any stream of commands ends, and a longer one no sooner", [] {
   uint64_t state = 1;
