@@ -96,15 +96,20 @@ def leave_with_parent() -> None:
     threading.Thread(target=watch, name="leave-with-parent", daemon=True).start()
 
 
-def wait_for_stop(*gone: threading.Event) -> bool:
-    """Block until SIGINT or SIGTERM (True), or until one of `gone` is set (False)."""
-    stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
-    while not any(event.is_set() for event in gone):
-        if stop.wait(0.1):
-            return True
-    return False
+class StopSignal:
+    """SIGINT or SIGTERM, from the moment this is made: make it before saying that one is ready."""
+
+    def __init__(self) -> None:
+        self._came = threading.Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: self._came.set())
+
+    def wait(self, *gone: threading.Event) -> bool:
+        """Block until the signal came (True), or until one of `gone` is set (False)."""
+        while not any(event.is_set() for event in gone):
+            if self._came.wait(0.1):
+                return True
+        return False
 
 
 def stop_all(children: list[Child]) -> None:

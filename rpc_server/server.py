@@ -14,7 +14,7 @@ import time
 from npu_target.config import ConfigError, NpuConfig
 
 from .address import LOOPBACK, Address, AddressError, check_can_bind
-from .process import Child, ProcessError, leave_with_parent, stop_all, wait_for_stop
+from .process import Child, ProcessError, StopSignal, leave_with_parent, stop_all
 from .tracker import warn_if_exposed
 from .tracker_client import TrackerClient, TrackerError, device_key
 
@@ -130,6 +130,7 @@ def main(arguments: list[str] | None = None) -> int:
         stop_all(children)
         print(f"error: {error}", file=sys.stderr)
         return 1
+    stop_signal = StopSignal()
     print(
         f"{len(children)} server(s) of {config.name} registered with tracker {tracker} "
         f"as {device_key(config)}; Ctrl-C stops",
@@ -139,7 +140,7 @@ def main(arguments: list[str] | None = None) -> int:
         leave_with_parent()
     watch = Watch(children, tracker, options.device, options.host)
     watch.start()
-    stopped = wait_for_stop(watch.given_up)
+    stopped = stop_signal.wait(watch.given_up)
     watch.stopping.set()
     watch.join()
     stop_all(watch.children)

@@ -21,7 +21,7 @@ import npu_target
 from npu_target.config import NpuConfig
 
 from .address import Address, AddressError, check_can_bind, free_port
-from .process import leave_with_parent, wait_for_stop
+from .process import StopSignal, leave_with_parent
 from .tracker_client import device_key
 
 DESCRIBE = "npu.rpc.describe"
@@ -121,10 +121,11 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 1
     PopenRPCServerState.current = state
+    stop_signal = StopSignal()
     print(state.port, flush=True)
     if options.with_parent:
         leave_with_parent()
-    stopped = wait_for_stop(failed)
+    stopped = stop_signal.wait(failed)
     # TVM's listening thread cannot be asked to stop; it holds nothing that needs closing.
     os._exit(0 if stopped else 1)
 

@@ -8,7 +8,7 @@ import struct
 import sys
 
 from .address import LOOPBACK, Address, AddressError, check_can_bind, free_port, is_loopback
-from .process import leave_with_parent, wait_for_stop
+from .process import StopSignal, leave_with_parent
 
 DEFAULT_PORT = 9190
 _NO_AUTHENTICATION = (
@@ -82,10 +82,11 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 1
     warn_if_exposed(address)
+    stop_signal = StopSignal()
     print(f"tracker listens on {address}", flush=True)
     if options.with_parent:
         leave_with_parent()
-    wait_for_stop()
+    stop_signal.wait()
     stop_tracker(address, stop_key)
     return 0
 
