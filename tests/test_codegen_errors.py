@@ -176,7 +176,7 @@ def test_an_unscheduled_definition_has_temporaries_in_dram():
 
 def test_a_kernel_of_another_device_is_refused():
     func = default_schedule(topi.Matmul(1, 4, 4, 4), CONFIG).mod["main"]
-    with pytest.raises(CodegenError, match="rows of 16 elements, .* of gemmini-8x8 has 8"):
+    with pytest.raises(CodegenError, match=r"rows of 16 elements, .* of gemmini-8x8 has 8"):
         build_program(func, NpuConfig.preset("gemmini-8x8"), "my_kernel")
 
 
