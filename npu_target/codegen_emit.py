@@ -68,7 +68,10 @@ class Emitter:
         """The settings that hold for the whole program; none if each copy makes its own."""
         if self.configure_each_copy:
             return ()
-        loads = [self._config_ld(setting, id) for id, setting in enumerate(self.loads)]
+        any_load = _LoadSetting(0, self.config.dim, 1.0, shrunk=False)
+        loads = [
+            self._config_ld(setting, id) for id, setting in enumerate(self.loads or [any_load])
+        ]
         return (
             *(self._constant_command(config) for config in self.steps),
             *loads,
@@ -259,16 +262,18 @@ class Emitter:
             around = []
             for index, loop in enumerate(staying[depth:], depth):
                 first = 1 if index == depth else 0
-                again = LoopExtent(fresh(), loop.extent - first)
-                around.append(again)
-                values[loop.loop_id] = Linear.loop(again.loop_id) + first
+                values[loop.loop_id] = Linear(first)
+                if loop.extent - first > 1:
+                    again = LoopExtent(fresh(), loop.extent - first)
+                    around.append(again)
+                    values[loop.loop_id] = Linear.loop(again.loop_id) + first
             nodes += _around(tuple(around), pair(values, new_weights=False))
         return (*before, *_around(changing, tuple(nodes)))
 
     # ---- settings -----------------------------------------------------------------------
 
     def _load_id(self, copy: Load, transfer: Transfer) -> tuple[int, tuple[Node, ...]]:
-        if copy.source is None and self.loads and not self.configure_each_copy:
+        if copy.source is None and not self.configure_each_copy:
             return 0, ()  # zeros of one block: any setting does
         setting = _LoadSetting(transfer.row_bytes, transfer.block_rows, copy.scale, copy.shrunk)
         if setting not in self.loads:

@@ -1,5 +1,10 @@
 """Settings for all tests."""
 
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
 from hypothesis import Phase, settings
 
 # Examples take milliseconds to seconds each on the simulated device: no deadline, and the time
@@ -8,3 +13,28 @@ settings.register_profile(
     "npu_target", deadline=None, phases=[phase for phase in Phase if phase is not Phase.explain]
 )
 settings.load_profile("npu_target")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden",
+        action="store_true",
+        help="write the files under tests/golden anew instead of comparing with them",
+    )
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest):
+    """`golden(name, text)` compares a text with the file of that name under tests/golden."""
+
+    def check(name: str, text: str) -> None:
+        path = Path(__file__).parent / "golden" / name
+        if request.config.getoption("--update-golden"):
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        assert path.is_file(), f"no {path}; run pytest --update-golden"
+        assert text == path.read_text(encoding="utf-8"), (
+            "the program changed; see whether it should, then run pytest --update-golden"
+        )
+
+    return check

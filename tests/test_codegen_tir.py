@@ -8,7 +8,10 @@ from kernel_runs import check_schedule, kernel_schedule
 from npu_target import topi
 from npu_target.codegen_tir import CodegenError, DoesNotFit
 from npu_target.config import NpuConfig
+from npu_target.program import Program
 from npu_target.schedule_rules import default_schedule
+from npu_target.topi.mac_schedule import MacStructure, schedule_mac
+from npu_target.topi.simple_schedule import schedule_pool, schedule_sum
 from npu_target.topi.templates import templates
 
 # What was once computed wrongly, or not at all.
@@ -39,3 +42,63 @@ def test_regressions(preset, operator):
             check_schedule(operator, schedule, config)
         except CodegenError as error:
             assert isinstance(error, DoesNotFit) or "store unit counts" in str(error), error
+
+
+SMALL_DEVICE = NpuConfig.preset("gemmini-8x8")
+
+
+def mac_program(operator: topi.Operator, structure: MacStructure, **tiles: list[int]) -> Program:
+    schedule = kernel_schedule(operator, SMALL_DEVICE, seed=1)
+    schedule_mac(schedule, structure, tiles)
+    return check_schedule(operator, schedule, SMALL_DEVICE)
+
+
+def sum_program(operator: topi.Operator, **tiles: list[int]) -> Program:
+    schedule = kernel_schedule(operator, SMALL_DEVICE, seed=1)
+    schedule_sum(schedule, True, tiles)
+    return check_schedule(operator, schedule, SMALL_DEVICE)
+
+
+def pool_program(operator: topi.Operator, **tiles: list[int]) -> Program:
+    schedule = kernel_schedule(operator, SMALL_DEVICE, seed=1)
+    schedule_pool(schedule, True, tiles)
+    return check_schedule(operator, schedule, SMALL_DEVICE)
+
+
+# Padding on all sides, a last block of channels that is narrow, weights that stay for two lines.
+CONV = topi.Conv2d(1, 6, 6, 20, 10, 3, 3, (2, 2), (1, 1, 1, 1), True, True, 0.25)
+GOLDEN = {
+    "conv2d_simple": lambda: mac_program(
+        CONV,
+        MacStructure(pipelined=False),
+        blocks=[1, 2],
+        lines=[1, 3],
+        steps=[1, 1],
+    ),
+    "conv2d_pipelined": lambda: mac_program(
+        CONV,
+        MacStructure(kept=True, late_store=True),
+        blocks=[1, 2],
+        lines=[3, 1],
+        steps=[1, 1],
+    ),
+    "matmul_split_depth": lambda: mac_program(
+        topi.Matmul(1, 10, 64, 9, False, False, 0.5),
+        MacStructure(split_depth=True),
+        blocks=[1, 2],
+        steps=[1, 2],
+        depth=[4, 2],
+    ),
+    "add": lambda: sum_program(topi.Add(10, 12, 0.5, 1.0, 0.25, True), cb=[1, 2], r=[2, 5]),
+    "max_pool2d": lambda: pool_program(
+        topi.MaxPool2d(1, 9, 9, 12, 3, 2, (1, 1, 1, 1)), n=[1, 1], cb=[1, 2], y=[1, 5], xx=[1, 5]
+    ),
+    "global_avg_pool": lambda: sum_program(
+        topi.GlobalAvgPool(1, 5, 5, 12, 0.04), n=[1, 1], cb=[1, 2]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_disassembly(name, golden):
+    golden(f"{name}.txt", GOLDEN[name]().text + "\n")

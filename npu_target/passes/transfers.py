@@ -47,42 +47,87 @@ class Transfer:
 def split_boundaries(
     copy: Load | Store, loops: tuple[LoopExtent, ...], config: NpuConfig
 ) -> list[tuple[Load | Store, tuple[LoopExtent, ...]]]:
-    """Cut loops where a condition on them alone changes, so that it need not be evaluated again
-    and again: the last block of channels is narrower, the first line is padding."""
+    """Cut loops where what a condition says changes, so that it need not be evaluated again and
+    again: the last block of channels is narrower, the first line is padding."""
     column = _column_loop(copy, loops, config.dim)
     block = _block_loop(copy, column, [loop for loop in loops if loop is not column], config)
     for form in copy.valid:
-        deps = [loop for loop in loops if form.depends_on(loop.loop_id) and loop is not column]
-        if len(deps) != 1 or form.without(*(x.loop_id for x in loops)).items:
+        loop = _loop_to_cut(copy, form, loops, column, block)
+        if loop is None:
             continue
-        (loop,) = deps
-        slope, lanes = form.coefficient(loop.loop_id), form.coefficient(column.loop_id)
-        if loop is block or (lanes == 0 and copy.row.coefficient(loop.loop_id) == 1):
-            continue  # becomes a count of columns or rows
-        # The form's least value over a row's columns, for each iteration of the loop.
-        least = [
-            form.const + slope * i + min(0, lanes * (config.dim - 1)) for i in range(loop.extent)
-        ]
-        holds = [value >= 0 for value in least]
+        pieces = _pieces(form, loop, loops)
+        if len(pieces) == 1 and pieces[0].holds is None and loop.extent > 1:
+            continue
         parts: list[tuple[Load | Store, tuple[LoopExtent, ...]]] = []
-        start = 0
-        while start < loop.extent:
-            end = start + 1
-            while end < loop.extent and holds[end] == holds[start]:
-                end += 1
-            part, around = _restrict(copy, loops, loop, start, end)
+        for piece in pieces:
+            part, around = _restrict(copy, loops, loop, piece.start, piece.end)
             rest = tuple(f for f, g in zip(part.valid, copy.valid, strict=True) if g is not form)
-            if holds[start]:
-                parts.append((replace(part, valid=rest), around))
-            elif lanes:
+            if piece.holds is None:
                 parts.append((part, around))
+            elif piece.holds:
+                parts.append((replace(part, valid=rest), around))
             elif isinstance(part, Load) and not part.accumulate:
                 parts.append((replace(part, source=None, offset=Linear(), valid=()), around))
-            start = end
-        if len(parts) == 1 and parts[0][0].valid == copy.valid:
-            continue
         return [x for part, around in parts for x in split_boundaries(part, around, config)]
     return [(copy, loops)]
+
+
+def _loop_to_cut(
+    copy: Load | Store,
+    form: Linear,
+    loops: tuple[LoopExtent, ...],
+    column: LoopExtent,
+    block: LoopExtent | None,
+) -> LoopExtent | None:
+    """The loop whose iterations decide a condition, if there is one: not those that become the
+    condition's count of columns or rows, and no loop around the copy."""
+    if form.without(*(loop.loop_id for loop in loops)).items:
+        return None
+    counts_columns = form.depends_on(column.loop_id)
+    cuttable = [
+        loop
+        for loop in loops
+        if form.depends_on(loop.loop_id)
+        and loop not in (column, block)
+        and (counts_columns or copy.row.coefficient(loop.loop_id) != 1)
+    ]
+    return cuttable[0] if len(cuttable) == 1 else None
+
+
+class _Piece(NamedTuple):
+    """Iterations of a loop in which a condition holds, holds never, or (None) depends."""
+
+    start: int
+    end: int
+    holds: bool | None
+
+
+# A condition that depends in so many iterations of a loop stays an expression of the program.
+_MAX_PARTIAL_ITERATIONS = 4
+
+
+def _pieces(form: Linear, loop: LoopExtent, loops: tuple[LoopExtent, ...]) -> list[_Piece]:
+    """The iterations of one loop by what they decide; those that decide nothing one by one."""
+    slope = form.coefficient(loop.loop_id)
+    others = [form.coefficient(x.loop_id) * (x.extent - 1) for x in loops if x is not loop]
+    least, most = (sum(bound(0, reach) for reach in others) for bound in (min, max))
+    pieces: list[_Piece] = []
+    for i in range(loop.extent):
+        value = form.const + slope * i
+        holds = True if value + least >= 0 else False if value + most < 0 else None
+        if pieces and pieces[-1].holds is holds:
+            pieces[-1] = pieces[-1]._replace(end=i + 1)
+        else:
+            pieces.append(_Piece(i, i + 1, holds))
+    return [
+        part
+        for piece in pieces
+        for part in (
+            [_Piece(i, i + 1, None) for i in range(piece.start, piece.end)]
+            if piece.holds is None and piece.end - piece.start <= _MAX_PARTIAL_ITERATIONS
+            else [piece]
+        )
+    ]
 
 
 def _restrict(
