@@ -43,7 +43,8 @@ class RangeObserver:
 
     def update(self, values: np.ndarray) -> None:
         """Take in a tensor; raises :class:`QuantizeError` if a value is not finite."""
-        magnitudes = np.abs(values.astype("float32", copy=False)).reshape(-1)
+        # float64: the width of a bin may be less than what float32 can hold
+        magnitudes = np.abs(values.astype("float64")).reshape(-1)
         largest = float(magnitudes.max(initial=0.0))
         if not np.isfinite(largest):
             raise QuantizeError(

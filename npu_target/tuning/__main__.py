@@ -1,10 +1,13 @@
-"""`python -m npu_target.tuning repair FOLDER`: keep what is readable of damaged logs."""
+"""`python -m npu_target.tuning`: care for folders of tuning logs."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 from pathlib import Path
+
+from .options import report_errors
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -21,20 +24,81 @@ def main(arguments: list[str] | None = None) -> int:
         "--device", help="only where header.json is lost: the device the logs were made for"
     )
     repairing.add_argument("--model", help="only where header.json is lost: the model")
+    repairing.set_defaults(run=_repair)
+    measuring = commands.add_parser(
+        "remeasure",
+        help="measure the schedules in tuning logs anew, after the compiler has changed",
+        description="Compile and measure the schedules in tuning logs anew, after the compiler or "
+        "the simulator has changed, and replace the logs when all is measured. Schedules that no "
+        "longer apply are dropped.",
+    )
+    measuring.add_argument("folder", type=Path, help="such as tuning_logs/gemmini-16x16/resnet18")
+    measuring.add_argument(
+        "--best", type=int, metavar="N", help="only each layer's fastest N (default: all)"
+    )
+    measuring.add_argument(
+        "--device", help="the device they were made for (default: the preset that they name)"
+    )
+    measuring.add_argument(
+        "--servers",
+        type=int,
+        metavar="N",
+        help="how many simulated devices to start (default: one per processor)",
+    )
+    measuring.set_defaults(run=_remeasure)
     options = parser.parse_args(arguments)
+    for name in ("best", "servers"):
+        value = getattr(options, name, None)
+        if value is not None and value < 1:
+            parser.error(f"--{name} must be at least 1, got {value}")
+    return report_errors(lambda: int(options.run(options)))
 
-    from ..config import ConfigError, NpuConfig
-    from .errors import LogError
+
+def _repair(options: argparse.Namespace) -> int:
+    from ..config import NpuConfig
     from .repair import repair
 
-    try:
-        config = NpuConfig.find(options.device) if options.device else None
-        results = repair(options.folder, config, options.model)
-    except (ConfigError, LogError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    for result in results:
+    config = NpuConfig.find(options.device) if options.device else None
+    for result in repair(options.folder, config, options.model):
         print(f"{result.file}: {result.kept} lines kept, {result.dropped} dropped")
+    return 0
+
+
+def _remeasure(options: argparse.Namespace) -> int:
+    from ..config import NpuConfig
+    from .builder import NpuBuilder
+    from .cli import RUN_LOG_FILE
+    from .devices import device_pool
+    from .header import Header
+    from .interrupt import Interrupt
+    from .log import read_log
+    from .measuring import Measurer
+    from .progress import TuningProgress
+    from .remeasure import remeasure
+    from .report import make_console
+    from .runner import NpuRunner
+
+    header = Header.read(options.folder)
+    config = NpuConfig.find(options.device or header.device)
+    header.check_device(Header.of(config, header.model, ""), options.folder)
+    console = make_console()
+    log = read_log(options.folder, header)
+    total = sum(min(options.best or 1 << 30, len(log.records_of(w.mod))) for w in log.workloads)
+    with (
+        device_pool(config, None, options.servers, options.folder / RUN_LOG_FILE, console) as pool,
+        contextlib.closing(NpuBuilder(config)) as builder,
+        Interrupt() as interrupt,
+        TuningProgress(console, total) as progress,
+    ):
+        measurer = Measurer(config, builder, NpuRunner(pool), interrupt)
+        results = remeasure(options.folder, options.best, config, measurer, progress)
+    for result in results:
+        now = "none is left" if result.cycles is None else f"{result.cycles:,}"
+        console.print(
+            f"{result.layer.name}: {result.cycles_before:,} -> {now} cycles, "
+            f"{result.kept} schedules kept, {result.dropped} dropped",
+            highlight=False,
+        )
     return 0
 
 

@@ -108,7 +108,8 @@ class Chooser:
         if cycles != logged:
             raise LogError(
                 f"{self._log.folder} is out of date: for {operator.name} it has {logged} cycles, "
-                f"its schedule now gives {cycles}; tune again into another --logs folder"
+                f"its schedule now gives {cycles}; measure its schedules anew with: "
+                f"python -m npu_target.tuning remeasure {self._log.folder}"
             )
         if cycles < default_cycles:
             return _Choice(TUNED, default_cycles, cycles)

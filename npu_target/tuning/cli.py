@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import os
 import shlex
 import sys
-import tempfile
-from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .options import INTERRUPTED, add_network_options, add_output_options, report_errors
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from rpc_server.address import Address
 
     from ..config import NpuConfig
     from .layers import Layer
@@ -111,6 +105,7 @@ def _run(options: argparse.Namespace, command: str) -> int:
 
     from ..config import NpuConfig
     from ..partition import explain
+    from .devices import device_pool
     from .dump import check_can_dump
     from .header import Header
     from .log import check_can_make, check_log, open_log
@@ -147,34 +142,9 @@ def _run(options: argparse.Namespace, command: str) -> int:
     layers = select_layers(network.layers, options.ops)
     with (
         open_log(folder, header) as log,
-        _devices(options, config, tracker, folder / RUN_LOG_FILE, console) as pool,
+        device_pool(config, tracker, options.servers, folder / RUN_LOG_FILE, console) as pool,
     ):
         return _tune(options, command, config, layers, log, pool, console)
-
-
-@contextlib.contextmanager
-def _devices(
-    options: argparse.Namespace,
-    config: NpuConfig,
-    tracker: Address | None,
-    output_file: Path,
-    console: Console,
-) -> Iterator[DevicePool]:
-    """The servers of the tracker, or else some of one's own for as long as this lasts."""
-    from rpc_server.local import LocalServers
-
-    from .pool import DevicePool
-
-    with contextlib.ExitStack() as stack:
-        if tracker is not None:
-            pool = DevicePool(tracker, config, output_file, options.servers)
-        else:
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="npu-devices-"))
-            count = options.servers or os.cpu_count() or 1
-            with console.status(f"starting {count} simulated devices"):
-                own = stack.enter_context(LocalServers(config, count, Path(folder)))
-            pool = DevicePool(own.tracker, config, output_file, on_lost=own.replace)
-        yield stack.enter_context(pool)
 
 
 def _tune(

@@ -89,13 +89,7 @@ class Header:
 
     def check_usable_by(self, current: Header, folder: Path) -> None:
         """Raise LogError unless logs with this header serve `current` as its own would."""
-        if self.device_hash != current.device_hash:
-            raise LogError(
-                f"{folder} holds logs of another device: {self.device} ({self.device_hash}), "
-                f"needed {current.device} ({current.device_hash}); "
-                f"they differ in {_differences(self, current)}; "
-                "give the --device they were made for, or another --logs folder and tune there"
-            )
+        self.check_device(current, folder)
         if self.model != current.model:
             raise LogError(
                 f"{folder} holds logs of model {self.model!r}, needed {current.model!r}; "
@@ -106,9 +100,19 @@ class Header:
             if made != now:
                 raise LogError(
                     f"{folder} was made with {name} {made}, this is {name} {now}, which may "
-                    "schedule and time differently; tune again into another --logs folder, "
-                    f"or install {name} {made}"
+                    "schedule and time differently; measure its schedules anew with: "
+                    f"python -m npu_target.tuning remeasure {folder}"
                 )
+
+    def check_device(self, current: Header, folder: Path) -> None:
+        """Raise LogError unless `current` is for the same device."""
+        if self.device_hash != current.device_hash:
+            raise LogError(
+                f"{folder} holds logs of another device: {self.device} ({self.device_hash}), "
+                f"needed {current.device} ({current.device_hash}); "
+                f"they differ in {_differences(self, current)}; "
+                "give the --device they were made for, or another --logs folder and tune there"
+            )
 
 
 def _repair_with_device(folder: Path) -> str:

@@ -34,6 +34,7 @@ def tuned_schedule(operator: Operator, config: NpuConfig, log: TuningLog) -> Sch
     except (RuntimeError, ValueError, TypeError) as error:
         raise LogError(
             f"{log.folder}: the best schedule of {operator.canonical().name} does not apply to it "
-            f"({last_line(error)}); tune again into another --logs folder"
+            f"({last_line(error)}); drop what does not with: "
+            f"python -m npu_target.tuning remeasure {log.folder}"
         ) from error
     return schedule

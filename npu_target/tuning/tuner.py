@@ -195,7 +195,8 @@ class Tuner:
                 now = result.error_msg or f"{state.cycles(mean_seconds(result))} cycles"
                 raise TuningError(
                     f"{self._log.folder} is out of date: for {state.layer.name} it has {logged} "
-                    f"cycles, its schedule now gives {now}; tune again into another --logs folder"
+                    f"cycles, its schedule now gives {now}; measure its schedules anew with: "
+                    f"python -m npu_target.tuning remeasure {self._log.folder}"
                 )
             state.best_seconds = min(state.best_seconds, line.seconds)
             state.history = [state.best_seconds]

@@ -1,0 +1,119 @@
+"""Measuring anew what tuning logs hold, after the compiler or the model of the device changed."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from tvm.s_tir import Schedule
+from tvm.s_tir import meta_schedule as ms
+
+from ..config import NpuConfig
+from ..target import make_target
+from .batch import Batch
+from .errors import LogError, TuningError
+from .header import Header
+from .layers import Layer
+from .log import RecordLine, TuningLog, lock_folder, open_log
+from .measuring import Measurer
+from .progress import TuningProgress
+from .recorder import Recorder
+from .state import LayerState
+from .workload import operator_of, workload_module
+
+COMMAND = "python -m npu_target.tuning remeasure"
+_NEW_SUFFIX = ".remeasured"
+_OLD_SUFFIX = ".before"
+
+
+@dataclass(frozen=True)
+class Remeasured:
+    """What came of a layer's records: its best cycles before and now (None where it has no record
+    any more), how many have a time again, and how many do not."""
+
+    layer: Layer
+    cycles_before: int
+    cycles: int | None
+    kept: int
+    dropped: int
+
+
+def remeasure(
+    folder: Path, most: int | None, config: NpuConfig, measurer: Measurer, progress: TuningProgress
+) -> list[Remeasured]:
+    """Replay and measure the records of a folder, of each layer the fastest `most` or all, and
+    put logs of the results in its place.
+
+    The folder stays as it is until all is done. Schedules that no longer apply, and equal
+    programs, are dropped. Raises LogError for a folder that cannot be read or written or is of
+    another device, TuningError when interrupted.
+    """
+    header = Header.read(folder)
+    command = header.command.split(" && ")[0] + f" && {COMMAND} {folder.name}"
+    new_header = Header.of(config, header.model, command)
+    header.check_device(new_header, folder)
+    new_folder = folder.with_name(folder.name + _NEW_SUFFIX)
+    with lock_folder(folder):
+        old = TuningLog(folder, header)
+        shutil.rmtree(new_folder, ignore_errors=True)
+        try:
+            with open_log(new_folder, new_header) as new:
+                recorder = Recorder(new, make_target(config), progress)
+                results = []
+                for workload in old.workloads:
+                    records = old.records_of(workload.mod)[:most]
+                    layer = Layer(operator_of(workload.mod), 1)
+                    progress.stage(layer.name)
+                    results.append(_remeasure(old, layer, records, config, measurer, recorder))
+                    if measurer.interrupted():
+                        raise TuningError(f"stopped; {folder} is as it was")
+            _replace(folder, new_folder)
+        finally:
+            shutil.rmtree(new_folder, ignore_errors=True)
+    return results
+
+
+def _remeasure(
+    old: TuningLog,
+    layer: Layer,
+    records: list[RecordLine],
+    config: NpuConfig,
+    measurer: Measurer,
+    recorder: Recorder,
+) -> Remeasured:
+    state = LayerState(layer, workload_module(layer.operator, config), config)
+    state.best_seconds = float("inf")
+    replayed = [_replay(old.parse(record), state) for record in records]
+    batch = Batch(state, [candidate for candidate in replayed if candidate is not None])
+    batch.measure(measurer, recorder)
+    kept = len(batch.records)
+    return Remeasured(
+        layer,
+        state.cycles(records[0].seconds),
+        state.cycles(state.best_seconds) if kept else None,
+        kept,
+        len(records) - kept,
+    )
+
+
+def _replay(record: ms.database.TuningRecord, state: LayerState) -> ms.MeasureCandidate | None:
+    """The record's schedule of the layer as it is defined now; None where it does not apply."""
+    schedule = Schedule(state.mod)
+    try:
+        record.trace.apply_to_schedule(schedule, remove_postproc=False)
+    except (RuntimeError, ValueError, TypeError):
+        return None
+    arguments = ms.arg_info.ArgInfo.from_entry_func(schedule.mod, remove_preproc=True)
+    return ms.MeasureCandidate(schedule, arguments)
+
+
+def _replace(folder: Path, new_folder: Path) -> None:
+    old_folder = folder.with_name(folder.name + _OLD_SUFFIX)
+    try:
+        shutil.rmtree(old_folder, ignore_errors=True)
+        folder.rename(old_folder)
+        new_folder.rename(folder)
+        shutil.rmtree(old_folder)
+    except OSError as error:
+        raise LogError(f"{folder} cannot be replaced: {error.strerror}") from error

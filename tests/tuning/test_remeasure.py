@@ -1,0 +1,87 @@
+"""Logs whose times are made up, measured anew on a device."""
+
+from __future__ import annotations
+
+import pytest
+from tvm.s_tir import Schedule
+from tvm.s_tir import meta_schedule as ms
+
+from npu_target.config import NpuConfig
+from npu_target.target import make_target
+from npu_target.topi import Add
+from npu_target.tuning.__main__ import main
+from npu_target.tuning.header import Header
+from npu_target.tuning.log import RECORDS_FILE, open_log, read_log
+from npu_target.tuning.schedules import default_of
+from npu_target.tuning.workload import workload_module
+
+CONFIG = NpuConfig.preset("gemmini-8x8")
+HEADER = Header.of(CONFIG, "model", "tune.py")
+OPERATORS = [Add(rows, 16).canonical() for rows in (16, 32)]
+
+
+def record_of(schedule: Schedule, operator: Add, seconds: float) -> ms.database.TuningRecord:
+    arguments = ms.arg_info.ArgInfo.from_entry_func(schedule.mod, remove_preproc=True)
+    workload = ms.database.Workload(workload_module(operator, CONFIG))
+    return ms.database.TuningRecord(
+        schedule.trace, workload, [seconds], make_target(CONFIG), arguments
+    )
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """The default schedules with a time that cannot be, and what is no schedule at all."""
+    with open_log(tmp_path / "log", HEADER) as log:
+        for operator in OPERATORS:
+            unscheduled = Schedule(workload_module(operator, CONFIG))
+            for schedule in (default_of(operator, CONFIG), unscheduled):
+                log.add(record_of(schedule, operator, 1e-9), {"task": operator.name})
+    return tmp_path / "log"
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.rpc
+def test_times_become_true_and_what_cannot_be_compiled_goes(folder, capsys):
+    assert main(["remeasure", str(folder), "--servers", "1"]) == 0
+    log, said = read_log(folder, HEADER), capsys.readouterr().out
+    for operator in OPERATORS:
+        (record,) = log.records_of(workload_module(operator, CONFIG))
+        cycles = round(record.seconds * CONFIG.clock_khz * 1e3)
+        assert cycles > operator.rows
+        assert f"{operator.name}: 0 -> {cycles:,} cycles, 1 schedules kept, 1 dropped" in said
+        assert [m["cycles"] for m in log.measurements if m["task"] == operator.name] == [cycles]
+    assert log.header.command == "tune.py && python -m npu_target.tuning remeasure log"
+    assert [path.name for path in folder.parent.iterdir()] == ["log"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["{folder}/nowhere"], "header.json is missing"),
+        (["{folder}", "--device", "gemmini-16x16"], "logs of another device"),
+        (["{folder}", "--device", "tpu"], "tpu"),
+    ],
+)
+def test_errors_change_nothing(folder, arguments, says, capsys):
+    before = contents(folder)
+    assert main(["remeasure", *[text.format(folder=folder) for text in arguments]]) == 1
+    error = capsys.readouterr().err
+    assert says in error and "Traceback" not in error
+    assert contents(folder) == before
+
+
+def test_damaged_logs_are_not_touched(folder, capsys):
+    path = folder / RECORDS_FILE
+    path.write_bytes(path.read_bytes()[:-20])
+    before = path.read_bytes()
+    assert main(["remeasure", str(folder)]) == 1
+    assert "repair" in capsys.readouterr().err
+    assert path.read_bytes() == before
+
+
+def test_none_is_no_number_of_schedules(folder):
+    with pytest.raises(SystemExit):
+        main(["remeasure", str(folder), "--best", "0"])
