@@ -1,0 +1,305 @@
+"""`python -m benchmarks.against_vendor --model resnet18`: ours beside the vendor's library.
+
+Every layer of a network runs in the same simulator three times: by the commands of the vendor's
+own C library (see `vendor_library.py`), by our default schedule, and by the best schedule of the
+tuning logs. The library's outputs are compared bit for bit, as ours are when they are tuned.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tvm
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from npu_target.config import NpuConfig
+from npu_target.device_api import create_module, last_stats
+from npu_target.program import Program
+from npu_target.topi import Conv2d, DepthwiseConv2d, MaxPool2d, Operator
+from npu_target.tuning.choose import Chooser
+from npu_target.tuning.errors import LogError, TuningError
+from npu_target.tuning.expected import expected_output, sample_inputs
+from npu_target.tuning.header import Header
+from npu_target.tuning.layers import Layer
+from npu_target.tuning.log import TuningLog, read_log
+from npu_target.tuning.network import check_model, load_network
+from npu_target.tuning.options import DEFAULT_DEVICE, DEFAULT_LOGS, report_errors
+from npu_target.tuning.report import TUNED, check_can_write, make_console, write_json
+
+from .vendor_library import NotInLibraryError, tile_checks, vendor_inputs, vendor_program
+from .vendor_rtl import RTL_CYCLES, search_cycles
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What the library runs by one call: an operator, or a convolution with its max pool."""
+
+    operator: Operator
+    pool: MaxPool2d | None
+    count: int
+
+    @property
+    def name(self) -> str:
+        return self.operator.name + (" + pool" if self.pool else "")
+
+    @property
+    def layers(self) -> list[Layer]:
+        """Our layers for it."""
+        operators = [self.operator, *([self.pool] if self.pool else [])]
+        return [Layer(operator, self.count) for operator in operators]
+
+
+@dataclass(frozen=True)
+class Row:
+    """Cycles of one run of a unit. `vendor` is None, with the reason, where the library has no
+    form for it; `tuned` None where the logs have nothing better than the default."""
+
+    unit: Unit
+    vendor: int | None
+    reason: str
+    vendor_search: int
+    default: int
+    tuned: int | None
+
+    @property
+    def ours(self) -> int:
+        return self.default if self.tuned is None else self.tuned
+
+    @property
+    def rtl(self) -> int | None:
+        return RTL_CYCLES.get(self.unit.operator.name)
+
+    @property
+    def deviation(self) -> float | None:
+        """Of the simulated library, its tile search included, from the RTL; 0.1 is 10 % more."""
+        if self.vendor is None or self.rtl is None:
+            return None
+        return (self.vendor + self.vendor_search) / self.rtl - 1
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "name": self.unit.name,
+            "count": self.unit.count,
+            "macs": self.unit.operator.macs,
+            "vendor_cycles": self.vendor,
+            **({"vendor_has_none": self.reason} if self.vendor is None else {}),
+            "vendor_search_cycles": self.vendor_search,
+            "default_cycles": self.default,
+            "tuned_cycles": self.tuned,
+            "speedup": None if self.vendor is None else self.vendor / self.ours,
+            "rtl_cycles": self.rtl,
+            "deviation_from_rtl": self.deviation,
+        }
+
+
+def units_of(operators: Sequence[Operator]) -> list[Unit]:
+    """A network's operators as the library runs them, in order of first appearance.
+
+    `operators` are in the network's order: a max pool right after the convolution whose output
+    has its input's shape is fused with it.
+    """
+    counts: dict[tuple[Operator, MaxPool2d | None], int] = {}
+    remaining = [operator.canonical() for operator in operators]
+    while remaining:
+        operator, following = remaining[0], remaining[1:]
+        pool = None
+        if isinstance(operator, (Conv2d, DepthwiseConv2d)) and following:
+            after = following[0]
+            if isinstance(after, MaxPool2d) and after.args[0].shape == operator.args[-1].shape:
+                pool, following = after, following[1:]
+        counts[operator, pool] = counts.get((operator, pool), 0) + 1
+        remaining = following
+    return [Unit(operator, pool, count) for (operator, pool), count in counts.items()]
+
+
+def run_vendor(unit: Unit, config: NpuConfig, seed: int = 0) -> int:
+    """Cycles of the library's program for a unit.
+
+    Raises NotInLibraryError, and TuningError for an output that is not the operator's.
+    """
+    program = vendor_program(unit.operator, config, unit.pool)
+    inputs = sample_inputs(unit.operator, seed)
+    output, cycles = _run(program, vendor_inputs(unit.operator, inputs))
+    expected = expected_output(unit.operator, inputs)
+    if unit.pool is not None:
+        # The library pools what ReLU left; where elements may be negative, padding counts as 0.
+        expected = expected_output(unit.pool, {"x": expected})
+    if not np.array_equal(output, expected):
+        wrong = int((output != expected).sum())
+        raise TuningError(f"{unit.name}: the library's program gives {wrong} wrong elements")
+    return cycles
+
+
+def _run(program: Program, inputs: dict[str, np.ndarray]) -> tuple[np.ndarray, int]:
+    *input_args, output_arg = program.args
+    tensors = [
+        tvm.runtime.tensor(np.ascontiguousarray(inputs[arg.name].reshape(arg.shape)))
+        for arg in input_args
+    ]
+    output = tvm.runtime.tensor(np.zeros(output_arg.shape, output_arg.dtype))
+    create_module({program.name: program.to_bytes()})[program.name](*tensors, output)
+    stats = last_stats()
+    assert stats is not None
+    return output.numpy(), stats.cycles
+
+
+def compare(units: Sequence[Unit], config: NpuConfig, log: TuningLog | None) -> Iterator[Row]:
+    """A row for each unit. Raises as `run_vendor` and `Chooser.results` do."""
+    chooser = Chooser(config, log)
+    for unit in units:
+        vendor, search, reason = None, 0, ""
+        try:
+            vendor = run_vendor(unit, config)
+            search = search_cycles(tile_checks(unit.operator, config, unit.pool))
+        except NotInLibraryError as error:
+            reason = str(error)
+        results = chooser.results(unit.layers)
+        default = sum(result.default_cycles for result in results)
+        tuned = None
+        if any(result.source == TUNED for result in results):
+            tuned = sum(result.cycles for result in results)
+        yield Row(unit, vendor, reason, search, default, tuned)
+
+
+def print_rows(console: Console, rows: Sequence[Row], config: NpuConfig) -> None:
+    """A line a unit, and the totals of those that both have."""
+    has_rtl = any(row.deviation is not None for row in rows)
+    title = f"{config.name}: cycles of one run"
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("layer", no_wrap=True, overflow="ellipsis")
+    headings = ["count", "ideal", "library", "default", "tuned", "speedup"]
+    for heading in headings + ["RTL", "sim/RTL"] * has_rtl:
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in rows:
+        ratio = "-" if row.vendor is None else f"{row.vendor / row.ours:.2f}x"
+        ideal = row.unit.operator.macs // config.dim**2
+        cells = [
+            row.unit.name,
+            str(row.unit.count),
+            f"{ideal:,}" if ideal else "-",
+            _cycles(row.vendor),
+            _cycles(row.default),
+            _cycles(row.tuned),
+            ratio,
+        ]
+        if has_rtl:
+            deviation = row.deviation
+            cells += [_cycles(row.rtl), "" if deviation is None else f"{deviation:+.1%}"]
+        table.add_row(*cells)
+    both = [row for row in rows if row.vendor is not None]
+    vendor, ours = (
+        sum(row.unit.count * (getattr(row, name) or 0) for row in both)
+        for name in ("vendor", "ours")
+    )
+    if ours:
+        macs = sum(row.unit.count * row.unit.operator.macs for row in both)
+        default = sum(row.unit.count * row.default for row in both)
+        count = sum(row.unit.count for row in both)
+        table.add_section()
+        table.add_row(
+            "total of what both have",
+            str(count),
+            f"{macs // config.dim**2:,}",
+            f"{vendor:,}",
+            f"{default:,}",
+            f"{ours:,}",
+            f"{vendor / ours:.2f}x",
+        )
+    console.print(table)
+    for row in rows:
+        if row.vendor is None:
+            console.print(row.reason, highlight=False)
+        elif row.vendor < row.ours:
+            console.print(
+                f"{row.unit.name} is slower than the library's: {row.ours:,} cycles, "
+                f"{row.vendor:,}",
+                highlight=False,
+            )
+
+
+def _cycles(number: int | None) -> str:
+    return "-" if number is None else f"{number:,}"
+
+
+def parser() -> argparse.ArgumentParser:
+    result = argparse.ArgumentParser(
+        prog="python -m benchmarks.against_vendor",
+        description="Compare what is compiled for a network's layers with the vendor's own C "
+        "library: its commands, with its choice of tiles, run in the same simulator, and their "
+        "outputs are checked. sim/RTL compares that with the hardware's RTL, where it is known, "
+        "the host's time to choose tiles included.",
+    )
+    result.add_argument("--model", required=True, help="the network, such as resnet18")
+    result.add_argument(
+        "--device", default=DEFAULT_DEVICE, metavar="NAME|FILE", help="(default: %(default)s)"
+    )
+    result.add_argument(
+        "--logs",
+        type=Path,
+        default=DEFAULT_LOGS,
+        metavar="DIR",
+        help="tuning logs are in DIR/<device>/<model>/ (default: %(default)s)",
+    )
+    result.add_argument("--json", type=Path, metavar="FILE", help="write the table for machines")
+    return result
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = parser().parse_args(arguments)
+    return report_errors(lambda: _main(options))
+
+
+def _main(options: argparse.Namespace) -> int:
+    config = NpuConfig.find(options.device)
+    check_model(options.model)
+    if options.json is not None:
+        check_can_write(options.json)
+    console = make_console()
+    log = _read_log(options.logs / config.name / options.model, config, options.model, console)
+    with console.status("loading, quantizing and partitioning the model"):
+        network = load_network(options.model, config)
+    units = units_of([region.operator for region in network.partitioned.regions])
+    with console.status("running the library's programs and ours"):
+        rows = _compare(units, config, log, console)
+    print_rows(console, rows, config)
+    if options.json is not None:
+        write_json(
+            options.json,
+            {
+                "device": config.name,
+                "model": options.model,
+                "layers": [row.as_json() for row in rows],
+            },
+        )
+    return 0
+
+
+def _compare(
+    units: Sequence[Unit], config: NpuConfig, log: TuningLog | None, console: Console
+) -> list[Row]:
+    try:
+        return list(compare(units, config, log))
+    except LogError as error:
+        console.print(f"without tuning logs: {error}", highlight=False)
+        return list(compare(units, config, None))
+
+
+def _read_log(folder: Path, config: NpuConfig, model: str, console: Console) -> TuningLog | None:
+    """The logs in `folder`, None where they cannot be used, having said why."""
+    try:
+        return read_log(folder, Header.of(config, model, "python -m benchmarks.against_vendor"))
+    except LogError as error:
+        console.print(f"without tuning logs: {error}", highlight=False)
+        return None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,187 @@
+"""Convolutions as the vendor's C library issues them: LOOP_CONV_WS with the library's tiles.
+
+After `tiled_conv_auto` and `tiled_conv_dw_auto` of the public `gemmini.h`, written anew: the
+choice of tiles is in `vendor_conv_tile.py`, here are the commands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from math import prod
+
+from npu_target.config import NpuConfig
+from npu_target.isa import (
+    ConfigEx,
+    ConfigSt,
+    LoopConvWs,
+    LoopConvWsAddressesBI,
+    LoopConvWsAddressesWO,
+    LoopConvWsBounds,
+    LoopConvWsDims,
+    LoopConvWsKernel,
+    LoopConvWsPool,
+)
+from npu_target.program import Command, Operand, device_command
+
+from .vendor_conv_tile import ConvCall, Tile, TileSearch
+
+_NULL = Operand()
+
+
+def conv_commands(call: ConvCall, config: NpuConfig) -> Iterator[Command]:
+    """The commands of one call, each channel of a depthwise one by itself."""
+    yield device_command(
+        ConfigSt,
+        stride_bytes=call.out_channels,
+        activation=int(call.relu),
+        scale=call.scale,
+    )
+    yield device_command(ConfigEx, a_stride=call.stride >> call.downsample)
+    wholes, tile = call.wholes, TileSearch(call, config).tile
+    channels = range(call.out_channels) if call.depthwise else range(1)
+    starts = [range(0, whole, step) for whole, step in zip(wholes, tile, strict=True)]
+    # Batches, rows and columns outermost, then output channels, then the sum's parts.
+    for at in product(*starts[:3]):
+        for channel in channels:
+            for rest in product(*starts[3:]):
+                yield from _loop(call, Tile(*at, *rest), tile, channel, config)
+
+
+class _Edge:
+    """What a tile covers along an axis: outputs, paddings, the first input element."""
+
+    def __init__(
+        self, call: ConvCall, axis: int, first: int, count: int, tap: int, taps: int
+    ) -> None:
+        size, out_size = call.in_shape[axis], call.out_shape[axis]
+        out = first * call.pool_stride - call.pool_padding
+        outs = count * call.pool_stride + call.pool_size - 1
+        self.pool_before = max(0, -out)
+        self.pool_after = max(0, out + outs - out_size)
+        self.outs = outs - self.pool_before - self.pool_after
+        begin = max(0, out) * call.stride + tap - call.padding
+        ins = self.outs * call.stride + taps - 1
+        self.before = max(0, -begin)
+        self.after = max(0, begin + ins - size)
+        self.first_input = begin + self.before
+
+
+def _loop(
+    call: ConvCall, at: Tile, tile: Tile, channel: int, config: NpuConfig
+) -> Iterator[Command]:
+    wholes = call.wholes
+    sizes = Tile(*(min(t, w - a) for t, w, a in zip(tile, wholes, at, strict=True)))
+    rows = _Edge(call, 0, at.pool_rows, sizes.pool_rows, at.kernel_rows, sizes.kernel_rows)
+    cols = _Edge(call, 1, at.pool_cols, sizes.pool_cols, at.kernel_cols, sizes.kernel_cols)
+    image, weights, bias, output = _addresses(call, at, sizes, channel, rows, cols)
+    first_image, first_sum = not any(at[:3]), not any(at[4:])
+    # One or two tiles of weights, or of inputs, are loaded once and kept, a tile in each half.
+    counts = [-(-w // t) for w, t in zip(wholes, tile, strict=True)]
+    sums = prod(counts[4:])
+    keeps_weights = not call.depthwise and sums * counts[3] <= 2
+    keeps_input = not call.depthwise and sums * prod(counts[:3]) <= 2
+    if keeps_weights and not first_image:
+        weights = _NULL
+    if keeps_input and at.out_channels:
+        image = _NULL
+    pixels = 1
+    if config.has_first_layer_pixel_repeats and not call.downsample:
+        pixels = min(max(1, config.dim // sizes.in_channels), sizes.kernel_cols)
+    yield device_command(
+        LoopConvWsDims,
+        batch_size=call.batch,
+        in_rows=call.in_shape[0],
+        in_channels=call.in_channels,
+        out_channels=call.out_channels,
+        out_rows=call.out_shape[0],
+        pool_out_rows=wholes.pool_rows,
+        out_cols=call.out_shape[1],
+        stride=call.stride,
+        padding=call.padding,
+    )
+    yield device_command(
+        LoopConvWsPool,
+        pool_padding=call.pool_padding,
+        pool_stride=call.pool_stride,
+        pool_size=call.pool_size,
+        pool_out_cols=wholes.pool_cols,
+        kernel_dim=call.kernel,
+        tile_channels=sizes.out_channels,
+        tile_pool_cols=sizes.pool_cols,
+        tile_pool_rows=sizes.pool_rows,
+        tile_batches=sizes.batches,
+    )
+    yield device_command(
+        LoopConvWsKernel,
+        left_pad=cols.before,
+        kernel_channels=sizes.in_channels,
+        kernel_cols=sizes.kernel_cols,
+        kernel_rows=sizes.kernel_rows,
+        in_cols=call.in_shape[1],
+        pool_left_pad=cols.pool_before,
+        down_pad=rows.after,
+        upper_pad=rows.before,
+        right_pad=cols.after,
+    )
+    yield device_command(
+        LoopConvWsBounds,
+        kernel_dilation=1,
+        pool_down_pad=rows.pool_after,
+        pool_upper_pad=rows.pool_before,
+        pool_right_pad=cols.pool_after,
+        tile_rows=rows.outs,
+        tile_cols=cols.outs,
+        out_stride=call.out_channels,
+        weight_stride=1 if call.depthwise else call.out_channels,
+        in_stride=call.in_channels,
+    )
+    yield device_command(
+        LoopConvWsAddressesWO,
+        weights_address=weights,
+        output_address=output,
+    )
+    yield device_command(
+        LoopConvWsAddressesBI,
+        bias_address=bias,
+        input_address=image,
+    )
+    yield device_command(
+        LoopConvWs,
+        no_bias=call.bias is None,
+        depthwise=call.depthwise,
+        max_pixels_per_row=pixels,
+        a_spad_id=(1 if first_image and first_sum else 2) if keeps_input else 0,
+        b_spad_id=(1 if at.out_channels == 0 and first_sum else 2) if keeps_weights else 0,
+        no_pool=not call.has_pool,
+        downsample=call.downsample,
+        activation=int(call.relu),
+    )
+
+
+def _addresses(
+    call: ConvCall, at: Tile, sizes: Tile, channel: int, rows: _Edge, cols: _Edge
+) -> tuple[Operand, Operand, Operand, Operand]:
+    """Of a tile's image, weights, bias (none but where its sum starts), output (none but where
+    it ends)."""
+    wholes = call.wholes
+    pixel = (at.batches * call.in_shape[0] + rows.first_input) * call.in_shape[1]
+    pixel += cols.first_input
+    tap = at.kernel_rows * call.kernel + at.kernel_cols
+    out_channel = channel + at.out_channels
+    if call.depthwise:
+        in_channel, weight = channel, channel * call.kernel**2 + tap
+    else:
+        in_channel = at.in_channels
+        weight = (tap * call.in_channels + in_channel) * call.out_channels + out_channel
+    bias = output = _NULL
+    if not any(at[4:]):
+        # Without a bias the library has address 1 in place of one.
+        where = Operand(1) if call.bias is None else Operand.argument(call.bias)
+        bias = where + 4 * out_channel
+    if all(a + s == w for a, s, w in zip(at[4:], sizes[4:], wholes[4:], strict=True)):
+        out_pixel = (at.batches * wholes.pool_rows + at.pool_rows) * wholes.pool_cols
+        out_pixel += at.pool_cols
+        output = Operand.argument(call.out, out_pixel * call.out_channels + out_channel)
+    image = Operand.argument(0, pixel * call.in_channels + in_channel)
+    return image, Operand.argument(1, weight), bias, output

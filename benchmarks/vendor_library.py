@@ -1,0 +1,174 @@
+"""Operators as the vendor's own C library runs them: the baseline of what we compile.
+
+The library is `gemmini.h` of the public gemmini-rocc-tests, its way of calling it for whole
+networks that of its ImageNet examples: products for the 1x1 convolutions of stride 1,
+convolutions with their max pool for the rest, adds of residuals, averages. The commands are
+those of the hardware's own loops (LOOP_WS, LOOP_CONV_WS).
+
+A host that has all operands at hand issues a program of these: one cycle a command by the
+device's config. The library's own computation of operands, and its fences between calls, cost
+more, so the baseline is not slower here than there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from npu_target.config import NpuConfig
+from npu_target.program import Arg, Node, Operand, Program
+from npu_target.topi import (
+    Add,
+    Conv2d,
+    DepthwiseConv2d,
+    GlobalAvgPool,
+    Matmul,
+    MaxPool2d,
+    Operator,
+)
+from npu_target.topi.conv2d import Window
+
+from .vendor_add import add_commands
+from .vendor_average import average_nodes
+from .vendor_conv import conv_commands
+from .vendor_conv_tile import ConvCall, TileSearch
+from .vendor_matmul import MatmulCall, matmul_commands
+
+
+class NotInLibraryError(ValueError):
+    """An operator that the library has no form for; the message says why."""
+
+
+def vendor_program(operator: Operator, config: NpuConfig, pool: MaxPool2d | None = None) -> Program:
+    """The library's program for an operator, of a convolution with the max pool after it.
+
+    Its arguments are the operator's, the output that of the pool. Weights of a depthwise
+    convolution are [channels, kernel, kernel], as the library has them (`vendor_inputs`).
+    Raises NotInLibraryError.
+    """
+    if pool is not None and not isinstance(operator, (Conv2d, DepthwiseConv2d)):
+        raise NotInLibraryError(f"{operator.name}: the library pools convolutions only")
+    args = {arg.name: arg for arg in operator.args}
+    if pool is not None:
+        args["out"] = replace(args["out"], shape=pool.args[-1].shape)
+    if isinstance(operator, DepthwiseConv2d):
+        shape = (operator.c, operator.kh, operator.kw)
+        args["weight"] = replace(args["weight"], shape=shape)
+    name = operator.name if pool is None else f"{operator.name}_{pool.name}"
+    program_args = tuple(Arg(a.name, a.role, a.dtype, a.shape) for a in args.values())
+    return Program(name, config, program_args, tuple(_nodes(operator, config, pool)))
+
+
+def vendor_inputs(operator: Operator, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The operator's input arguments as the library takes them."""
+    arrays = dict(inputs)
+    if isinstance(operator, DepthwiseConv2d):
+        channels = np.arange(operator.c)
+        compact = arrays["weight"][:, :, channels, channels % operator.dim]
+        arrays["weight"] = np.ascontiguousarray(compact.transpose(2, 0, 1))
+    return arrays
+
+
+def tile_checks(operator: Operator, config: NpuConfig, pool: MaxPool2d | None = None) -> int:
+    """How often the library computes, before its first command, whether a convolution's tile
+    fits; 0 for what it runs as something else."""
+    if isinstance(operator, DepthwiseConv2d):
+        return TileSearch(_conv_call(operator, operator.c, operator.c, pool), config).checks
+    if isinstance(operator, Conv2d) and (pool is not None or not _is_pointwise(operator)):
+        return TileSearch(_conv_call(operator, operator.ci, operator.co, pool), config).checks
+    return 0
+
+
+def _nodes(operator: Operator, config: NpuConfig, pool: MaxPool2d | None) -> Iterable[Node]:
+    if isinstance(operator, Matmul):
+        return _matmul(operator, config)
+    if isinstance(operator, Conv2d) and pool is None and _is_pointwise(operator):
+        pixels = operator.n * operator.h * operator.w
+        return _matmul(
+            Matmul(
+                1, pixels, operator.ci, operator.co, operator.bias, operator.relu, operator.scale
+            ),
+            config,
+        )
+    if isinstance(operator, Conv2d):
+        return conv_commands(_conv_call(operator, operator.ci, operator.co, pool), config)
+    if isinstance(operator, DepthwiseConv2d):
+        return conv_commands(_conv_call(operator, operator.c, operator.c, pool), config)
+    if isinstance(operator, Add):
+        return add_commands(operator, config)
+    if isinstance(operator, GlobalAvgPool):
+        return average_nodes(operator, config)
+    raise NotInLibraryError(f"{operator.name}: the library runs {operator.op} on the host")
+
+
+def _is_pointwise(operator: Conv2d) -> bool:
+    return (operator.kh, operator.kw, *operator.strides, *operator.pad) == (1, 1, 1, 1, 0, 0, 0, 0)
+
+
+def _matmul(operator: Matmul, config: NpuConfig) -> Iterable[Node]:
+    out = 3 if operator.bias else 2
+    for batch in range(operator.batch):
+        yield from matmul_commands(
+            MatmulCall(
+                operator.m,
+                operator.n,
+                operator.k,
+                a=Operand.argument(0, batch * operator.m * operator.k),
+                b=Operand.argument(1, batch * operator.k * operator.n),
+                bias=Operand.argument(2) if operator.bias else None,
+                c=Operand.argument(out, batch * operator.m * operator.n),
+                a_stride=operator.k,
+                b_stride=operator.n,
+                c_stride=operator.n,
+                scale=operator.scale,
+                relu=operator.relu,
+            ),
+            config,
+        )
+
+
+def _conv_call(
+    operator: Conv2d | DepthwiseConv2d, ci: int, co: int, pool: MaxPool2d | None
+) -> ConvCall:
+    stride, padding = _square(operator.name, operator.window)
+    pool_padding = 0
+    if pool is not None:
+        out = operator.args[-1].shape
+        if (pool.n, pool.h, pool.w, pool.c) != out:
+            raise NotInLibraryError(f"{pool.name} does not pool the output {out} before it")
+        _, pool_padding = _square(pool.name, pool.window)
+    return ConvCall(
+        batch=operator.n,
+        in_shape=(operator.h, operator.w),
+        in_channels=ci,
+        out_channels=co,
+        kernel=operator.kh,
+        stride=stride,
+        padding=padding,
+        bias=2 if operator.bias else None,
+        out=3 if operator.bias else 2,
+        scale=operator.scale,
+        relu=operator.relu,
+        has_pool=pool is not None,
+        pool_size=1 if pool is None else pool.size,
+        pool_stride=1 if pool is None else pool.stride,
+        pool_padding=pool_padding,
+        depthwise=isinstance(operator, DepthwiseConv2d),
+    )
+
+
+def _square(name: str, window: Window) -> tuple[int, int]:
+    """Stride and padding of a window that is the same along both axes, from all sides."""
+    if window.kh != window.kw or len(set(window.strides)) > 1 or len(set(window.pad)) > 1:
+        raise NotInLibraryError(
+            f"{name}: the library needs one kernel size, one stride and one padding, has "
+            f"{window.kh}x{window.kw}, {window.strides}, {window.pad}"
+        )
+    if window.pad[0] >= window.kh:
+        raise NotInLibraryError(
+            f"{name}: the library needs a padding below the kernel's {window.kh}, has "
+            f"{window.pad[0]}"
+        )
+    return window.strides[0], window.pad[0]
