@@ -109,7 +109,12 @@ bool ExecuteUnit::runs_together(Cycle now) const {
 }
 
 void ExecuteUnit::run_config(Cycle now) {
-  station_.complete(station_.take(Queue::kExecute), now);
+  const Id config = station_.take(Queue::kExecute);
+  if (Recorder* recorder = station_.recorder()) {
+    recorder->starts_run(config, ReservationStation::kNone, now);
+    recorder->works(config, now, now + 1);
+  }
+  station_.complete(config, now);
   free_ = now + 1;
 }
 
@@ -169,6 +174,13 @@ void ExecuteUnit::run(Cycle now, bool has_compute, bool has_preload) {
     start = std::max(start, operands_ready(*preload) + 1);
     start = std::max(start, operands_ready(*visible(0, now)) + 1);
   }
+  if (Recorder* recorder = station_.recorder()) {
+    if (has_compute) {
+      recorder->starts_run(run_.compute, ReservationStation::kNone, start);
+    } else {
+      recorder->starts_run(run_.preload, station_.pending(Queue::kExecute, 0), start);
+    }
+  }
   begin_feed(start, compute, preload);
   is_running_ = true;
   if (start == now) feed(now);
@@ -181,6 +193,8 @@ void ExecuteUnit::end_run() {
   Cycle end = run_.next;
   busy_cycles_ += end - start;
   conflict_cycles_ += end - start - run_.rows;
+  Recorder* const recorder = station_.recorder();
+  if (recorder != nullptr) recorder->ends_run(run_.compute, run_.preload, start, run_.rows, end);
   if (has_compute) {
     const ExecuteOperation& compute = station_.operation(run_.compute).execute;
     is_weight_stationary_ = compute.mode.is_weight_stationary;
@@ -198,6 +212,7 @@ void ExecuteUnit::end_run() {
       start = std::max(end, mesh_.earliest_request());
       end = start + config_.dim;
       busy_cycles_ += config_.dim;
+      if (recorder != nullptr) recorder->second_pass(start, end);
     }
     if (preload.second.is_garbage()) {
       station_.complete(run_.preload, end + (has_compute ? 1 : 0));

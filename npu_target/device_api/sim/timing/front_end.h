@@ -26,6 +26,8 @@ class FrontEnd {
   Cycle fence(Cycle last_pending);
 
   Cycle host_time() const { return host_time_; }
+  // When the latest command left.
+  Cycle last_left() const { return last_left_; }
   // Cycles the host waited for room.
   Cycle stall_cycles() const { return stall_cycles_; }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "stages.h"
+
 namespace npu::sim::timing {
 
 LoadUnit::LoadUnit(const Config& config, ReservationStation& station, L2& l2,
@@ -27,6 +29,12 @@ void LoadUnit::step(Cycle now) {
   const LoadOperation& load = station_.operation(id).load;
   const Cycle last_write = load.dram_address == 0 ? run_zeros(load, now) : run_reads(load, now);
   in_flight_.push(last_write + 1);
+  if (Recorder* recorder = station_.recorder()) {
+    recorder->works(id, now, controller_free_);
+    if (load.dram_address != 0) {
+      recorder->transfers(id, now + kLoadRequestStages, last_write + 1);
+    }
+  }
   station_.complete(id, last_write + 1);
 }
 

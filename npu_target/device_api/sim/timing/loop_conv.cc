@@ -140,6 +140,7 @@ Command ConvUnroller::issue(Unit unit, Cycle now) {
   pipeline.left_before = pipeline.left;
   pipeline.left = now;
   next_free_ = now + 1;
+  issued_loop_ = turns_.taken(unit);
   if (is_done) {
     turns_.finish(unit, std::max(now, entered + passing_over) + 1);
     take_up();

@@ -27,6 +27,12 @@ class ConvUnroller {
   // When the next command leaves, as far as known; kNever if none can yet.
   Cycle next_step() const;
   Command step(Cycle now);
+  // The number of the loop that the latest command was of.
+  int64_t issued_loop() const { return issued_loop_; }
+  // Where the commands of a unit go.
+  static Queue queue_of(size_t unit) {
+    return unit == kExecute ? Queue::kExecute : unit == kStore ? Queue::kStore : Queue::kLoad;
+  }
 
  private:
   // In the order of the arbiter.
@@ -61,6 +67,7 @@ class ConvUnroller {
   std::optional<loops::ConvLoadInput> input_;
   std::array<Pipeline, LoopTurns::kUnits> pipelines_{};
   Cycle next_free_ = 0;  // the cycle after the last command left
+  int64_t issued_loop_ = -1;
 };
 
 }  // namespace npu::sim::timing

@@ -170,6 +170,7 @@ Command MatmulUnroller::issue(Unit unit, Cycle now) {
     return command;
   };
   next_free_ = now + 1;
+  issued_loop_ = turns_.taken(unit);
   const Command command = unit == kLoadA     ? next_of(load_a_)
                           : unit == kLoadB   ? next_of(load_b_)
                           : unit == kLoadD   ? next_of(load_d_)

@@ -28,6 +28,12 @@ class MatmulUnroller {
   // When the next command leaves, as far as known; kNever if none can yet.
   Cycle next_step() const;
   Command step(Cycle now);
+  // The number of the loop that the latest command was of.
+  int64_t issued_loop() const { return issued_loop_; }
+  // Where the commands of a unit go.
+  static Queue queue_of(size_t unit) {
+    return unit == kExecute ? Queue::kExecute : unit == kStore ? Queue::kStore : Queue::kLoad;
+  }
 
  private:
   enum Unit : size_t { kLoadA, kLoadB, kLoadD, kExecute, kStore };
@@ -59,6 +65,7 @@ class MatmulUnroller {
   std::optional<loops::MatmulExecute> execute_;
   std::optional<loops::MatmulStore> store_;
   Cycle next_free_ = 0;  // the cycle after the last command left
+  int64_t issued_loop_ = -1;
 };
 
 }  // namespace npu::sim::timing

@@ -48,6 +48,12 @@ void LoopTurns::free_finished() {
   }
 }
 
+size_t LoopTurns::last_unit(int64_t number) const {
+  if (number < 0) return 0;
+  const auto& idle = run(number).idle;
+  return static_cast<size_t>(std::max_element(idle.begin(), idle.end()) - idle.begin());
+}
+
 int64_t LoopTurns::head_at(Cycle now) const {
   int64_t number = count_;
   while (number > 0 && freed(number - 1) > now) --number;

@@ -57,6 +57,8 @@ class LoopTurns {
   // it.
   Cycle started(size_t unit, int64_t number) const { return run(number).started[unit]; }
   Cycle completed(size_t unit, int64_t number) const { return run(number).idle[unit]; }
+  // The unit that was, or will be, through with it last.
+  size_t last_unit(int64_t number) const;
 
   // From when on the registers of loop `number` are free again; kNever while that is not known.
   Cycle freed(int64_t number) const { return number < 0 ? kLongAgo : run(number).freed; }

@@ -23,6 +23,16 @@ Cycle LoopUnrollers::passes(const Command& command, Cycle now) const {
   return is_conv ? now : std::max(now, matmul_free + kMatmulUnrollerStages);
 }
 
+Queue LoopUnrollers::last_queue(const Command& command) const {
+  const bool is_matmul = command.funct >= kLoopWs && command.funct <= kLoopWsConfigLast;
+  const bool is_conv = is_loop_command(command.funct) && !is_matmul;
+  const int64_t conv = conv_.turns().count() - (is_conv ? 2 : 1);
+  const int64_t matmul = matmul_.turns().count() - (is_matmul ? 2 : 1);
+  const bool is_last_matmul = !is_conv && matmul_.turns().freed(matmul) > conv_.turns().freed(conv);
+  return is_last_matmul ? MatmulUnroller::queue_of(matmul_.turns().last_unit(matmul))
+                        : ConvUnroller::queue_of(conv_.turns().last_unit(conv));
+}
+
 void LoopUnrollers::take(const Command& command, int64_t index, Cycle now) {
   const std::optional<loops::Loop> loop = registers_.take({command, index});
   if (!loop) return;
@@ -42,8 +52,12 @@ Cycle LoopUnrollers::conv_next_step() const {
 Cycle LoopUnrollers::next_step() const { return std::min(matmul_.next_step(), conv_next_step()); }
 
 LoopUnrollers::Issue LoopUnrollers::step(Cycle now) {
-  if (matmul_.next_step() <= now) return {matmul_.step(now), now + kMatmulUnrollerStages};
-  return {conv_.step(now), now + kConvUnrollerStages};
+  if (matmul_.next_step() <= now) {
+    const Command command = matmul_.step(now);
+    return {command, now + kMatmulUnrollerStages, true, matmul_.issued_loop()};
+  }
+  const Command command = conv_.step(now);
+  return {command, now + kConvUnrollerStages, false, conv_.issued_loop()};
 }
 
 }  // namespace npu::sim::timing

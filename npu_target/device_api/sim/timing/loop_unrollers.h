@@ -24,6 +24,8 @@ class LoopUnrollers {
   // The first cycle from `now` on in which the command may go on to the reservation station (or
   // would, if it is of a loop); kNever while that is not known.
   Cycle passes(const Command& command, Cycle now) const;
+  // The queue of the unit that was through with the loops before the command last.
+  Queue last_queue(const Command& command) const;
   // Takes a loop command that passes in cycle `now`. Throws SimError if the device cannot run it.
   void take(const Command& command, int64_t index, Cycle now);
 
@@ -33,6 +35,8 @@ class LoopUnrollers {
   struct Issue {
     Command command;
     Cycle enters;
+    bool is_matmul;  // of LOOP_WS, else of LOOP_CONV_WS
+    int64_t loop;    // the number of its loop among those of its kind
   };
   Issue step(Cycle now);
 

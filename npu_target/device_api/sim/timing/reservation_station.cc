@@ -86,6 +86,7 @@ void ReservationStation::wait_for_overlaps(Id later, const Partition& earlier) {
       waited_for_by_[id] |= bit(later);
     } else {
       ready_[waiting] = std::max(ready_[waiting], completed_[id] + 1);
+      if (recorder_ != nullptr) recorder_->waited(later, static_cast<Id>(id), completed_[id]);
     }
   });
 }
@@ -108,6 +109,7 @@ void ReservationStation::complete(Id id, Cycle when) {
   const size_t done = static_cast<size_t>(id);
   Partition& own = partition(operations_[done].queue);
   completed_[done] = when;
+  if (recorder_ != nullptr) recorder_->completes(id, issued_[done], when);
   --open_commands_;
   unsigned position = own.release_tail++;
   for (; position != own.release_head; --position) {
@@ -121,6 +123,7 @@ void ReservationStation::complete(Id id, Cycle when) {
   for_each_bit(waited_for_by_[done], [&](size_t waiting) {
     waits_for_[waiting] &= ~bit(id);
     ready_[waiting] = std::max(ready_[waiting], when + 1);
+    if (recorder_ != nullptr) recorder_->waited(static_cast<Id>(waiting), id, when);
   });
   waited_for_by_[done] = 0;
   for (Partition& p : partitions_) issue_ready(p);

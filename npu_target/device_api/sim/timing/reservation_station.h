@@ -7,6 +7,7 @@
 #include "config.h"
 #include "cycle.h"
 #include "operation.h"
+#include "recorder.h"
 
 namespace npu::sim::timing {
 
@@ -29,6 +30,10 @@ class ReservationStation {
 
   // Throws SimError bad_program when the queues have more entries than the model can hold.
   explicit ReservationStation(const Config& config);
+
+  // Who is told what commands do here and in the units; null for nobody.
+  void set_recorder(Recorder* recorder) { recorder_ = recorder; }
+  Recorder* recorder() const { return recorder_; }
 
   // Whether a command of `queue` finds an entry in cycle `now`.
   bool has_room(Queue queue, Cycle now) {
@@ -131,6 +136,7 @@ class ReservationStation {
   Cycle last_completed_ = kLongAgo;
   int open_commands_ = 0;
   unsigned issued_queues_ = 0;
+  Recorder* recorder_ = nullptr;
 };
 
 }  // namespace npu::sim::timing

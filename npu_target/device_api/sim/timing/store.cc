@@ -41,7 +41,8 @@ void StoreUnit::begin(Cycle now) {
   id_ = station_.take(Queue::kStore);
   store_ = station_.operation(id_).store;
   row_ = col_ = block_ = window_col_ = 0;
-  next_dispatch_ = now;
+  begun_ = next_dispatch_ = now;
+  first_accepted_ = kNever;
   blocks_per_row_ = std::max<int64_t>(1, dim_.divide_up(store_.cols));
   rows_left_ = store_.pool_stride != 0 ? store_.pool_out_rows * store_.pool_out_cols : store_.rows;
 }
@@ -111,6 +112,7 @@ void StoreUnit::step(Cycle now) {
     const Cycle accepted = std::max(last_entered_ + latency, writer_.ready());
     write_queue_.push(accepted);
     writer_.accept(accepted);
+    first_accepted_ = std::min(first_accepted_, accepted);
     if (block.ends_row) {
       writer_.send(block.dram_address, block.row_bytes, accepted);
       bytes_stored_ += block.row_bytes;
@@ -122,6 +124,10 @@ void StoreUnit::step(Cycle now) {
     // A command of no rows completes as soon as it begins.
     const Cycle completed = std::max(now, last_read_ + 1);
     in_flight_.push(completed);
+    if (Recorder* recorder = station_.recorder()) {
+      recorder->works(id_, begun_, std::max(next_dispatch_, begun_ + 1));
+      recorder->transfers(id_, first_accepted_, writer_.last_acknowledged() + 1);
+    }
     station_.complete(id_, completed);
     id_ = ReservationStation::kNone;
   }

@@ -72,6 +72,8 @@ class StoreUnit {
   int64_t block_ = 0;  // block of the row, or row and column of the window
   int64_t window_col_ = 0;
 
+  Cycle begun_ = 0;                // the command under way
+  Cycle first_accepted_ = kNever;  // by the writer, of its blocks
   Cycle next_dispatch_ = 0;
   Cycle last_read_ = -1;
   Cycle last_entered_ = -1;

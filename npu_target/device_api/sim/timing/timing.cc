@@ -46,14 +46,21 @@ Timing::Timing(const Config& config)
 
 void Timing::issue(const Command& command, uint32_t host_cycles) {
   ++commands_;
+  const Cycle host_time = front_end_.host_time();
   Cycle now = front_end_.issue(host_cycles);
+  Recorder* const recorder = station_.recorder();
+  if (recorder != nullptr) {
+    recorder->host(command, host_time, host_time + host_cycles, front_end_.host_time());
+  }
   const Queue queue = OperationDecoder::queue_of(command);
   if (loops_.is_active() || is_loop_command(command.funct)) now = unroll_before(command, now);
   if (is_loop_command(command.funct)) {
+    if (recorder != nullptr) recorder->takes_loop(command, now);
     loops_.take(command, commands_ - 1, now);
     next_loop_step_ = loops_.next_step();
   } else if (queue != Queue::kFront) {
     advance(now);
+    const Cycle arrived = now;
     while (!station_.has_room(queue, now)) {
       // A step that begins before the next known release may bring an earlier one.
       const Cycle release = station_.next_release(queue);
@@ -66,6 +73,10 @@ void Timing::issue(const Command& command, uint32_t host_cycles) {
     }
     const ReservationStation::Id id = station_.reserve(queue);
     decoder_.decode(command, station_.operation(id));
+    if (recorder != nullptr) {
+      recorder->held(queue, arrived, now);
+      recorder->enters(id, queue, command, now);
+    }
     station_.enter(id, now);
     refresh(queue);
   }
@@ -77,7 +88,11 @@ Cycle Timing::unroll_before(const Command& command, Cycle now) {
   while (loops_.passes(command, now) >= kNever) {
     if (!step_before(kNever)) fail_stuck("a loop before this command cannot go on");
   }
+  const Cycle arrived = now;
   now = loops_.passes(command, now);
+  if (Recorder* recorder = station_.recorder()) {
+    recorder->held(loops_.last_queue(command), arrived, now);
+  }
   advance(now);
   return now;
 }
@@ -88,6 +103,10 @@ void Timing::step_loops(Cycle now) {
   station_.has_room(queue, now);  // lets go of what has completed
   const ReservationStation::Id id = station_.reserve(queue);
   decoder_.decode(issue.command, station_.operation(id));
+  if (Recorder* recorder = station_.recorder()) {
+    recorder->enters(id, queue, issue.command, issue.enters,
+                     issue.is_matmul ? Recorder::kMatmul : Recorder::kConv, issue.loop);
+  }
   station_.enter(id, issue.enters);
   refresh(queue);
 }
@@ -105,7 +124,12 @@ uint64_t Timing::finish() {
     fail_stuck("a fence after this command waits for what waits for a command behind it");
   }
   const Cycle last = std::max(station_.last_completed(), store_.last_acknowledged());
-  return static_cast<uint64_t>(front_end_.fence(last));
+  const Cycle last_left = front_end_.last_left();
+  const Cycle end = front_end_.fence(last);
+  if (Recorder* recorder = station_.recorder()) {
+    recorder->fence(last_left, store_.last_acknowledged(), end);
+  }
+  return static_cast<uint64_t>(end);
 }
 
 Stats Timing::stats() const {

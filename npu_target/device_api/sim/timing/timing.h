@@ -12,6 +12,7 @@
 #include "loop_unrollers.h"
 #include "operation.h"
 #include "ports.h"
+#include "recorder.h"
 #include "reservation_station.h"
 #include "store.h"
 
@@ -45,6 +46,9 @@ class Timing {
   explicit Timing(const Config& config);
   Timing(const Timing&) = delete;
   Timing& operator=(const Timing&) = delete;
+
+  // Tells `recorder`, which has to outlive this object, of what follows; to be called first.
+  void record(Recorder* recorder) { station_.set_recorder(recorder); }
 
   // The host spends `host_cycles` on the next command, then issues it. Throws SimError timed_out
   // when the queues are full of commands that wait for one behind them: the hardware would hang;
