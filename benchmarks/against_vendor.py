@@ -237,7 +237,7 @@ def parser() -> argparse.ArgumentParser:
         "outputs are checked. sim/RTL compares that with the hardware's RTL, where it is known, "
         "the host's time to choose tiles included.",
     )
-    result.add_argument("--model", required=True, help="the network, such as resnet18")
+    result.add_argument("--model", required=True, help="the network, as tune.py knows it")
     result.add_argument(
         "--device", default=DEFAULT_DEVICE, metavar="NAME|FILE", help="(default: %(default)s)"
     )

@@ -1,55 +1,62 @@
 """The whole integer network, layer by layer, against NumPy: on the host and partitioned."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from reference import integer_resnet
+from region_outputs import run_regions
 from shared_models import shared_model
-from tvm import relax
 
 from npu_target.config import NpuConfig
 from npu_target.host import build_host, run_host
 from npu_target.models import get_model
 from npu_target.models.image import synthetic_images
 from npu_target.models.parameters import seeded_parameters
-from npu_target.models.resnet import ResNetConfig, build_resnet, parameter_shapes
+from npu_target.models.resnet import (
+    RESNET50,
+    ResNetConfig,
+    build_resnet,
+    parameter_shapes,
+)
 from npu_target.partition import partition
 from npu_target.quantize import compare, quantize
-from npu_target.relax_graph import Graph, copy_binding, rebuild, replace_function
 
 SMALL = ResNetConfig(image_size=37, stem_channels=12, blocks_per_stage=(1, 2), classes=10)
-
-
-def with_every_region_as_output(partitioned):
-    """The partitioned module with the result of each region, then its own result."""
-    graph = Graph(partitioned.mod)
-    by_name = {var.name: var for var in graph.order}
-    results = [by_name[f"{region.name}_out"] for region in partitioned.regions]
-    graph.output = relax.Tuple([*results, graph.output])
-    mod = rebuild(graph, lambda builder, var, values: copy_binding(builder, var, values, graph))
-    return replace_function(partitioned.mod, "main", mod["main"])
+BOTTLENECKS = replace(SMALL, stem_channels=8, bottleneck=True)
 
 
 def assert_layers_match(partitioned, quantized, image, blocks_per_stage):
     wanted = integer_resnet.run(image, quantized.parameters, blocks_per_stage)
-    (*found, logits) = run_host(build_host(with_every_region_as_output(partitioned)), image)
+    found, logits = run_regions(partitioned, image)
     assert len(found) == len(wanted) - 2  # all but the image and the logits
-    for region, result in zip(partitioned.regions, found, strict=True):
-        layer = wanted[region.name]
-        np.testing.assert_array_equal(result.reshape(layer.shape), layer, err_msg=region.name)
-        assert len(np.unique(layer)) > 4, f"{region.name} has too few values to tell anything"
+    for name, result in found.items():
+        layer = wanted[name]
+        np.testing.assert_array_equal(result.reshape(layer.shape), layer, err_msg=name)
+        assert len(np.unique(layer)) > 4, f"{name} has too few values to tell anything"
     np.testing.assert_array_equal(logits, wanted["logits"])
 
 
-def test_a_small_network_matches_layer_by_layer():
-    parameters = seeded_parameters(parameter_shapes(SMALL), 0, SMALL)
-    mod = build_resnet(SMALL, parameters)
-    images = synthetic_images(3, SMALL.image_size, SMALL.image_size, seed=1)
+@pytest.mark.parametrize("config", [SMALL, BOTTLENECKS], ids=["basic", "bottleneck"])
+def test_a_small_network_matches_layer_by_layer(config):
+    parameters = seeded_parameters(parameter_shapes(config), 0, config)
+    mod = build_resnet(config, parameters)
+    images = synthetic_images(3, config.image_size, config.image_size, seed=1)
     quantized = quantize(mod, images[:2])
     (logits,) = run_host(build_host(quantized.mod), images[2])
-    wanted = integer_resnet.run(images[2], quantized.parameters, SMALL.blocks_per_stage)
+    wanted = integer_resnet.run(images[2], quantized.parameters, config.blocks_per_stage)
     np.testing.assert_array_equal(logits, wanted["logits"])
     partitioned = partition(quantized.mod, NpuConfig())
-    assert_layers_match(partitioned, quantized, images[2], SMALL.blocks_per_stage)
+    assert_layers_match(partitioned, quantized, images[2], config.blocks_per_stage)
+
+
+@pytest.mark.slow
+def test_resnet50_matches_layer_by_layer():
+    model = get_model("resnet50")
+    quantized = quantize(model.mod, model.calibration_inputs(1))
+    (image,) = model.calibration_inputs(1, seed=3)
+    partitioned = partition(quantized.mod, NpuConfig())
+    assert_layers_match(partitioned, quantized, image, RESNET50.blocks_per_stage)
 
 
 @pytest.fixture(scope="module")

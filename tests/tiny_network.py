@@ -21,7 +21,7 @@ def tiny(weights: str | Path | None, seed: int) -> registry.Model:
         parameters = seeded_parameters(shapes, seed, TINY)
     else:
         parameters = load_parameters(weights, shapes)
-    return registry.Model("tiny", build_resnet(TINY, parameters), TINY.input_shape)
+    return registry.ImageModel("tiny", build_resnet(TINY, parameters), TINY.input_shape)
 
 
 def register() -> None:

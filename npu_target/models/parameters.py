@@ -8,6 +8,7 @@ convolution weights OIHW, dense weights (outputs, inputs), a batch norm as ``.we
 
 from __future__ import annotations
 
+import math
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -18,6 +19,11 @@ import numpy as np
 
 Shapes = Mapping[str, tuple[int, ...]]
 Parameters = dict[str, np.ndarray]
+
+# What ReLU leaves of the variance 1 of a normalized value.
+RELU_VARIANCE = 0.5 - 0.5 / math.pi
+# Of what a filter of zero mean sees in a normalized photograph, whose neighbours are alike.
+IMAGE_VARIANCE = 0.3
 
 _IGNORED_SUFFIX = ".num_batches_tracked"
 _MOST_NAMES_SHOWN = 4
@@ -34,14 +40,19 @@ class InputVariances(Protocol):
         """Variance of the values at the input of each batch norm's convolution, by norm."""
 
 
-def load_parameters(file: str | Path, shapes: Shapes) -> Parameters:
-    """The float32 arrays named in ``shapes`` from an .npz file.
+def load_parameters(
+    file: str | Path, shapes: Shapes, other_parts: tuple[str, ...] = ()
+) -> Parameters:
+    """The float32 arrays named in ``shapes`` from an .npz file, which may have others whose
+    names begin with one of ``other_parts``.
 
     Raises :class:`ModelError` for a file that cannot be read, a missing or extra tensor, a wrong
     shape, a dtype that is no number, or values that are not finite.
     """
     arrays = _read_npz(file)
     arrays = {k: v for k, v in arrays.items() if not k.endswith(_IGNORED_SUFFIX)}
+    if other_parts:
+        arrays = {k: v for k, v in arrays.items() if not k.startswith(other_parts)}
     missing = [name for name in shapes if name not in arrays]
     if missing:
         needed = ", ".join(f"{name} {shapes[name]}" for name in missing[:_MOST_NAMES_SHOWN])

@@ -151,7 +151,7 @@ class _Planner:
 
     def _with_relu(self, var: relax.Var) -> tuple[relax.Var, bool]:
         user = self._next(var)
-        if user is None or op_name(self._graph.value[user]) != "relax.nn.relu":
+        if user is None or not _is_relu(self._graph.value[user]):
             return var, False
         self._done.add(user)
         return user, True
@@ -159,6 +159,15 @@ class _Planner:
     def _next(self, var: relax.Var) -> relax.Var | None:
         user = self._graph.sole_user(var)
         return None if user is None or user.name in self._keep_float else user
+
+
+def _is_relu(call: relax.Expr) -> bool:
+    """Whether the call is ReLU, maybe cut off above: int8 saturates where its range ends, which
+    is that of the values after the cut."""
+    if op_name(call) == "relax.clip":
+        low, high = (float(bound.value) for bound in call.args[1:])
+        return low == 0.0 < high
+    return op_name(call) == "relax.nn.relu"
 
 
 def _is_float_tensor(var: relax.Var) -> bool:

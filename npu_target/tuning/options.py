@@ -14,13 +14,17 @@ INTERRUPTED = 130  # the exit code that a shell expects after Ctrl-C
 
 def add_network_options(parser: argparse._ActionsContainer) -> None:
     """Which model for which device."""
-    parser.add_argument("--model", required=True, help="the network, such as resnet18")
+    parser.add_argument(
+        "--model",
+        required=True,
+        help="the network: resnet18, resnet50, mobilenet_v2, bert_base, or matmuls",
+    )
     parser.add_argument(
         "--weights",
         type=Path,
         metavar="FILE",
-        help="its weights, an .npz file with the names and shapes of torchvision's state_dict "
-        "(default: drawn from --weights-seed)",
+        help="its weights, an .npz file with the names and shapes of torchvision's state_dict, "
+        "BERT's those of Hugging Face's BertModel (default: drawn from --weights-seed)",
     )
     parser.add_argument(
         "--weights-seed",

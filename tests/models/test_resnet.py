@@ -1,12 +1,20 @@
 """The network's structure, against a float NumPy evaluation and against known facts."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from npu_target.host import build_host, run_host
 from npu_target.models import ModelError, get_model
 from npu_target.models.parameters import seeded_parameters
-from npu_target.models.resnet import RESNET18, ResNetConfig, build_resnet, parameter_shapes
+from npu_target.models.resnet import (
+    RESNET18,
+    RESNET50,
+    ResNetConfig,
+    build_resnet,
+    parameter_shapes,
+)
 
 SMALL = ResNetConfig(image_size=32, stem_channels=8, blocks_per_stage=(1, 2), classes=10)
 
@@ -20,8 +28,16 @@ def test_resnet18_has_the_parameters_of_torchvision():
     assert "layer1.0.downsample.0.weight" not in shapes
 
 
+def test_resnet50_has_the_parameters_of_torchvision():
+    shapes = parameter_shapes(RESNET50)
+    trained = {k: v for k, v in shapes.items() if "running" not in k}
+    assert sum(int(np.prod(shape)) for shape in trained.values()) == 25_557_032
+    assert shapes["layer1.0.downsample.0.weight"] == (256, 64, 1, 1)
+    assert shapes["layer4.0.conv2.weight"] == (512, 512, 3, 3)
+
+
 def test_unknown_models_are_answered_with_the_known_ones():
-    with pytest.raises(ModelError, match="unknown model 'resnet19'; known models: resnet18"):
+    with pytest.raises(ModelError, match=r"unknown model 'resnet19'; known models: .*resnet18"):
         get_model("resnet19")
 
 
@@ -57,23 +73,32 @@ def evaluate(config, p, x):
         for block in range(count):
             name, stride = f"layer{stage + 1}.{block}", 2 if stage and not block else 1
             short = x
-            if stride == 2:
+            if f"{name}.downsample.0.weight" in p:
                 short = conv_bn(x, f"{name}.downsample.0", f"{name}.downsample.1", stride, 0)
-            y = np.maximum(conv_bn(x, f"{name}.conv1", f"{name}.bn1", stride, 1), 0)
-            x = np.maximum(conv_bn(y, f"{name}.conv2", f"{name}.bn2", 1, 1) + short, 0)
+            if config.bottleneck:
+                y = np.maximum(conv_bn(x, f"{name}.conv1", f"{name}.bn1", 1, 0), 0)
+                y = np.maximum(conv_bn(y, f"{name}.conv2", f"{name}.bn2", stride, 1), 0)
+                y = conv_bn(y, f"{name}.conv3", f"{name}.bn3", 1, 0)
+            else:
+                y = np.maximum(conv_bn(x, f"{name}.conv1", f"{name}.bn1", stride, 1), 0)
+                y = conv_bn(y, f"{name}.conv2", f"{name}.bn2", 1, 1)
+            x = np.maximum(y + short, 0)
     return x.mean((1, 2)) @ p["fc.weight"].T + p["fc.bias"]
 
 
-def test_computes_the_network():
-    parameters = seeded_parameters(parameter_shapes(SMALL), 1, SMALL)
-    x = np.random.default_rng(0).normal(size=SMALL.input_shape).astype("float32")
-    (found,) = run_host(build_host(build_resnet(SMALL, parameters)), x)
-    np.testing.assert_allclose(found, evaluate(SMALL, parameters, x), rtol=1e-4, atol=1e-4)
+@pytest.mark.parametrize("bottleneck", [False, True])
+def test_computes_the_network(bottleneck):
+    config = replace(SMALL, bottleneck=bottleneck)
+    parameters = seeded_parameters(parameter_shapes(config), 1, config)
+    x = np.random.default_rng(0).normal(size=config.input_shape).astype("float32")
+    (found,) = run_host(build_host(build_resnet(config, parameters)), x)
+    np.testing.assert_allclose(found, evaluate(config, parameters, x), rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.slow
-def test_seeded_resnet18_keeps_its_activations_in_size():
-    model = get_model("resnet18", seed=5)
+@pytest.mark.parametrize("name", ["resnet18", "resnet50"])
+def test_seeded_networks_keep_their_activations_in_size(name):
+    model = get_model(name, seed=5)
     (logits,) = run_host(build_host(model.mod), model.calibration_inputs(1)[0])
     assert logits.shape == (1, 1000)
     assert 0.1 < logits.std() < 10

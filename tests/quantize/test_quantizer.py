@@ -41,6 +41,11 @@ def dilated_without_bias(emit, x):
     return emit(relax.op.nn.relu(emit(conv(x, 4, dilation=2))))
 
 
+def relu6(emit, x):
+    y = emit(relax.op.clip(emit(conv(x, 6)), 0.0, 1.5))
+    return emit(conv(y, 4))
+
+
 def residual(emit, x):
     y = emit(conv(x, 5))
     z = emit(relax.op.nn.relu(emit(relax.op.add(y, x))))
@@ -94,6 +99,7 @@ BODIES = [
     conv_bias_relu,
     depthwise_strided,
     dilated_without_bias,
+    relu6,
     residual,
     both_uses_of_a_convolution,
     pooled,
@@ -149,6 +155,25 @@ def test_relu_is_fused_after_requantization():
     names = [name.rpartition(".")[2] for name, _ in calls(mod)]
     end = ["astype", "multiply", "round", "clip", "astype", "maximum", "astype", "multiply"]
     assert names[-8:] == end
+
+
+def test_a_relu_that_is_cut_off_is_fused_and_saturates_at_the_cut():
+    quantized = quantize(function_of([IMAGE], relu6), [normal(*IMAGE)])
+    assert quantized.scales["lv"] == pytest.approx(1.5 / 127)
+    names = [name.rpartition(".")[2] for name, dtype in calls(quantized.mod)]
+    assert names.count("maximum") == 1
+    # Float clips but those that requantize are gone.
+    assert names.count("clip") == names.count("round") == 3
+
+
+@pytest.mark.parametrize("bounds", [(-1.0, 1.0), (0.5, 2.0)])
+def test_a_clip_that_is_no_relu_stays(bounds):
+    def body(emit, x):
+        return emit(conv(emit(relax.op.clip(emit(conv(x, 6)), *bounds)), 4))
+
+    names = [name for name, _ in calls(quantize(function_of([IMAGE], body), [normal(*IMAGE)]).mod)]
+    assert "relax.maximum" not in names
+    assert names.count("relax.clip") == names.count("relax.round") + 1
 
 
 def test_unknown_operations_stay_float_between_conversions():

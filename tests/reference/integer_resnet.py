@@ -1,4 +1,4 @@
-"""A basic-block ResNet in int8, in plain NumPy: written from the network's description and the
+"""A ResNet in int8, in plain NumPy: written from the network's description and the
 device's numbers, without the package that is under test.
 
 It takes the quantized numbers as a dict: `numbers[layer][name]`, where a convolution or the dense
@@ -78,13 +78,24 @@ def run(
             if f"{name}_downsample_0" in numbers:
                 shortcut = conv(x, numbers[f"{name}_downsample_0"], stride, pad=0)
                 out[f"{name}_downsample_0"] = shortcut
-            y = out[f"{name}_conv1"] = relu(conv(x, numbers[f"{name}_conv1"], stride, pad=1))
-            y = out[f"{name}_conv2"] = conv(y, numbers[f"{name}_conv2"], stride=1, pad=1)
+            if f"{name}_conv3" in numbers:  # a bottleneck
+                y = out[f"{name}_conv1"] = relu(conv(x, numbers[f"{name}_conv1"], 1, pad=0))
+                y = out[f"{name}_conv2"] = relu(conv(y, numbers[f"{name}_conv2"], stride, pad=1))
+                y = out[f"{name}_conv3"] = conv(y, numbers[f"{name}_conv3"], 1, pad=0)
+            else:
+                y = out[f"{name}_conv1"] = relu(conv(x, numbers[f"{name}_conv1"], stride, pad=1))
+                y = out[f"{name}_conv2"] = conv(y, numbers[f"{name}_conv2"], stride=1, pad=1)
             x = out[f"{name}_add"] = relu(add(y, shortcut, numbers[f"{name}_add"]))
+    return out | classify(x, numbers, "fc")
+
+
+def classify(x: np.ndarray, numbers: Numbers, layer: str) -> dict[str, np.ndarray]:
+    """The global average of an image's channels and a dense layer: the end of the networks."""
+    out = {}
     total = x.astype(np.int32).sum(axis=(1, 2), dtype=np.int32)
     pooled = out["avgpool"] = to_int8(total, numbers["avgpool"]["scale"])
-    dense = numbers["fc"]
+    dense = numbers[layer]
     exact = pooled.astype(np.float64) @ dense["weight"].astype(np.float64) + dense["bias"]
-    out["fc"] = to_int8(as_accumulator(exact), dense["scale"])
-    out["logits"] = out["fc"].astype(np.float32) * numbers["dequantize_fc"]["scale"]
+    out[layer] = to_int8(as_accumulator(exact), dense["scale"])
+    out["logits"] = out[layer].astype(np.float32) * numbers[f"dequantize_{layer}"]["scale"]
     return out
