@@ -60,6 +60,18 @@ uint64_t Simulator::finish() {
   return cycles;
 }
 
+void Simulator::clear_array() {
+  if (config_.has_weight_stationary == 0) return;
+  constexpr uint64_t kWeightStationary = uint64_t{1} << 2;
+  constexpr uint64_t kUnitStride = uint64_t{1} << 16;
+  constexpr uint64_t kGarbage = 0xFFFFFFFF;
+  const uint64_t tile =
+      static_cast<uint64_t>(config_.dim) << 48 | static_cast<uint64_t>(config_.dim) << 32;
+  functional_.run({kConfig, kConfigEx | kWeightStationary | kUnitStride, uint64_t{1} << 48}, -1);
+  functional_.run({kPreload, tile | kGarbage, tile | kGarbage}, -1);
+  functional_.run({kComputePreloaded, tile, tile | kGarbage}, -1);
+}
+
 void Simulator::check_limit(uint64_t cycles) const {
   if (limits_.max_cycles == 0 || cycles <= limits_.max_cycles) return;
   throw SimError(ErrorKind::kTimedOut, commands_,

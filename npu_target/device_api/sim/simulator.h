@@ -35,9 +35,15 @@ class Simulator {
   // Runs all commands of a program. `addresses` is one per argument.
   void run(const Program& program, const std::vector<uint64_t>& addresses);
 
-  // Waits for everything under way, as a fence does. Returns the cycles since the start. To be
-  // called once, last.
+  // Waits for everything under way, as a fence does. Returns the cycles since the start. What runs
+  // after that finds caches and memories as they are.
   uint64_t finish();
+
+  // Makes the array hold weights of zero, in no time: for a stream that goes on with those that are
+  // there. To be called first.
+  void clear_array();
+  // Tells `recorder`, which has to outlive this object, of what follows; to be called first.
+  void record(timing::Recorder* recorder) { timing_.record(recorder); }
 
   State& state() { return functional_.state(); }
   // What was done, as far as the last finish().

@@ -81,6 +81,8 @@ class ArgumentCheck {
   const std::string where_;
 };
 
+}  // namespace
+
 sim::MemoryMap map_arguments(const sim::Program& program, const std::vector<uint64_t>& addresses,
                              ffi::PackedArgs args) {
   const size_t count = program.arguments.size();
@@ -100,8 +102,6 @@ sim::MemoryMap map_arguments(const sim::Program& program, const std::vector<uint
   }
   return dram;
 }
-
-}  // namespace
 
 void launch(const sim::Program& program, ffi::PackedArgs args) {
   with_ffi_errors([&] {

@@ -3,6 +3,9 @@
 
 #include <tvm/ffi/function.h>
 
+#include <vector>
+
+#include "../sim/memory.h"
 #include "../sim/program.h"
 
 namespace npu {
@@ -11,5 +14,9 @@ namespace npu {
 // the host and of ext_dev both are the device's memory. Throws an FFI RuntimeError when the
 // tensors are not those the program was compiled for, or when the device reports an error.
 void launch(const sim::Program& program, tvm::ffi::PackedArgs args);
+
+// The memory of a launch: the tensors, checked as above, at one address each. Throws SimError.
+sim::MemoryMap map_arguments(const sim::Program& program, const std::vector<uint64_t>& addresses,
+                             tvm::ffi::PackedArgs args);
 
 }  // namespace npu

@@ -204,11 +204,16 @@ void Recorder::account(Reason reason, Cycle until) {
   emit(slice);
 }
 
-void Recorder::emit(const Slice& slice) {
-  if (sink_ && slice.start < to_ && slice.end > from_) sink_(slice);
+void Recorder::emit(Slice slice) const {
+  if (!sink_ || slice.start < origin_) return;
+  for (Cycle* cycle :
+       {&slice.start, &slice.end, &slice.entered, &slice.ready, &slice.issued, &slice.completed}) {
+    *cycle -= origin_;
+  }
+  if (slice.start < to_ && slice.end > from_) sink_(slice);
 }
 
-Slice Recorder::slice_of(const Entry& entry, Lane lane, Cycle start, Cycle end) const {
+Slice Recorder::slice_of(const Entry& entry, Lane lane, Cycle start, Cycle end) {
   Slice slice{lane, start, end, entry.command, entry.index};
   slice.entered = entry.entered;
   slice.ready = *std::max_element(entry.released.begin(), entry.released.end());

@@ -29,6 +29,8 @@ class Recorder {
 
   // With a `sink`, slices that touch the cycles [from, to) go there, each when its end is known.
   explicit Recorder(SliceSink sink = nullptr, Cycle from = 0, Cycle to = kNever);
+  // Slices count their cycles from `origin`, of which the run before it makes none.
+  void set_origin(Cycle origin) { origin_ = origin; }
 
   // The reasons of the cycles between the last two fences, or since the start.
   const Accounting::Breakdown& breakdown() const { return finished_; }
@@ -111,12 +113,13 @@ class Recorder {
   void wait_for_host(Cycle until);
   void wait_for(const Entry& entry);
   void account(Reason reason, Cycle until);
-  void emit(const Slice& slice);
-  Slice slice_of(const Entry& entry, Lane lane, Cycle start, Cycle end) const;
+  void emit(Slice slice) const;
+  static Slice slice_of(const Entry& entry, Lane lane, Cycle start, Cycle end);
 
   const SliceSink sink_;
   const Cycle from_;
   const Cycle to_;
+  Cycle origin_ = 0;
   Accounting accounting_;
   Accounting::Breakdown finished_{};
   Counts issued_{};
