@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 Pathish = str | os.PathLike[str]
 
@@ -14,11 +17,21 @@ def write_atomically(path: Pathish, data: bytes) -> None:
 
     Raises OSError when the folder does not exist or cannot be written.
     """
+    with open_atomically(path) as file:
+        file.write(data)
+
+
+@contextmanager
+def open_atomically(path: Pathish) -> Iterator[BinaryIO]:
+    """A file beside `path` that is renamed into place at the end, or removed after an exception.
+
+    Raises OSError when the folder does not exist or cannot be written.
+    """
     target = Path(path)
     descriptor, beside = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
+            yield file
         # mkstemp makes files private; give the result the mode a plain open() would have.
         mask = os.umask(0)
         os.umask(mask)

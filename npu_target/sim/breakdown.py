@@ -1,0 +1,71 @@
+"""Where the cycles of a run went: every cycle has exactly one reason, seen from the array.
+
+The simulator decides (`device_api/sim/timing/recorder.h` states the rules); the names and the table
+are here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rich.table import Table
+
+from npu_target.isa import command_class
+from npu_target.isa_encoding import CONFIG_FUNCT
+
+# In the order of the simulator's `Reason`: key, and in words.
+REASONS = {
+    "array_busy": "array busy",
+    "loads": "waiting for loads",
+    "stores": "waiting for stores",
+    "bank_conflict": "bank conflict",
+    "dependency": "dependency",
+    "host_issue": "host issue",
+    "drain": "drain",
+}
+_FIRST_CONFIG_KIND = 128
+_BAR_COLUMNS = 16
+
+
+def named_breakdown(cycles: Sequence[int]) -> dict[str, int]:
+    """By key, for the simulator's numbers."""
+    return dict(zip(REASONS, cycles, strict=True))
+
+
+def named_counts(counts: Mapping[int, int]) -> dict[str, int]:
+    """Commands by mnemonic, for the simulator's kinds."""
+    named: dict[str, int] = {}
+    for kind, count in counts.items():
+        is_config = kind >= _FIRST_CONFIG_KIND
+        funct, rs1 = (CONFIG_FUNCT, kind - _FIRST_CONFIG_KIND) if is_config else (kind, 0)
+        found = command_class(funct, rs1)
+        named[found.mnemonic if found is not None else f"funct {funct}"] = count
+    return named
+
+
+def share(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.1f} %" if whole else "-"
+
+
+def breakdown_table(runs: Mapping[str, Mapping[str, int]]) -> Table:
+    """A column of cycles and shares for each named run, and a bar for the last."""
+    table = Table(title="Where the cycles went", title_justify="left")
+    table.add_column("reason")
+    for name in runs:
+        table.add_column(name, justify="right")
+        table.add_column("", justify="right")
+    table.add_column("")
+    totals = {name: sum(parts.values()) for name, parts in runs.items()}
+    last = list(runs)[-1]
+    for key, words in REASONS.items():
+        cells = []
+        for name, parts in runs.items():
+            cells += [f"{parts[key]:,}", share(parts[key], totals[name])]
+        whole = totals[last] or 1
+        table.add_row(words, *cells, "█" * round(_BAR_COLUMNS * runs[last][key] / whole))
+    table.add_section()
+    cells = []
+    for total in totals.values():
+        cells += [f"{total:,}", share(total, total)]
+    table.add_row("total", *cells, "")
+    return table

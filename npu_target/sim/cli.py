@@ -1,0 +1,294 @@
+"""`python -m npu_target.sim`: run a saved program, or a raw command stream, for its cycles.
+
+run FILE prints how many cycles it takes, how busy the array is, the bytes that move, and where the
+cycles went. --compare A B explains the difference of two runs: files as for run, or what --json
+wrote of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from npu_target.config import ConfigError
+from npu_target.expr import ProgramError
+from npu_target.files import open_atomically, write_atomically
+
+from .breakdown import breakdown_table
+from .compare import comparison_tables, difference, explanation, read_result
+from .errors import SimError
+from .run import DEFAULT_DEVICE, MEMORIES, Options, Timeline, run_file
+
+_PROGRAM = "npu_target.sim"
+_STDOUT = "-"
+_FOREVER = 2**62
+_INTERRUPTED = 130
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> None:  # type: ignore[override]
+        raise SimError(message)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog=f"python -m {_PROGRAM}",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        usage=f"python -m {_PROGRAM} run FILE [options]\n"
+        f"       python -m {_PROGRAM} --compare A B [options]",
+    )
+    parser.add_argument("command", nargs="?", choices=["run"], help=argparse.SUPPRESS)
+    parser.add_argument(
+        "file",
+        nargs="?",
+        type=Path,
+        metavar="FILE",
+        help="a saved program, or a raw command stream in JSON lines",
+    )
+    parser.add_argument(
+        "--compare", nargs=2, type=Path, metavar=("A", "B"), help="explain how two runs differ"
+    )
+    parser.add_argument(
+        "--name",
+        action="append",
+        default=[],
+        help="which stream of a file of several; twice with --compare, for A and for B",
+    )
+    parser.add_argument(
+        "--memory",
+        choices=MEMORIES,
+        default="ddr3",
+        help="behind the L2: the device's own, or one that answers in a cycle (default: ddr3)",
+    )
+    parser.add_argument(
+        "--device",
+        "--config",
+        metavar="NAME|FILE",
+        help="a preset, or a device in JSON (default: the program's own; for raw streams "
+        f"{DEFAULT_DEVICE})",
+    )
+    parser.add_argument(
+        "--repeat",
+        type=int,
+        default=1,
+        metavar="N",
+        help="run N times, the first with cold caches, the others with warm ones (default: 1)",
+    )
+    parser.add_argument(
+        "--json",
+        nargs="?",
+        const=_STDOUT,
+        metavar="OUT",
+        help="write the result for machines, to standard output instead of the tables or to OUT",
+    )
+    parser.add_argument(
+        "--timeline",
+        type=Path,
+        metavar="OUT",
+        help="write a trace for ui.perfetto.dev or chrome://tracing",
+    )
+    parser.add_argument(
+        "--timeline-cycles",
+        metavar="FROM:TO",
+        help="of these cycles only, counted from the start of the first run",
+    )
+    for role, what in (("input", "read from"), ("output", "written to")):
+        parser.add_argument(
+            f"--{role}",
+            action="append",
+            default=[],
+            metavar="NAME=FILE.npy",
+            help=f"an {role} of a program, {what} a file of NumPy",
+        )
+    return parser
+
+
+def _options(arguments: argparse.Namespace) -> Options:
+    if arguments.repeat < 1:
+        raise SimError(f"--repeat {arguments.repeat}: needs 1 or more")
+    return Options(
+        device=arguments.device,
+        memory=arguments.memory,
+        repeat=arguments.repeat,
+        inputs=_named_files("--input", arguments.input),
+        outputs=_named_files("--output", arguments.output),
+    )
+
+
+def _named_files(option: str, items: Sequence[str]) -> dict[str, Path]:
+    files: dict[str, Path] = {}
+    for item in items:
+        name, separator, path = item.partition("=")
+        if not name or not separator or not path:
+            raise SimError(f"{option} {item}: needs NAME=FILE, such as x=x.npy")
+        if name in files:
+            raise SimError(f"{option} {item}: {name} has a file already")
+        files[name] = Path(path)
+    return files
+
+
+def _window(text: str | None) -> tuple[int, int]:
+    if text is None:
+        return 0, _FOREVER
+    start, separator, end = text.partition(":")
+    try:
+        window = (int(start or 0), int(end or _FOREVER))
+    except ValueError:
+        window = (-1, -1)
+    if not separator or not 0 <= window[0] < window[1] <= _FOREVER:
+        raise SimError(f"--timeline-cycles {text}: needs FROM:TO, such as 1000:2000")
+    return window
+
+
+def _run(arguments: argparse.Namespace, console: Console) -> None:
+    if arguments.file is None:
+        took = f"; --json {arguments.json} would write there" if arguments.json else ""
+        raise SimError(f"run: needs a FILE, a saved program or a raw command stream{took}")
+    if len(arguments.name) > 1:
+        raise SimError("--name: needs one stream")
+    options = _options(arguments)
+    if arguments.name:
+        options = Options(**{**vars(options), "name": arguments.name[0]})
+    window = _window(arguments.timeline_cycles)
+    if arguments.timeline is None:
+        if arguments.timeline_cycles is not None:
+            raise SimError("--timeline-cycles: needs --timeline OUT")
+        result = run_file(arguments.file, options)
+        note = None
+    else:
+        result, note = _run_with_timeline(arguments.file, options, arguments.timeline, window)
+    if arguments.json == _STDOUT:
+        print(json.dumps(result, indent=2))
+    else:
+        _print_result(result, console)
+    if arguments.json not in (None, _STDOUT):
+        write_atomically(arguments.json, (json.dumps(result, indent=2) + "\n").encode())
+    if note is not None:
+        print(f"{_PROGRAM}: {note}", file=sys.stderr)
+
+
+def _run_with_timeline(
+    file: Path, options: Options, path: Path, window: tuple[int, int]
+) -> tuple[dict[str, Any], str | None]:
+    """The result, and what there is to say about the timeline."""
+    from .timeline import TimelineWriter
+
+    with open_atomically(path) as out:
+        writer = TimelineWriter(out, file.name)
+        result = run_file(file, options, Timeline(writer.receive, *window))
+        if writer.error is not None:
+            raise writer.error
+        writer.close()
+    if writer.cut_at is None:
+        return result, None
+    return result, (
+        f"{path}: has the first {writer.slices:,} slices, up to about cycle {writer.cut_at:,}; "
+        f"--timeline-cycles {writer.cut_at}:... shows what follows"
+    )
+
+
+def _print_result(result: dict[str, Any], console: Console) -> None:
+    last = result["runs"][-1]
+    cycles = " ".join(f"{cycles:,}" for cycles in result["cycles"])
+    order = " (cold first)" if len(result["cycles"]) > 1 else ""
+    print(_title(result))
+    print(f"  cycles       {cycles}{order}")
+    print(
+        f"  utilization  {100 * last['utilization']:.1f} % of {result['dim']}x{result['dim']} "
+        f"multiply-accumulates a cycle ({last['macs']:,} in all)"
+    )
+    print(f"  bytes        {last['bytes_loaded']:,} loaded, {last['bytes_stored']:,} stored")
+    unrolled = sum(last["unrolled"].values())
+    loops = f", {unrolled:,} of the hardware's loops" if unrolled else ""
+    print(f"  commands     {last['commands']:,} of the host{loops}")
+    runs = {"cycles": last["breakdown"]}
+    if len(result["runs"]) > 1:
+        runs = {"cold": result["runs"][0]["breakdown"], "warm": last["breakdown"]}
+    console.print(breakdown_table(runs))
+
+
+def _title(result: dict[str, Any]) -> str:
+    return f"{result['name']} on {result['device']}, {result['memory']}"
+
+
+def _compare(arguments: argparse.Namespace, console: Console) -> None:
+    for option in ("file", "timeline", "timeline_cycles"):
+        if getattr(arguments, option) is not None:
+            raise SimError("--compare A B: takes two files, and no timeline")
+    names = arguments.name * 2 if len(arguments.name) == 1 else arguments.name
+    if len(names) > 2:
+        raise SimError("--name: needs one for A and one for B")
+    options = _options(arguments)
+    results = []
+    for path, name in zip(arguments.compare, names or [None, None], strict=True):
+        result = read_result(path)
+        if result is None:
+            result = run_file(path, Options(**{**vars(options), "name": name}))
+        results.append(result)
+    text = json.dumps(difference(*results), indent=2)
+    if arguments.json == _STDOUT:
+        print(text)
+        return
+    for letter, result in zip("AB", results, strict=True):
+        print(f"{letter}: {_title(result)}")
+    for table in comparison_tables(*results):
+        console.print(table)
+    print(explanation(*results))
+    if arguments.json is not None:
+        write_atomically(arguments.json, (text + "\n").encode())
+
+
+@contextmanager
+def _one_line_errors(codes: list[int]) -> Iterator[None]:
+    """Turns what may go wrong into a line on stderr and an exit code."""
+    message = None
+    code = 2
+    try:
+        yield
+    except KeyboardInterrupt:
+        message, code = "interrupted", _INTERRUPTED
+    except BrokenPipeError:
+        # The reader (`| head`) has seen enough; keep the interpreter from flushing again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+    except (SimError, ProgramError, ConfigError) as error:
+        message = str(error)
+    except RuntimeError as error:
+        message = _device_error(error)
+        if message is None:
+            raise
+    if message is not None:
+        print(f"{_PROGRAM}: {' '.join(message.split())}", file=sys.stderr)
+        codes.append(code)
+
+
+def _device_error(error: RuntimeError) -> str | None:
+    """What the device said, None for an error that is not of the device."""
+    _, found, text = str(error).partition("NpuDeviceError ")
+    return text.partition("\n")[0] if found else None
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Returns the exit code: 0, or after one line on stderr 2, or 130 when interrupted."""
+    codes: list[int] = []
+    with _one_line_errors(codes):
+        arguments = _parser().parse_args(argv)
+        console = Console()
+        if arguments.compare is not None:
+            _compare(arguments, console)
+        elif arguments.command == "run":
+            _run(arguments, console)
+        else:
+            raise SimError("needs `run FILE` or `--compare A B`; --help says more")
+        sys.stdout.flush()
+    return codes[0] if codes else 0

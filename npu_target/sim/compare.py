@@ -1,0 +1,155 @@
+"""The difference of two runs, in tables and in one sentence."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from .breakdown import REASONS
+from .errors import SimError
+from .run import FORMAT
+
+_COUNTS = {
+    "macs": "multiply-accumulates",
+    "bytes_loaded": "bytes loaded",
+    "bytes_stored": "bytes stored",
+    "l2_misses": "L2 misses",
+    "commands": "commands of the host",
+}
+# What to look at for a reason, in words that follow "B has ..."; the first that differs is told.
+_EVIDENCE = {
+    "array_busy": ("computes", "preloads", "macs"),
+    "loads": ("bytes_loaded", "l2_misses", "loads"),
+    "stores": ("bytes_stored", "stores"),
+    "bank_conflict": ("bytes_loaded", "computes"),
+    "dependency": ("config_ex", "preloads"),
+    "host_issue": ("commands",),
+    "drain": (),
+}
+_GROUPS = {
+    "computes": ("compute_preloaded", "compute_accumulated"),
+    "preloads": ("preload",),
+    "loads": ("mvin", "mvin2", "mvin3"),
+    "stores": ("mvout",),
+    "config_ex": ("config_ex",),
+}
+
+
+def read_result(path: Path) -> dict[str, Any] | None:
+    """What `--json` wrote, None for a file that is something else. Raises SimError for a result
+    that lacks something, OSError when the file cannot be read."""
+    try:
+        result = json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    if not isinstance(result, dict) or result.get("format") != FORMAT:
+        return None
+    try:
+        run = result["runs"][-1]
+        numbers = [run["cycles"], *(run[key] for key in _COUNTS)]
+        numbers += [run["breakdown"][key] for key in REASONS]
+        numbers += [*run["issued"].values(), *run["unrolled"].values()]
+        is_whole = all(type(number) is int for number in numbers)
+    except (KeyError, IndexError, TypeError, AttributeError):
+        is_whole = False
+    if not is_whole:
+        raise SimError(f"{path}: a damaged result of npu_target.sim; run it again with --json")
+    return result
+
+
+def difference(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Any]:
+    """B minus A of the last run of each, for machines."""
+    first, second = a["runs"][-1], b["runs"][-1]
+    kinds = _executed(first), _executed(second)
+    return {
+        "cycles": second["cycles"] - first["cycles"],
+        "breakdown": {key: second["breakdown"][key] - first["breakdown"][key] for key in REASONS},
+        "counts": {key: second[key] - first[key] for key in _COUNTS},
+        "commands": {
+            name: kinds[1].get(name, 0) - kinds[0].get(name, 0)
+            for name in sorted(set(kinds[0]) | set(kinds[1]))
+        },
+        "explanation": explanation(a, b),
+    }
+
+
+def _executed(run: Mapping[str, Any]) -> dict[str, int]:
+    """Commands by name, those of the host and those its loops came to."""
+    counts = dict(run["issued"])
+    for name, count in run["unrolled"].items():
+        counts[name] = counts.get(name, 0) + count
+    return counts
+
+
+def explanation(a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
+    """One sentence on the largest cause."""
+    first, second = a["runs"][-1], b["runs"][-1]
+    change = second["cycles"] - first["cycles"]
+    if change == 0 and first["breakdown"] == second["breakdown"]:
+        return "A and B take the same cycles for the same reasons."
+    parts = {key: second["breakdown"][key] - first["breakdown"][key] for key in REASONS}
+    sign = -1 if change < 0 else 1
+    # The part that goes furthest the way of the whole.
+    key = max(parts, key=lambda reason: (sign * parts[reason], reason))
+    if change == 0:
+        key = max(parts, key=lambda reason: abs(parts[reason]))
+        start = f"A and B take the same {first['cycles']:,} cycles"
+    else:
+        more = "more" if change > 0 else "fewer"
+        percent = f" ({100 * abs(change) / first['cycles']:.1f} %)" if first["cycles"] else ""
+        start = f"B takes {abs(change):,} cycles{percent} {more} than A"
+    direction = "more" if parts[key] > 0 else "fewer"
+    text = f"{start}; the largest cause is {REASONS[key]}: {abs(parts[key]):,} {direction}"
+    return f"{text}{_evidence(key, first, second)}."
+
+
+def _evidence(key: str, first: Mapping[str, Any], second: Mapping[str, Any]) -> str:
+    for what in _EVIDENCE[key]:
+        if what in _GROUPS:
+            kinds = [_executed(run) for run in (first, second)]
+            has = [sum(counts.get(name, 0) for name in _GROUPS[what]) for counts in kinds]
+            words = f"{what} commands" if what == "config_ex" else what
+        else:
+            has = [first[what], second[what]]
+            words = _COUNTS[what]
+        if has[0] != has[1]:
+            return f", with {has[1]:,} {words} instead of {has[0]:,}"
+    return ""
+
+
+def comparison_tables(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[Table]:
+    """Cycles by reason, then counts and commands by kind; each with the difference B - A."""
+    first, second = a["runs"][-1], b["runs"][-1]
+    cycles = _table("Where the cycles went")
+    for key, words in REASONS.items():
+        _row(cycles, words, first["breakdown"][key], second["breakdown"][key])
+    cycles.add_section()
+    _row(cycles, "total", first["cycles"], second["cycles"])
+    work = _table("What was done")
+    for key, words in _COUNTS.items():
+        _row(work, words, first[key], second[key])
+    work.add_section()
+    kinds = _executed(first), _executed(second)
+    for name in sorted(set(kinds[0]) | set(kinds[1])):
+        _row(work, name, kinds[0].get(name, 0), kinds[1].get(name, 0))
+    return [cycles, work]
+
+
+def _table(title: str) -> Table:
+    table = Table(title=title, title_justify="left")
+    table.add_column("")
+    for column in ("A", "B", "B - A"):
+        table.add_column(column, justify="right")
+    return table
+
+
+def _row(table: Table, words: str, first: int, second: int) -> None:
+    change = second - first
+    style = None if change == 0 else "red" if change > 0 else "green"
+    table.add_row(
+        words, f"{first:,}", f"{second:,}", f"{change:+,}" if change else "0", style=style
+    )

@@ -1,0 +1,7 @@
+"""What goes wrong for reasons the user can do something about."""
+
+from __future__ import annotations
+
+
+class SimError(Exception):
+    """A file, an option or a command that cannot be obeyed; the text is one line to say."""

@@ -1,0 +1,219 @@
+"""Running a file, a saved program or a raw stream, on the simulated device."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from npu_target.config import NpuConfig
+from npu_target.program import Arg, Program
+
+from .breakdown import named_breakdown, named_counts
+from .errors import SimError
+from .stream import pack, read_stream
+
+FORMAT = "npu_target.sim/1"
+MEMORIES = ("ideal_memory", "ddr3")
+DEFAULT_DEVICE = "gemmini-16x16"
+_PROGRAM_MAGIC = b"NPUPROG"
+# Where raw streams find their memory: what they touch of it costs memory, the rest nothing.
+RAM_ADDRESS = 0x8000_0000
+RAM_BYTES = 1 << 32
+_BIAS_LIMIT = 1000
+# Where a program and a device have to agree for the program to compute the same.
+_SHAPE_FIELDS = (
+    "dim",
+    "spad_banks",
+    "spad_bank_rows",
+    "acc_banks",
+    "acc_bank_rows",
+    "dma_request_bytes",
+)
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to run. `device` is a preset or a file, None for the program's own device."""
+
+    device: str | None = None
+    memory: str = "ddr3"
+    repeat: int = 1
+    name: str | None = None
+    inputs: Mapping[str, Path] = field(default_factory=dict)
+    outputs: Mapping[str, Path] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """Where slices go (see `device_api.profile`), and of which cycles."""
+
+    receiver: Any
+    start: int
+    end: int
+
+
+def run_file(path: Path, options: Options, timeline: Timeline | None = None) -> dict[str, Any]:
+    """The result as `--json` writes it. Raises SimError, ProgramError, ConfigError, OSError, and
+    RuntimeError for what the device refuses."""
+    with path.open("rb") as file:
+        is_program = file.read(len(_PROGRAM_MAGIC)) == _PROGRAM_MAGIC
+    if is_program:
+        return _run_program(path, options, timeline)
+    return _run_stream(path, options, timeline)
+
+
+def _timeline_arguments(timeline: Timeline | None) -> dict[str, Any]:
+    from npu_target.device_api.profile import Window
+
+    if timeline is None:
+        return {}
+    return {"window": Window(timeline.start, timeline.end), "receiver": timeline.receiver}
+
+
+def _numbers(config: NpuConfig, memory: str) -> dict[str, int]:
+    return (config.with_ideal_memory() if memory == "ideal_memory" else config).numbers()
+
+
+def _run_stream(path: Path, options: Options, timeline: Timeline | None) -> dict[str, Any]:
+    for option in ("inputs", "outputs"):
+        if getattr(options, option):
+            raise SimError(f"--{option[:-1]}: {path} is a raw stream, which has no arguments")
+    config = NpuConfig.find(options.device or DEFAULT_DEVICE)
+    stream = read_stream(path, options.name, config.host_cycles_per_command)
+    # It imports TVM, which takes a second that a wrong file should not cost.
+    from npu_target.device_api.profile import profile_stream
+
+    profiles = profile_stream(
+        _numbers(config, options.memory),
+        (RAM_ADDRESS, RAM_BYTES),
+        pack(stream.setup),
+        pack(stream.issues),
+        options.repeat,
+        **_timeline_arguments(timeline),
+    )
+    return _result(path, stream.name, config, options, profiles)
+
+
+def _run_program(path: Path, options: Options, timeline: Timeline | None) -> dict[str, Any]:
+    if options.name is not None:
+        raise SimError(f"--name: {path} is one program")
+    program = Program.load(path)
+    config = _device_of(program, options.device)
+    arrays = _arguments(program, options)
+    import tvm
+
+    from npu_target.device_api.profile import profile_program
+
+    tensors = {name: tvm.runtime.tensor(array) for name, array in arrays.items()}
+    profiles = profile_program(
+        program.to_bytes(),
+        list(tensors.values()),
+        _numbers(config, options.memory),
+        options.repeat,
+        **_timeline_arguments(timeline),
+    )
+    for name, target in options.outputs.items():
+        with target.open("wb") as file:
+            np.save(file, tensors[name].numpy())
+    return _result(path, program.name, config, options, profiles)
+
+
+def _device_of(program: Program, device: str | None) -> NpuConfig:
+    if device is None:
+        return program.config
+    config = NpuConfig.find(device)
+    for name in _SHAPE_FIELDS:
+        needs, has = getattr(program.config, name), getattr(config, name)
+        if needs != has:
+            raise SimError(
+                f"--device {device}: program {program.name} was compiled for {name} {needs}, "
+                f"the device has {has}; compile it for that device"
+            )
+    return config
+
+
+def _arguments(program: Program, options: Options) -> dict[str, np.ndarray]:
+    """Every tensor by name: inputs from their files, else the same random numbers every time."""
+    arrays = {}
+    names = {arg.name: arg for arg in program.args}
+    for option, given, role in (
+        ("--input", options.inputs, "input"),
+        ("--output", options.outputs, "output"),
+    ):
+        for name in given:
+            if name not in names or names[name].role != role:
+                known = ", ".join(arg.name for arg in program.args if arg.role == role)
+                raise SimError(f"{option} {name}: program {program.name} has the {role}s {known}")
+    for index, arg in enumerate(program.args):
+        if arg.name in options.inputs:
+            arrays[arg.name] = _load(arg, options.inputs[arg.name])
+        elif arg.role == "input":
+            arrays[arg.name] = _random(arg, index)
+        else:
+            arrays[arg.name] = np.zeros(arg.shape, arg.dtype)
+    return arrays
+
+
+def _load(arg: Arg, path: Path) -> np.ndarray:
+    try:
+        array = np.load(path, allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise SimError(f"--input {arg.name}: {path}: not an array saved by NumPy") from error
+    if not isinstance(array, np.ndarray) or (array.dtype, array.shape) != (
+        np.dtype(arg.dtype),
+        arg.shape,
+    ):
+        has = f"{array.dtype}{list(array.shape)}" if isinstance(array, np.ndarray) else "several"
+        raise SimError(f"--input {arg.name}: {path}: needs {arg.dtype}{list(arg.shape)}, has {has}")
+    return np.ascontiguousarray(array)
+
+
+def _random(arg: Arg, seed: int) -> np.ndarray:
+    generator = np.random.default_rng(seed)
+    dtype = np.dtype(arg.dtype)
+    if dtype.kind == "f":
+        return generator.standard_normal(arg.shape).astype(dtype)
+    if dtype.kind == "b":
+        return generator.integers(0, 2, arg.shape).astype(dtype)
+    limits = np.iinfo(dtype)
+    low, high = max(int(limits.min), -_BIAS_LIMIT), min(int(limits.max), _BIAS_LIMIT)
+    return generator.integers(low, high, arg.shape, dtype, endpoint=True)
+
+
+def _result(
+    path: Path, name: str, config: NpuConfig, options: Options, profiles: list[Any]
+) -> dict[str, Any]:
+    runs = [_run(profile, config) for profile in profiles]
+    last = {key: value for key, value in runs[-1].items() if key != "cycles"}
+    return {
+        "format": FORMAT,
+        "file": str(path),
+        "name": name,
+        "device": config.name,
+        "dim": config.dim,
+        "memory": options.memory,
+        "cycles": [run["cycles"] for run in runs],
+        **last,
+        "runs": runs,
+    }
+
+
+def _run(profile: Any, config: NpuConfig) -> dict[str, Any]:
+    peak = profile.cycles * config.dim * config.dim
+    return {
+        "cycles": profile.cycles,
+        "commands": profile.commands,
+        "macs": profile.macs,
+        "utilization": profile.macs / peak if peak else 0.0,
+        "bytes_loaded": profile.bytes_loaded,
+        "bytes_stored": profile.bytes_stored,
+        "l2_hits": profile.l2_hits,
+        "l2_misses": profile.l2_misses,
+        "breakdown": named_breakdown(profile.breakdown),
+        "issued": named_counts(profile.issued),
+        "unrolled": named_counts(profile.unrolled),
+    }

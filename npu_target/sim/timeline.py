@@ -1,0 +1,170 @@
+"""The timeline of a run as Chrome's trace events, which ui.perfetto.dev and chrome://tracing open.
+
+A cycle is shown as a microsecond. Slices are written as they come, so that a long run needs no
+memory; DMA transfers overlap, so each direction has as many lanes as it needs at once.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, BinaryIO, NamedTuple
+
+from npu_target.device_api.profile import SLICE_WORDS
+from npu_target.isa import disassemble
+
+from .breakdown import REASONS
+
+# More than this a viewer does not open any more.
+MAX_SLICES = 500_000
+
+_SLICE = struct.Struct(f"<{SLICE_WORDS}q")
+_WORD_MASK = 2**64 - 1
+_QUEUES = ("load", "execute", "store")
+_PROCESS = 1
+# By the simulator's `Lane`: the first of its lanes in the viewer, and its name.
+_LANES = (
+    (10, "host"),
+    (20, "load"),
+    (30, "execute: compute"),
+    (40, "execute: preload"),
+    (50, "store"),
+    (1000, "DMA reads"),
+    (2000, "DMA writes"),
+    (60, "array"),
+)
+_HOST, _ARRAY = 0, 7
+_DMA = (5, 6)
+
+
+class Slice(NamedTuple):
+    """Something that took the cycles [start, end), in the simulator's words."""
+
+    lane: int
+    start: int
+    end: int
+    command: int
+    funct: int
+    rs1: int
+    rs2: int
+    entered: int
+    ready: int
+    issued: int
+    completed: int
+    waited_for: int
+    waited_for_index: int
+    reason: int
+    lost: int
+
+
+@lru_cache(maxsize=4096)
+def _text(funct: int, rs1: int, rs2: int) -> str:
+    return disassemble([(funct, rs1, rs2)])
+
+
+class TimelineWriter:
+    """Writes the events to a file: `receive` what the simulator sends, then `close`."""
+
+    def __init__(self, file: BinaryIO, title: str, max_slices: int = MAX_SLICES) -> None:
+        self._file = file
+        self._left = max_slices
+        self._lane_ends: dict[int, list[int]] = {lane: [] for lane in _DMA}
+        self._named: set[int] = set()
+        self.slices = 0
+        # The cycle up to which there was room for slices, None if there was for all.
+        self.cut_at: int | None = None
+        # What went wrong while writing, which must not pass through the simulator.
+        self.error: OSError | None = None
+        self._file.write(b'{"displayTimeUnit": "ns", "otherData": {"unit": "1 us is 1 cycle"},\n')
+        self._file.write(b'"traceEvents": [\n')
+        self._file.write(_json(_metadata("process_name", 0, {"name": title})))
+
+    def receive(self, packed: bytes) -> bool:
+        """Write slices. False when there is no room for more, or no way to write them."""
+        for words in _SLICE.iter_unpack(packed):
+            piece = Slice(*words)
+            if self._left == 0:
+                self.cut_at = piece.start
+                return False
+            self._left -= 1
+            self.slices += 1
+            try:
+                for event in self._events(piece):
+                    self._file.write(b",\n" + _json(event))
+            except OSError as error:
+                self.error = error
+                return False
+        return True
+
+    def close(self) -> None:
+        self._file.write(b"\n]}\n")
+
+    def _events(self, piece: Slice) -> Iterator[dict[str, Any]]:
+        thread, name = _LANES[piece.lane]
+        if piece.lane in _DMA:
+            number = self._free_lane(piece)
+            thread += number
+            name = f"{name} {number}" if number else name
+        if thread not in self._named:
+            self._named.add(thread)
+            yield _metadata("thread_name", thread, {"name": name})
+            yield _metadata("thread_sort_index", thread, {"sort_index": thread})
+        if piece.lane == _ARRAY:
+            title, arguments = list(REASONS.values())[piece.reason], _array_arguments(piece)
+        else:
+            title = _text(piece.funct, piece.rs1 & _WORD_MASK, piece.rs2 & _WORD_MASK)
+            arguments = _command_arguments(piece)
+        yield {
+            "ph": "X",
+            "name": title,
+            "cat": name,
+            "pid": _PROCESS,
+            "tid": thread,
+            "ts": piece.start,
+            "dur": piece.end - piece.start,
+            "args": arguments,
+        }
+
+    def _free_lane(self, piece: Slice) -> int:
+        ends = self._lane_ends[piece.lane]
+        for number, end in enumerate(ends):
+            if end <= piece.start:
+                ends[number] = piece.end
+                return number
+        ends.append(piece.end)
+        return len(ends) - 1
+
+
+def _json(event: dict[str, Any]) -> bytes:
+    return json.dumps(event).encode()
+
+
+def _metadata(what: str, thread: int, arguments: dict[str, Any]) -> dict[str, Any]:
+    return {"ph": "M", "name": what, "pid": _PROCESS, "tid": thread, "args": arguments}
+
+
+def _array_arguments(piece: Slice) -> dict[str, Any]:
+    return {"bank_conflict_cycles": piece.lost} if piece.lost else {}
+
+
+def _command_arguments(piece: Slice) -> dict[str, Any]:
+    arguments: dict[str, Any] = {"command": piece.command}
+    if piece.lane == _HOST:
+        arguments["waited_for_room_cycles"] = piece.lost
+        return arguments
+    arguments["entered"] = piece.entered
+    arguments["ready"] = piece.ready
+    arguments["issued"] = piece.issued
+    arguments["completed"] = piece.completed
+    if piece.waited_for < len(_QUEUES):
+        queue = _QUEUES[piece.waited_for]
+        arguments["waited_for"] = f"{queue}, command {piece.waited_for_index}"
+    elif piece.issued > piece.ready:
+        arguments["waited_for"] = "older commands of its queue"
+    else:
+        arguments["waited_for"] = "nothing"
+    if piece.lane not in _DMA:
+        arguments["waited_for_its_unit_cycles"] = piece.start - piece.issued
+    return arguments
