@@ -32,10 +32,13 @@ from npu_target.tuning.layers import Layer
 from npu_target.tuning.log import TuningLog, read_log
 from npu_target.tuning.network import check_model, load_network
 from npu_target.tuning.options import DEFAULT_DEVICE, DEFAULT_LOGS, report_errors
-from npu_target.tuning.report import TUNED, check_can_write, make_console, write_json
+from npu_target.tuning.report import TUNED, check_can_write, write_json
 
 from .vendor_library import NotInLibraryError, tile_checks, vendor_inputs, vendor_program
 from .vendor_rtl import RTL_CYCLES, search_cycles
+
+# Where output is no terminal, lines are as long as the table needs.
+_FILE_COLUMNS = 140
 
 
 @dataclass(frozen=True)
@@ -169,6 +172,16 @@ def compare(units: Sequence[Unit], config: NpuConfig, log: TuningLog | None) -> 
         yield Row(unit, vendor, reason, search, default, tuned)
 
 
+def totals(rows: Sequence[Row]) -> dict[str, int]:
+    """Cycles of all units that the library has a form for, `count` times each."""
+    both = [(row, row.vendor) for row in rows if row.vendor is not None]
+    return {
+        "total_vendor_cycles": sum(row.unit.count * vendor for row, vendor in both),
+        "total_default_cycles": sum(row.unit.count * row.default for row, _ in both),
+        "total_cycles": sum(row.unit.count * row.ours for row, _ in both),
+    }
+
+
 def print_rows(console: Console, rows: Sequence[Row], config: NpuConfig) -> None:
     """A line a unit, and the totals of those that both have."""
     has_rtl = any(row.deviation is not None for row in rows)
@@ -179,7 +192,11 @@ def print_rows(console: Console, rows: Sequence[Row], config: NpuConfig) -> None
     for heading in headings + ["RTL", "sim/RTL"] * has_rtl:
         table.add_column(heading, justify="right", no_wrap=True)
     for row in rows:
-        ratio = "-" if row.vendor is None else f"{row.vendor / row.ours:.2f}x"
+        ratio = "-"
+        if row.vendor is not None:
+            ratio = f"{row.vendor / row.ours:.2f}x"
+            if row.vendor < row.ours:
+                ratio = f"[red]{ratio}[/red]"
         ideal = row.unit.operator.macs // config.dim**2
         cells = [
             row.unit.name,
@@ -195,13 +212,10 @@ def print_rows(console: Console, rows: Sequence[Row], config: NpuConfig) -> None
             cells += [_cycles(row.rtl), "" if deviation is None else f"{deviation:+.1%}"]
         table.add_row(*cells)
     both = [row for row in rows if row.vendor is not None]
-    vendor, ours = (
-        sum(row.unit.count * (getattr(row, name) or 0) for row in both)
-        for name in ("vendor", "ours")
-    )
-    if ours:
+    if both:
+        total = totals(rows)
+        vendor, ours = total["total_vendor_cycles"], total["total_cycles"]
         macs = sum(row.unit.count * row.unit.operator.macs for row in both)
-        default = sum(row.unit.count * row.default for row in both)
         count = sum(row.unit.count for row in both)
         table.add_section()
         table.add_row(
@@ -209,20 +223,17 @@ def print_rows(console: Console, rows: Sequence[Row], config: NpuConfig) -> None
             str(count),
             f"{macs // config.dim**2:,}",
             f"{vendor:,}",
-            f"{default:,}",
+            f"{total['total_default_cycles']:,}",
             f"{ours:,}",
             f"{vendor / ours:.2f}x",
         )
     console.print(table)
+    slower = sum(row.vendor < row.ours for row in rows if row.vendor is not None)
+    if slower:
+        console.print(f"slower than the library: {slower} of {len(both)} layers", highlight=False)
     for row in rows:
         if row.vendor is None:
             console.print(row.reason, highlight=False)
-        elif row.vendor < row.ours:
-            console.print(
-                f"{row.unit.name} is slower than the library's: {row.ours:,} cycles, "
-                f"{row.vendor:,}",
-                highlight=False,
-            )
 
 
 def _cycles(number: int | None) -> str:
@@ -262,7 +273,9 @@ def _main(options: argparse.Namespace) -> int:
     check_model(options.model)
     if options.json is not None:
         check_can_write(options.json)
-    console = make_console()
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=_FILE_COLUMNS)
     log = _read_log(options.logs / config.name / options.model, config, options.model, console)
     with console.status("loading, quantizing and partitioning the model"):
         network = load_network(options.model, config)
@@ -277,6 +290,7 @@ def _main(options: argparse.Namespace) -> int:
                 "device": config.name,
                 "model": options.model,
                 "layers": [row.as_json() for row in rows],
+                **totals(rows),
             },
         )
     return 0

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from benchmarks import against_vendor
-from benchmarks.against_vendor import Unit, compare, print_rows, run_vendor, units_of
+from benchmarks.against_vendor import Unit, compare, print_rows, run_vendor, totals, units_of
 from benchmarks.vendor_rtl import search_cycles
 from npu_target.config import NpuConfig
 from npu_target.topi import Conv2d, Matmul, MaxPool2d
@@ -45,6 +45,11 @@ def test_rows_compare_both():
     assert f"{fused.vendor:,}" in text.getvalue()
     assert "total of what both have" in text.getvalue()
     assert "the library runs max_pool2d on the host" in text.getvalue()
+    assert totals([fused, matmul, pool]) == {
+        "total_vendor_cycles": fused.vendor + matmul.vendor,
+        "total_default_cycles": fused.default + matmul.default,
+        "total_cycles": fused.ours + matmul.ours,
+    }
 
 
 def test_a_wrong_output_is_an_error(monkeypatch):
