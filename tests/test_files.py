@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from npu_target import files
-from npu_target.files import write_atomically
+from npu_target.files import open_atomically, write_atomically
 
 
 def test_writes_and_overwrites_and_leaves_nothing_beside(tmp_path: Path) -> None:
@@ -29,6 +29,18 @@ def test_a_failed_write_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(files.os, "replace", fail)
     with pytest.raises(OSError, match="disk full"):
         write_atomically(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_file_that_is_left_by_an_exception_is_gone(tmp_path: Path) -> None:
+    path = tmp_path / "a.bin"
+    with open_atomically(path) as file:
+        file.write(b"old")
+    with pytest.raises(KeyboardInterrupt):
+        with open_atomically(path) as file:
+            file.write(b"half")
+            raise KeyboardInterrupt
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
 

@@ -136,6 +136,17 @@ def _named_files(option: str, items: Sequence[str]) -> dict[str, Path]:
     return files
 
 
+def _check_folders(arguments: argparse.Namespace, options: Options) -> None:
+    """Before a long run: that there is a place for what it writes."""
+    outputs = [("--output", path) for path in options.outputs.values()]
+    outputs.append(("--timeline", arguments.timeline))
+    if arguments.json not in (None, _STDOUT):
+        outputs.append(("--json", Path(arguments.json)))
+    for option, path in outputs:
+        if path is not None and not path.parent.is_dir():
+            raise SimError(f"{option} {path}: there is no folder {path.parent}")
+
+
 def _window(text: str | None) -> tuple[int, int]:
     if text is None:
         return 0, _FOREVER
@@ -158,6 +169,7 @@ def _run(arguments: argparse.Namespace, console: Console) -> None:
     options = _options(arguments)
     if arguments.name:
         options = Options(**{**vars(options), "name": arguments.name[0]})
+    _check_folders(arguments, options)
     window = _window(arguments.timeline_cycles)
     if arguments.timeline is None:
         if arguments.timeline_cycles is not None:
@@ -224,10 +236,11 @@ def _compare(arguments: argparse.Namespace, console: Console) -> None:
     for option in ("file", "timeline", "timeline_cycles"):
         if getattr(arguments, option) is not None:
             raise SimError("--compare A B: takes two files, and no timeline")
+    options = _options(arguments)
+    _check_folders(arguments, options)
     names = arguments.name * 2 if len(arguments.name) == 1 else arguments.name
     if len(names) > 2:
         raise SimError("--name: needs one for A and one for B")
-    options = _options(arguments)
     results = []
     for path, name in zip(arguments.compare, names or [None, None], strict=True):
         result = read_result(path)

@@ -67,9 +67,9 @@ def _text(funct: int, rs1: int, rs2: int) -> str:
 class TimelineWriter:
     """Writes the events to a file: `receive` what the simulator sends, then `close`."""
 
-    def __init__(self, file: BinaryIO, title: str, max_slices: int = MAX_SLICES) -> None:
+    def __init__(self, file: BinaryIO, title: str, max_slices: int | None = None) -> None:
         self._file = file
-        self._left = max_slices
+        self._left = MAX_SLICES if max_slices is None else max_slices
         self._lane_ends: dict[int, list[int]] = {lane: [] for lane in _DMA}
         self._named: set[int] = set()
         self.slices = 0

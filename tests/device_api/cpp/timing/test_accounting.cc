@@ -1,9 +1,12 @@
 // Where the cycles go: every cycle of a run has one reason, and the reasons are the right ones.
+#include <map>
 #include <numeric>
 #include <random>
-#include <string>
+#include <utility>
+#include <vector>
 
 #include "../check.h"
+#include "../loops/loop_words.h"
 #include "stream.h"
 #include "timing/recorder.h"
 
@@ -28,13 +31,14 @@ struct Recorded {
 };
 
 // From a fence to a fence, caches warm.
-Recorded record(const Stream& stream, uint32_t host_cycles = 1,
-                const Stream& setup = usual_setup()) {
-  Recorder recorder;
+Recorded record(const Stream& stream, uint32_t host_cycles = 1, const Stream& setup = usual_setup(),
+                timing::SliceSink sink = nullptr) {
+  Recorder recorder(std::move(sink));
+  recorder.set_origin(timing::kNever);
   Timing timing(timing_device());
   timing.record(&recorder);
   for (const Command& command : setup) timing.issue(command, 1);
-  timing.finish();
+  recorder.set_origin(static_cast<Cycle>(timing.finish()));
   uint64_t start = 0;
   Recorded result;
   timing::Stats before;
@@ -175,6 +179,47 @@ const Test random_streams("timing/accounting: the parts of any stream add up", [
     const Recorded run = record(stream, pick(3) ? 1 + pick(4) : pick(80));
     CHECK(run.cycles > 0);
     for (const Cycle part : run.breakdown) CHECK(part >= 0);
+  }
+});
+
+const Test loops("timing/accounting: the parts of any loops add up, and who is whose is known", [] {
+  for (uint32_t seed = 0; seed < 40; ++seed) {
+    std::mt19937 random(seed);
+    const auto pick = [&](uint32_t count) { return uint64_t{random() % count}; };
+    Stream stream;
+    std::vector<int64_t> starts;  // of loops, by the index of what starts them
+    for (int i = 0; i < 6; ++i) {
+      Stream part;
+      if (pick(2) != 0) {
+        MatmulWords words;
+        words.i = 1 + pick(3);
+        words.j = 1 + pick(3);
+        words.k = 1 + pick(3);
+        words.d = pick(2) != 0 ? kDram : 0;
+        part = words.words();
+      } else {
+        ConvWords words;
+        words.rows = 2 + pick(3);
+        words.cols = 2 + pick(10);
+        words.kernel = 1 + 2 * pick(2);
+        words.pad = words.kernel / 2;
+        part = words.words();
+      }
+      stream.insert(stream.end(), part.begin(), part.end());
+      starts.push_back(static_cast<int64_t>(stream.size()) - 1);
+      if (pick(3) == 0) stream.push_back(compute(0));
+    }
+    const Stream setup = {config_st(64), config_ex(), config_ld(64, 1.0f, false, 0),
+                          config_ld(64, 1.0f, false, 1), config_ld(64, 1.0f, false, 2)};
+    std::map<int64_t, int64_t> computes;
+    record(stream, 1 + static_cast<uint32_t>(pick(30)), setup, [&](const Slice& slice) {
+      if (slice.lane == timing::Lane::kExecute) ++computes[slice.index];
+    });
+    for (const int64_t start : starts) CHECK(computes[start] > 0);
+    for (const auto& [index, count] : computes) {
+      const uint8_t funct = stream[static_cast<size_t>(index)].funct;
+      CHECK(funct == kLoopWs || funct == kLoopConvWs || is_compute(funct));
+    }
   }
 });
 

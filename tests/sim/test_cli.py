@@ -1,0 +1,161 @@
+"""`python -m npu_target.sim`."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from sim.streams import copy_program, loads_then_products, mvin, trace, words, write_lines
+
+from npu_target.config import NpuConfig
+from npu_target.sim.cli import main
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> str:
+    copy_program().save(tmp_path / "copy.npu")
+    return str(tmp_path / "copy.npu")
+
+
+def test_what_it_prints(program: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", program, "--repeat", "2"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert out.startswith("copy on gemmini-16x16, ddr3\n")
+    for text in ("utilization", "768 loaded, 768 stored", "8 of the host", "cold", "warm"):
+        assert text in out
+    for text in ("array busy", "waiting for loads", "waiting for stores", "bank conflict"):
+        assert text in out
+    for text in ("dependency", "host issue", "drain", "total"):
+        assert text in out
+
+
+def test_json_to_stdout_and_to_a_file(program: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", program, "--repeat", "3", "--memory", "ideal_memory", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert len(result["cycles"]) == 3
+    assert result["memory"] == "ideal_memory"
+    assert sum(result["breakdown"].values()) == result["cycles"][-1]
+    file = Path(program).parent / "out.json"
+    options = ["--repeat", "3", "--memory", "ideal_memory", "--json", str(file)]
+    assert main(["run", program, *options]) == 0
+    assert "copy on" in capsys.readouterr().out
+    assert json.loads(file.read_text()) == result
+
+
+def test_what_program_expand_prints(program: str, capsys: pytest.CaptureFixture[str]) -> None:
+    from npu_target.program_cli import main as program_main
+
+    addresses = ["x=0x80010000", "y=0x80011000"]
+    assert program_main(["expand", program, "--address", *addresses]) == 0
+    stream = Path(program).parent / "copy.jsonl"
+    stream.write_text(capsys.readouterr().out)
+    results = []
+    for file in (program, str(stream)):
+        assert main(["run", file, "--json"]) == 0
+        results.append(json.loads(capsys.readouterr().out))
+    assert results[1]["commands"] == results[0]["commands"]
+    assert results[1]["bytes_stored"] == results[0]["bytes_stored"]
+
+
+def test_devices(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    stream = write_lines(tmp_path / "t.jsonl", [trace("t", loads_then_products(2))])
+    NpuConfig().replace(name="mine").save(tmp_path / "mine.json")
+    for option in ("--device", "--config"):
+        assert main(["run", str(stream), option, str(tmp_path / "mine.json")]) == 0
+        assert "t on mine, ddr3" in capsys.readouterr().out
+
+
+def _one_line(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
+    assert main(list(argv)) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("npu_target.sim: ")
+    assert err.count("\n") == 1
+    return err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--repeat", "0"], "--repeat 0: needs 1 or more"),
+        (["--repeat", "x"], "invalid int value"),
+        (["--memory", "dram"], "invalid choice: 'dram'"),
+        (["--device", "none"], "no device is called 'none'"),
+        (["--name", "x"], "is one program"),
+        (["--name", "x", "--name", "y"], "--name: needs one stream"),
+        (["--timeline-cycles", "1:2"], "needs --timeline OUT"),
+        (["--timeline", "t.json", "--timeline-cycles", "5"], "needs FROM:TO"),
+        (["--timeline", "t.json", "--timeline-cycles", "5:5"], "needs FROM:TO"),
+        (["--timeline", "no/t.json"], "--timeline no/t.json: there is no folder no"),
+        (["--json", "no/t.json"], "--json no/t.json: there is no folder no"),
+        (["--output", "y=no/y.npy"], "--output no/y.npy: there is no folder no"),
+        (["--input", "x"], "--input x: needs NAME=FILE"),
+        (["--input", "q=x.npy"], "--input q: program copy has the inputs x"),
+        (["--input", "x=none.npy"], "none.npy: No such file"),
+        (["--wrong"], "unrecognized arguments: --wrong"),
+        (["--compare", "a", "b"], "--compare A B: takes two files"),
+    ],
+)
+def test_wrong_options(
+    program: str, options: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert message in _one_line(capsys, "run", program, *options)
+
+
+def test_wrong_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "none: No such file" in _one_line(capsys, "run", str(tmp_path / "none"))
+    assert "Is a directory" in _one_line(capsys, "run", str(tmp_path))
+    assert "needs a FILE" in _one_line(capsys, "run")
+    assert "--json x would write there" in _one_line(capsys, "run", "--json", "x")
+    assert "needs `run FILE` or" in _one_line(capsys)
+    assert "invalid choice" in _one_line(capsys, "walk")
+    cut = tmp_path / "cut.npu"
+    cut.write_bytes(copy_program().to_bytes()[:-1])
+    assert "cut.npu" in _one_line(capsys, "run", str(cut))
+    bad = tmp_path / "bad.json"
+    bad.write_text("{}")
+    stream = write_lines(tmp_path / "t.jsonl", words([mvin()]))
+    assert "bad.json: missing" in _one_line(capsys, "run", str(stream), "--config", str(bad))
+
+
+def test_what_the_device_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    stream = write_lines(tmp_path / "t.jsonl", words([mvin()]))
+    assert "[undefined_configuration] command 0" in _one_line(capsys, "run", str(stream))
+    stream = write_lines(tmp_path / "u.jsonl", [trace("u", [mvin(address=0x40)])])
+    timeline = tmp_path / "out.json"
+    line = _one_line(capsys, "run", str(stream), "--timeline", str(timeline))
+    assert "[address_out_of_range]" in line
+    assert "0x40" in line
+    assert not timeline.exists()
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_interrupted(tmp_path: Path) -> None:
+    stream = write_lines(tmp_path / "t.jsonl", [trace("long", loads_then_products(1000))])
+    timeline = tmp_path / "out.json"
+    command = [sys.executable, "-m", "npu_target.sim", "run", str(stream)]
+    process = subprocess.Popen(
+        [*command, "--repeat", "1000000", "--timeline", str(timeline)],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        # Once it writes it runs.
+        deadline = time.monotonic() + 60
+        while not any(p.stat().st_size for p in tmp_path.glob(".out.json.*")):
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert err == "npu_target.sim: interrupted\n"
+    assert [p.name for p in tmp_path.iterdir()] == ["t.jsonl"]
