@@ -193,7 +193,7 @@ const Test loops("timing/accounting: the parts of any loops add up, and who is w
       if (pick(2) != 0) {
         MatmulWords words;
         words.i = 1 + pick(3);
-        words.j = 1 + pick(3);
+        words.j = 1 + pick(2);
         words.k = 1 + pick(3);
         words.d = pick(2) != 0 ? kDram : 0;
         part = words.words();
