@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from itertools import product
-from typing import NamedTuple
+from functools import partial
 
 import tvm_ffi
 from tvm import tirx
@@ -21,7 +20,8 @@ from tvm.tirx.buffer import BufferType
 
 from . import expr
 from .codegen_emit import Emitter
-from .codegen_weave import weave
+from .codegen_steps import ArrayStep
+from .codegen_weave import Touched, WaitingCopies, weave
 from .config import NpuConfig
 from .intrin import ACCUMULATOR, SCRATCHPAD, WOVEN
 from .isa import IsaError
@@ -55,17 +55,12 @@ def build_program(func: tirx.PrimFunc, config: NpuConfig, name: str) -> Program:
     """
     try:
         args = _arguments(func)
-        walk = _Walk(lower(func), config)
-        emitter = Emitter(config, [arg.name for arg in args])
-        body = walk.statement(walk.body, {}, emitter)
-        if not emitter.settings_fit:
-            emitter = Emitter(config, [arg.name for arg in args], configure_each_copy=True)
-            body = walk.statement(walk.body, {}, emitter)
+        body = _Walk(lower(func), config, Emitter(config, [arg.name for arg in args])).program()
     except DoesNotFit as error:
         raise DoesNotFit(f"{name}: {error}") from error
     except (CodegenError, IsaError) as error:
         raise CodegenError(f"{name}: {error}") from error
-    return Program(name, config, args, (*emitter.settings(), *body))
+    return Program(name, config, args, body)
 
 
 def _arguments(func: tirx.PrimFunc) -> tuple[Arg, ...]:
@@ -83,11 +78,12 @@ def _arguments(func: tirx.PrimFunc) -> tuple[Arg, ...]:
 class _Walk:
     """One pass over the loops of a lowered function."""
 
-    def __init__(self, lowered: Lowered, config: NpuConfig) -> None:
+    def __init__(self, lowered: Lowered, config: NpuConfig, emitter: Emitter) -> None:
         self.body = lowered.func.body
         self.versions = lowered.versions
         self.placements = allocate(tile_buffers(lowered), config)
         self.config = config
+        self.emitter = emitter
         self.n_loops = 0
 
     def fresh_loop(self) -> int:
@@ -95,25 +91,59 @@ class _Walk:
         self.n_loops += 1
         return self.n_loops - 1
 
+    def program(self) -> tuple[Node, ...]:
+        """The whole program, in phases of the device's settings."""
+        parts = list(self.body.seq) if isinstance(self.body, tirx.SeqStmt) else [self.body]
+        nodes: list[Node] = []
+        waiting = WaitingCopies()
+        while parts:
+            settings, (made, waiting, taken) = self.emitter.settings.phase(
+                partial(self.phase, parts, waiting)
+            )
+            nodes += [*settings, *made]
+            parts = parts[taken:]
+        return (*nodes, *waiting.take())
+
+    def phase(
+        self, parts: list[tirx.Stmt], waiting: WaitingCopies
+    ) -> tuple[list[Node], WaitingCopies, int]:
+        """The nodes of the first parts, until no copy waits for what comes later; the copies
+        that wait at the end of all; and how many parts those are."""
+        nodes: list[Node] = []
+        copies = waiting.copy()
+        taken = 0
+        while taken < len(parts) and (copies or not taken):
+            nodes += self.statement(parts[taken], {}, copies)
+            taken += 1
+        return nodes, copies, taken
+
     def statement(
-        self, stmt: tirx.Stmt, env: Mapping[Var, Linear], emitter: Emitter
+        self, stmt: tirx.Stmt, env: Mapping[Var, Linear], waiting: WaitingCopies
     ) -> tuple[Node, ...]:
-        """The nodes that a statement becomes."""
+        """The nodes that a statement becomes.  Copies marked to be woven are added to those that
+        wait for the array's steps, in which they are then issued."""
         decided = self.decided(stmt, env)
         if decided is None:
             return ()
         stmt = decided
         if isinstance(stmt, tirx.SeqStmt):
-            return self.sequence(stmt, env, emitter)
+            return tuple(node for part in stmt.seq for node in self.statement(part, env, waiting))
         if isinstance(stmt, tirx.AllocBuffer):
             return ()
         nest = _Nest(stmt)
         if isinstance(nest.leaf, BufferStore):
-            return self.copy(nest, env, emitter)
+            made, touched = self.copy(nest, env), self.touched(nest, env)
+            if nest.loops and WOVEN in nest.loops[0].annotations:
+                waiting.add(touched, made)
+                return ()
+            return (*waiting.release(touched), *made)
         if isinstance(nest.leaf, tirx.Evaluate) and not nest.guards:
-            return self.evaluate(nest, env, emitter)
+            made = self.evaluate(nest, env)
+            if not made:
+                return ()
+            return (*waiting.release(self.touched(nest, env)), *weave(made, waiting.take(), self.config))
         if isinstance(stmt, tirx.For):
-            return self.loop(stmt, env, emitter)
+            return self.loop(stmt, env, waiting)
         raise CodegenError(f"no command performs `{stmt}`")
 
     def decided(self, stmt: tirx.Stmt, env: Mapping[Var, Linear]) -> tirx.Stmt | None:
@@ -126,55 +156,18 @@ class _Walk:
             stmt = stmt.then_case if holds else stmt.else_case
         return stmt
 
-    def sequence(
-        self, stmt: tirx.SeqStmt, env: Mapping[Var, Linear], emitter: Emitter
-    ) -> tuple[Node, ...]:
-        """Statements in order, but that copies marked to be woven wait for the array's steps
-        that follow, unless a statement in between touches the same version of a tile."""
-        nodes: list[Node] = []
-        waiting: list[tuple[list[_Touched], tuple[Node, ...]]] = []
-
-        def release(touched: list[_Touched] | None) -> None:
-            """Issue the copies that touch the same tiles; all of them for None."""
-            for entry in tuple(waiting):
-                if touched is None or _conflict(entry[0], touched):
-                    nodes.extend(entry[1])
-                    waiting.remove(entry)
-
-        for part in filter(None, (self.decided(part, env) for part in stmt.seq)):
-            made = self.statement(part, env, emitter)
-            nest = _Nest(part)
-            if not made:
-                continue
-            if isinstance(nest.leaf, tirx.Evaluate):
-                release(self.touched(nest, env))
-                nodes += weave(made, tuple(node for _, copy in waiting for node in copy))
-                waiting.clear()
-            elif not isinstance(nest.leaf, BufferStore):
-                release(None)
-                nodes += made
-            else:
-                touched = self.touched(nest, env)
-                release(touched)
-                if nest.loops and WOVEN in nest.loops[0].annotations:
-                    waiting.append((touched, made))
-                else:
-                    nodes += made
-        release(None)
-        return tuple(nodes)
-
-    def touched(self, nest: _Nest, env: Mapping[Var, Linear]) -> list[_Touched]:
+    def touched(self, nest: _Nest, env: Mapping[Var, Linear]) -> list[Touched]:
         """The tiles that a nest reads or writes, with the version where they have several."""
         inner = dict(env)
         for stmt in nest.loops:
             inner[stmt.loop_var] = Linear.loop(self.fresh_loop())
-        accesses: list[_Touched] = []
+        accesses: list[Touched] = []
 
         def visit(buffer: tirx.Buffer, indices: list[tirx.Expr]) -> None:
             if buffer.scope() in (SCRATCHPAD, ACCUMULATOR):
                 versioned = buffer.name in self.versions
                 version = linear(indices[0], inner) if versioned else Linear()
-                accesses.append(_Touched(self.placements[buffer.name], version))
+                accesses.append(Touched(self.placements[buffer.name], version))
 
         tvm_ffi.structural_walk(
             nest.leaf,
@@ -185,41 +178,61 @@ class _Walk:
         )
         return accesses
 
-    def loop(self, stmt: tirx.For, env: Mapping[Var, Linear], emitter: Emitter) -> tuple[Node, ...]:
+    def loop(
+        self, stmt: tirx.For, env: Mapping[Var, Linear], waiting: WaitingCopies
+    ) -> tuple[Node, ...]:
         """A loop of the program.  Where buffers alternate (``i % 2``), its body is repeated so
-        that every operand advances by additions: general expressions cost the host time."""
+        that every operand advances by additions: general expressions cost the host time.
+
+        Copies that an iteration leaves waiting are issued in the next one, so the first iteration
+        is then split off.
+        """
         extent, start = _constant(stmt.extent), _constant(stmt.min)
-        unrolled = stmt.kind == tirx.ForKind.UNROLLED
-        period = extent if unrolled else min(_period(stmt), extent)
+        period = extent if stmt.kind == tirx.ForKind.UNROLLED else min(_period(stmt), extent)
+
+        def body(index: Linear, copies: WaitingCopies) -> tuple[Node, ...]:
+            return self.statement(stmt.body, {**env, stmt.loop_var: index + start}, copies)
+
+        def left_by(index: Linear) -> WaitingCopies:
+            copies = WaitingCopies()
+            body(index, copies)
+            return copies
+
+        carries = extent > 1 and bool(left_by(Linear()))
         nodes: list[Node] = []
-        if extent // period > 1:
+        done = 0
+        if carries:
+            nodes += body(Linear(), waiting)
+            done = 1
+        repeated = (extent - done) // period
+        if repeated > 1:
             loop_id = self.fresh_loop()
-            body: list[Node] = []
+            first = Linear.loop(loop_id) * period + done
+            copies = left_by(first - 1) if carries else WaitingCopies()
+            phases: list[Node] = []
             for phase in range(period):
-                index = Linear.loop(loop_id) * period + (phase + start)
-                body += self.statement(stmt.body, {**env, stmt.loop_var: index}, emitter)
-            nodes.append(Loop(loop_id, expr.const(extent // period), tuple(body)))
-            rest = range(extent - extent % period, extent)
-        else:
-            rest = range(extent)
-        for last in rest:
-            value = Linear(last + start)
-            nodes += self.statement(stmt.body, {**env, stmt.loop_var: value}, emitter)
+                phases += body(first + phase, copies)
+            if not carries:
+                nodes += waiting.take()
+            nodes.append(Loop(loop_id, expr.const(repeated), tuple(phases)))
+            done += repeated * period
+            if carries:
+                waiting.replace(left_by(Linear(done - 1)))
+        for index in range(done, extent):
+            nodes += body(Linear(index), waiting)
         return tuple(nodes)
 
-    def copy(self, nest: _Nest, env: Mapping[Var, Linear], emitter: Emitter) -> tuple[Node, ...]:
+    def copy(self, nest: _Nest, env: Mapping[Var, Linear]) -> tuple[Node, ...]:
         """The commands of a copy."""
         loops, inner = self.enter(nest, env)
         nodes: list[Node] = []
         copy = recognise(nest.leaf, nest.guards, inner, self.local)
         for part, around in split_boundaries(copy, loops, self.config):
             transfer = plan_transfer(part, around, self.config)
-            nodes += emitter.copy(part, transfer, self.fresh_loop)
+            nodes += self.emitter.copy(part, transfer, self.fresh_loop)
         return tuple(nodes)
 
-    def evaluate(
-        self, nest: _Nest, env: Mapping[Var, Linear], emitter: Emitter
-    ) -> tuple[Node, ...]:
+    def evaluate(self, nest: _Nest, env: Mapping[Var, Linear]) -> tuple[Node, ...]:
         """The commands of a nest around the array's step."""
         call = nest.leaf.value
         if isinstance(call, tirx.IntImm):
@@ -229,7 +242,7 @@ class _Walk:
         loops, inner = self.enter(nest, env)
         a, b, c = (self.address(argument, inner) for argument in call.args[1:4])
         rows, step = (int(argument.value) for argument in call.args[4:6])
-        return emitter.gemm(a, b, c, rows, step, loops, self.fresh_loop)
+        return self.emitter.gemm(ArrayStep(a, b, c, rows, step), loops, self.fresh_loop)
 
     def enter(
         self, nest: _Nest, env: Mapping[Var, Linear]
@@ -262,25 +275,6 @@ class _Walk:
         for index, stride in zip(indices[:-1], placement.strides, strict=True):
             row = row + index * stride
         return row, indices[-1]
-
-
-class _Touched(NamedTuple):
-    """A version of a tile."""
-
-    tile: Placement
-    version: Linear
-
-    def conflicts(self, other: _Touched) -> bool:
-        """Whether both may touch the same rows; tiles may share them, one after the other."""
-        apart = self.version - other.version
-        if self.tile == other.tile and apart.is_const:
-            return apart.const == 0
-        return self.tile.overlaps(other.tile)
-
-
-def _conflict(ours: list[_Touched], theirs: list[_Touched]) -> bool:
-    """Whether two statements may touch the same rows."""
-    return any(mine.conflicts(other) for mine, other in product(ours, theirs))
 
 
 class _Nest:

@@ -8,25 +8,151 @@ the queue empty and overlap with all of the tile's work, not just with its end.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import product
+from math import ceil
+from typing import NamedTuple
 
-from .program import Command, Loop, Node, Weave
+from .config import NpuConfig
+from .isa import Mvin, Mvin2, Mvin3, Mvout, decode
+from .operand import Operand
+from .passes.linear import Linear
+from .passes.memory import Placement
+from .program import Command, Filler, Loop, Node, Weave
+from .topi.blocking import ceil_div
 
 # A preload and a compute belong together.
 _STEP_COMMANDS = 2
 # The last copies should be done, not merely issued, when the next tile needs them.
-_SPREAD_OVER = 7 / 8
+_SPREAD_OVER = 15 / 16
+# A copy of a few bytes waits for its turn as well; what leaves the accumulator passes the scaling.
+_LEAST_CYCLES = 16
+_STORE_CYCLES_PER_ROW = 3.2
+_START_CYCLES_PER_ROW = 1.25
 
 
-def weave(body: tuple[Node, ...], filler: tuple[Node, ...]) -> tuple[Node, ...]:
-    """``body`` with the commands of ``filler`` spread evenly over most of it."""
+class Touched(NamedTuple):
+    """A version of a tile that a statement reads or writes."""
+
+    tile: Placement
+    version: Linear
+
+    def conflicts(self, other: Touched) -> bool:
+        """Whether both may touch the same rows; tiles may share them, one after the other."""
+        apart = self.version - other.version
+        if self.tile == other.tile and apart.is_const:
+            return apart.const == 0
+        return self.tile.overlaps(other.tile)
+
+
+class WaitingCopies:
+    """Copies that wait for array steps to be woven into, in the order of the program.  A
+    statement that touches the same rows must come after them."""
+
+    def __init__(self) -> None:
+        self._entries: list[tuple[list[Touched], tuple[Node, ...]]] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._entries)
+
+    def add(self, touched: list[Touched], nodes: tuple[Node, ...]) -> None:
+        """One more at the end; a copy that does nothing is none."""
+        if nodes:
+            self._entries.append((touched, nodes))
+
+    def copy(self) -> WaitingCopies:
+        """The same entries, to be taken one by one."""
+        other = WaitingCopies()
+        other.replace(self)
+        return other
+
+    def replace(self, other: WaitingCopies) -> None:
+        """Hold what the other one holds."""
+        self._entries = list(other._entries)
+
+    def release(self, touched: list[Touched]) -> tuple[Node, ...]:
+        """The copies that must be issued before a statement that touches these tiles: those that
+        touch the same rows, and those before them that those have to follow."""
+        rows, kept, released = list(touched), [], []
+        for entry in reversed(self._entries):
+            if _conflict(entry[0], rows):
+                released.append(entry)
+                rows += entry[0]
+            else:
+                kept.append(entry)
+        self._entries = kept[::-1]
+        return tuple(node for _, nodes in reversed(released) for node in nodes)
+
+    def take(self) -> tuple[Node, ...]:
+        """All of them."""
+        nodes = tuple(node for _, copy in self._entries for node in copy)
+        self._entries = []
+        return nodes
+
+
+def weave(body: tuple[Node, ...], filling: tuple[Node, ...], config: NpuConfig) -> tuple[Node, ...]:
+    """``body`` with the commands of ``filling`` spread over most of it, each with as many steps
+    behind it as the device may be busy with it."""
     steps = count_commands(body) // _STEP_COMMANDS
-    copies = count_commands(filler)
-    if not steps or not copies:
-        return (*filler, *body)
-    gaps = max(1, int(steps * _SPREAD_OVER))
-    period = _STEP_COMMANDS * max(1, gaps // copies)
-    burst = max(1, -(-copies // gaps))
-    return (Weave(body, filler, period, burst),)
+    costs = [estimate(node, config) for node in filling]
+    total = sum(cost.cycles for cost in costs)
+    if not steps or not total:
+        return (*filling, *body)
+    commands = steps * _STEP_COMMANDS * _SPREAD_OVER
+    fillers: list[Filler] = []
+    for node, cost in zip(filling, costs, strict=True):
+        gap = commands * cost.cycles / total / max(1, cost.commands)
+        filler = Filler((node,), max(1, int(gap)), max(1, ceil(1 / gap)) if gap else 1)
+        last = fillers[-1] if fillers else None
+        if last and (last.period, last.burst) == (filler.period, filler.burst):
+            fillers[-1] = Filler((*last.nodes, node), last.period, last.burst)
+        else:
+            fillers.append(filler)
+    return (Weave(body, tuple(fillers)),)
+
+
+class Cost(NamedTuple):
+    """Commands of a copy, and about how many cycles they keep the device's copy engine."""
+
+    commands: float
+    cycles: float
+
+    def times(self, factor: int) -> Cost:
+        """That often."""
+        return Cost(self.commands * factor, self.cycles * factor)
+
+    def plus(self, other: Cost) -> Cost:
+        """Both."""
+        return Cost(self.commands + other.commands, self.cycles + other.cycles)
+
+
+def estimate(node: Node, config: NpuConfig) -> Cost:
+    """What a copy costs: loops whose extent is not known are taken once, sizes that run as what
+    they start from, and data as coming from the memory behind the cache."""
+    if isinstance(node, Command):
+        return Cost(1, max(_LEAST_CYCLES, _copy_cycles(node, config)))
+    if isinstance(node, Weave):
+        raise ValueError("a copy is no weave")
+    times = max(0, node.extent.value) if node.extent.is_const else 1
+    total = Cost(0, 0)
+    for inner in node.body:
+        total = total.plus(estimate(inner, config))
+    return total.times(times)
+
+
+def _copy_cycles(command: Command, config: NpuConfig) -> float:
+    copy = decode(command.funct, 0, command.rs2.base)
+    if isinstance(copy, Mvout):
+        return copy.rows * ceil_div(copy.cols, config.dim) * _STORE_CYCLES_PER_ROW
+    if not isinstance(copy, (Mvin, Mvin2, Mvin3)):
+        return 0
+    if command.rs1 == Operand():  # zeros
+        return copy.rows * ceil_div(copy.cols, config.dim)
+    if copy.local.accumulator:  # sums start from one row, repeated
+        return copy.rows * _START_CYCLES_PER_ROW
+    row_bytes = copy.cols
+    # Rows that are no whole beats start and end anywhere.
+    beats = ceil_div(row_bytes, config.bus_bytes) + (row_bytes % config.bus_bytes > 0)
+    return copy.rows * max(beats, row_bytes * 1000 / config.memory_bytes_per_kilocycle)
 
 
 def count_commands(nodes: Iterable[Node]) -> int:
@@ -39,5 +165,10 @@ def count_commands(nodes: Iterable[Node]) -> int:
             times = max(0, node.extent.value) if node.extent.is_const else 1
             total += times * count_commands(node.body)
         else:
-            total += count_commands(node.body) + count_commands(node.filler)
+            total += count_commands(node.body) + count_commands(node.filling)
     return total
+
+
+def _conflict(ours: list[Touched], theirs: list[Touched]) -> bool:
+    """Whether two statements may touch the same rows."""
+    return any(mine.conflicts(other) for mine, other in product(ours, theirs))

@@ -59,6 +59,7 @@ __all__ = [
     "Arg",
     "Command",
     "Expr",
+    "Filler",
     "ExprLike",
     "Loop",
     "Node",
@@ -152,19 +153,31 @@ class Loop:
 
 
 @dataclass(frozen=True, slots=True)
-class Weave:
-    """Run the body, and a filler in its gaps: before the body's first command and after each
-    `period` of its commands come the next `burst` commands of the filler; what is left of the
-    filler follows the body.
+class Filler:
+    """What goes into the gaps of another body: `burst` commands a gap, and the next gap is
+    `period` commands of that body later."""
 
-    The host keeps two loop nests going at once, so the loop ids of body and filler are apart.
+    nodes: tuple[Node, ...]
+    period: int
+    burst: int
+
+
+@dataclass(frozen=True, slots=True)
+class Weave:
+    """Run the body, and fillers in its gaps, one filler after the other. The first gap is before
+    the body's first command; what is left of the fillers follows the body.
+
+    The host keeps two loop nests going at once, so the loop ids of body and fillers are apart.
     Weaves do not nest.
     """
 
     body: tuple[Node, ...]
-    filler: tuple[Node, ...]
-    period: int
-    burst: int
+    fillers: tuple[Filler, ...]
+
+    @property
+    def filling(self) -> tuple[Node, ...]:
+        """The nodes of all fillers."""
+        return tuple(node for filler in self.fillers for node in filler.nodes)
 
 
 Node = Loop | Command | Weave
@@ -295,7 +308,7 @@ def nodes_of(nodes: Iterable[Node]) -> Iterator[Node]:
             yield from nodes_of(node.body)
         elif isinstance(node, Weave):
             yield from nodes_of(node.body)
-            yield from nodes_of(node.filler)
+            yield from nodes_of(node.filling)
 
 
 def loop_ids(nodes: Iterable[Node]) -> set[int]:
@@ -332,19 +345,22 @@ class _Checker:
             self.body(node.body, (*path, node.loop_id))
 
     def weave(self, weave: Weave, path: tuple[int, ...]) -> None:
-        for name, value in (("period", weave.period), ("burst", weave.burst)):
-            if not 1 <= value <= MAX_LOOP_ID:
-                raise ProgramError(f"{self.where}: a weave's {name} is {value}, needs a uint32 > 0")
-        parts = [*nodes_of(weave.body), *nodes_of(weave.filler)]
+        for filler in weave.fillers:
+            for name, value in (("period", filler.period), ("burst", filler.burst)):
+                if not 1 <= value <= MAX_LOOP_ID:
+                    raise ProgramError(
+                        f"{self.where}: a weave's {name} is {value}, needs a uint32 > 0"
+                    )
+        parts = [*nodes_of(weave.body), *nodes_of(weave.filling)]
         if any(isinstance(node, Weave) for node in parts):
             raise ProgramError(f"{self.where}: a weave is inside another")
-        shared = loop_ids(weave.body) & loop_ids(weave.filler)
+        shared = loop_ids(weave.body) & loop_ids(weave.filling)
         if shared:
             raise ProgramError(
                 f"{self.where}: loop i{min(shared)} is in the body and the filler of a weave"
             )
         self.body(weave.body, path)
-        self.body(weave.filler, path)
+        self.body(weave.filling, path)
 
     def operand(self, operand: Operand, path: tuple[int, ...]) -> None:
         if not 0 <= operand.base <= WORD_MASK:

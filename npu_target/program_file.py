@@ -8,7 +8,8 @@ args: u32 count, each str name, u8 role (0 input, 1 output), str dtype, u32 ndim
 expressions: u32 count, each u8 op, then i64 value | u32 loop id | u32 index of each argument,
     which come before; shared ones are written once
 body: u32 count, each u8 kind: 1 loop (u32 id, u32 extent, body), 2 command (u8 funct, 2 x
-    operand), 3 weave (u32 period, u32 burst, body, filler's body)
+    operand), 3 weave (body, u32 number of fillers, of each u32 period,
+    u32 burst and body)
 operand: u64 base, i32 argument or -1, u32 count x (u32 loop id, u64 increment), u32 count x
     (u64 coefficient, u32 expression)
 """
@@ -21,7 +22,7 @@ import zlib
 from .config import ConfigError, NpuConfig
 from .expr import Expr, Op, ProgramError, wrap_int64
 from .isa_encoding import WORD_MASK
-from .program import MAX_LOOP_DEPTH, ROLES, Arg, Command, Loop, Node, Operand, Program, Weave
+from .program import MAX_LOOP_DEPTH, ROLES, Arg, Command, Filler, Loop, Node, Operand, Program, Weave
 
 MAGIC = b"NPUPROG\x01"
 _HEADER = struct.Struct("<8sII")
@@ -97,9 +98,12 @@ class _Writer:
                 self.pack("BII", _LOOP, node.loop_id, self.expr(node.extent))
                 self.body(node.body)
             elif isinstance(node, Weave):
-                self.pack("BII", _WEAVE, node.period, node.burst)
+                self.pack("B", _WEAVE)
                 self.body(node.body)
-                self.body(node.filler)
+                self.pack("I", len(node.fillers))
+                for filler in node.fillers:
+                    self.pack("II", filler.period, filler.burst)
+                    self.body(filler.nodes)
             else:
                 self.pack("BB", _COMMAND, node.funct)
                 self.operand(node.rs1)
@@ -224,11 +228,16 @@ class _Reader:
         if depth == MAX_LOOP_DEPTH:
             raise ProgramError(f"loops are nested deeper than {MAX_LOOP_DEPTH}")
         if kind == _WEAVE:
-            period, burst = self.number("I"), self.number("I")
-            return Weave(self.body(depth + 1), self.body(depth + 1), period, burst)
+            body = self.body(depth + 1)
+            fillers = tuple(self.filler(depth + 1) for _ in range(self.number("I")))
+            return Weave(body, fillers)
         loop_id = self.number("I")
         extent = self.expr_at()
         return Loop(loop_id, extent, self.body(depth + 1))
+
+    def filler(self, depth: int) -> Filler:
+        period, burst = self.number("I"), self.number("I")
+        return Filler(self.body(depth), period, burst)
 
     def operand(self) -> Operand:
         base = self.number("Q")

@@ -79,9 +79,10 @@ class _Printer:
             elif isinstance(node, Weave):
                 self.lines.append(_INDENT * depth + "weave:")
                 self.body(node.body, depth + 1)
-                gaps = f"{node.burst} of these after each {node.period} of those:"
-                self.lines.append(_INDENT * depth + gaps)
-                self.body(node.filler, depth + 1)
+                for filler in node.fillers:
+                    gaps = f"{filler.burst} of these after each {filler.period} of those:"
+                    self.lines.append(_INDENT * depth + gaps)
+                    self.body(filler.nodes, depth + 1)
             else:
                 self.lines.append(_INDENT * depth + self.command(node))
 

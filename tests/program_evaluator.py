@@ -58,12 +58,21 @@ def expand(program: Program, addresses: Mapping[str, int]) -> list[tuple[int, in
                 for value in range(evaluate(node.extent, variables)):
                     yield from run(node.body, {**variables, node.loop_id: value})
             elif isinstance(node, Weave):
-                filler = run(node.filler, variables)
-                for count, command in enumerate(run(node.body, variables)):
-                    if count % node.period == 0:
-                        yield from islice(filler, node.burst)
+                gaps = [(run(f.nodes, variables), f.burst, f.period) for f in node.fillers]
+                until_gap = 0
+                for command in run(node.body, variables):
+                    while gaps and until_gap == 0:
+                        filler, burst, period = gaps[0]
+                        filled = list(islice(filler, burst))
+                        if filled:
+                            yield from filled
+                            until_gap = period
+                        else:
+                            gaps.pop(0)
                     yield command
-                yield from filler
+                    until_gap = max(0, until_gap - 1)
+                for filler, _, _ in gaps:
+                    yield from filler
             else:
                 yield (
                     node.funct,

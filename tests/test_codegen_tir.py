@@ -66,7 +66,9 @@ def pool_program(operator: topi.Operator, **tiles: list[int]) -> Program:
 
 
 # Padding on all sides, a last block of channels that is narrow, weights that stay for two lines.
-CONV = topi.Conv2d(1, 6, 6, 20, 10, 3, 3, (2, 2), (1, 1, 1, 1), True, True, 0.25)
+CONV = topi.Conv2d(1, 6, 16, 20, 10, 3, 3, (2, 2), (1, 1, 1, 1), True, True, 0.25)
+# Lines shorter than the array's side.
+SHORT = topi.Conv2d(1, 5, 5, 20, 10, 3, 3, (1, 1), (1, 1, 1, 1), True, True, 0.25)
 GOLDEN = {
     "conv2d_simple": lambda: mac_program(
         CONV,
@@ -77,10 +79,13 @@ GOLDEN = {
     ),
     "conv2d_pipelined": lambda: mac_program(
         CONV,
-        MacStructure(kept=True, late_store=True),
+        MacStructure(kept=True, two_sums=True),
         blocks=[1, 2],
         lines=[3, 1],
         steps=[1, 1],
+    ),
+    "conv2d_joined": lambda: mac_program(
+        SHORT, MacStructure(two_sums=True), blocks=[2, 1], steps=[1, 5]
     ),
     "matmul_split_depth": lambda: mac_program(
         topi.Matmul(1, 10, 64, 9, False, False, 0.5),

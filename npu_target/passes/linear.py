@@ -15,6 +15,7 @@ from tvm.tirx import Var
 
 from .. import expr
 from ..expr import Expr
+from ..operand import Operand, Summand
 from .errors import CodegenError
 
 
@@ -40,6 +41,8 @@ class Linear:
     @staticmethod
     def of(const: int, terms: Mapping[Key, int]) -> Linear:
         """A form from a mapping that may hold zeros."""
+        if any(isinstance(key, Atom) for key in terms):
+            const, terms = _rejoined(const, terms)
         kept = [(key, value) for key, value in terms.items() if value]
         kept.sort(key=lambda item: (isinstance(item[0], Atom), str(item[0])))
         return Linear(const, tuple(kept))
@@ -107,6 +110,21 @@ class Linear:
                 new = values.get(key, Linear.loop(key))
             result = result + new * value
         return result
+
+
+def _rejoined(const: int, terms: Mapping[Key, int]) -> tuple[int, Mapping[Key, int]]:
+    """The terms with ``d * (a // d) + a % d`` made ``a`` again."""
+    for key, value in terms.items():
+        if not value or not isinstance(key, Atom) or key.op != "floormod" or not key.b.is_const:
+            continue
+        quotient = Atom("floordiv", key.a, key.b)
+        if terms.get(quotient) != value * key.b.const:
+            continue
+        rest = {k: v for k, v in terms.items() if k not in (key, quotient)}
+        for inner, factor in key.a.items:
+            rest[inner] = rest.get(inner, 0) + factor * value
+        return _rejoined(const + key.a.const * value, rest)
+    return const, terms
 
 
 def combine(op: str, a: Linear, b: Linear) -> Linear:
@@ -198,6 +216,15 @@ def to_expr(form: Linear) -> Expr:
         )
         total = expr.add(total, expr.mul(atom, expr.const(value)))
     return total
+
+
+def to_operand(form: Linear) -> Operand:
+    """The running value of a form; what is not linear in the loops becomes an expression."""
+    terms: list[Summand] = [form.const]
+    for key, value in form.items:
+        atom = to_expr(Linear(0, ((key, 1),))) if isinstance(key, Atom) else expr.var(key)
+        terms.append(Operand.of(atom) * value)
+    return Operand.of(*terms)
 
 
 _EXPR = {

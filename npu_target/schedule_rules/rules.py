@@ -88,11 +88,11 @@ def schedule_rules() -> list[ms.schedule_rule.PyScheduleRule]:
 
 def mac_structures(loops: Sequence[str]) -> list[MacStructure]:
     """Every structure that makes sense for these loops.  A kept operand needs the whole reduction
-    at once, and so does a late store; a split reduction is streamed."""
+    at once, and so do two tiles of sums; a split reduction is streamed."""
     structures = []
     for tiles, order, overlap in product(("weights_kept", "inputs_kept"), STEP_ORDERS, _OVERLAPS):
         for kept, split in ((True, False), (False, False), (False, True)):
-            if split and ("depth" not in loops or overlap.get("late_store")):
+            if split and ("depth" not in loops or overlap.get("two_sums")):
                 continue
             structures.append(MacStructure(tiles, kept, split, step_order=order, **overlap))
     return structures
@@ -101,7 +101,7 @@ def mac_structures(loops: Sequence[str]) -> list[MacStructure]:
 # A schedule without any overlap has the whole memory for one tile.
 _OVERLAPS: tuple[dict[str, bool], ...] = (
     {"pipelined": True},
-    {"pipelined": True, "late_store": True},
+    {"pipelined": True, "two_sums": True},
     {"pipelined": False},
 )
 

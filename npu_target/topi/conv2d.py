@@ -18,6 +18,7 @@ from ..config import NpuConfig
 from ..intrin import gemm_intrinsic
 from .arguments import drop_argument
 from .blocking import Steps, balanced_steps, ceil_div
+from .joined_conv2d import joined_prim_func, takes_joined
 from .operator import (
     CANONICAL_SCALE,
     Arg,
@@ -159,6 +160,8 @@ class Conv2d(Operator):
     def prim_func(self, config: NpuConfig) -> PrimFunc:
         if self.windows:
             return window_prim_func(self, config)
+        if takes_joined(self, config):
+            return joined_prim_func(self, config)
         D = config.dim
         N, H, W, C, CO = self.n, self.h, self.w, self.ci, self.co
         KH, KW, (SH, SW), (PT, PL, _, _) = self.kh, self.kw, self.strides, self.pad

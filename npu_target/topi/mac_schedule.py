@@ -46,8 +46,8 @@ class MacStructure:
     step_order : a key of :data:`STEP_ORDERS`.
     pipelined : whether the next tile is loaded before this one is computed.
     woven : whether its loads go between this tile's steps; without, they all come first.
-    late_store : whether a tile is stored while the next one is computed, from a second version
-        of the accumulator's tile.  For a whole reduction only.
+    two_sums : whether the accumulator holds two tiles: while one is computed the other is stored
+        and started anew.  For a whole reduction only.
     """
 
     tiles: str = "weights_kept"
@@ -57,7 +57,7 @@ class MacStructure:
     step_order: str = "blocks_first"
     pipelined: bool = True
     woven: bool = True
-    late_store: bool = False
+    two_sums: bool = False
 
 
 def mac_loops(sch: Schedule, suffix: str = "") -> tuple[str, ...]:
@@ -152,33 +152,29 @@ def _schedule(
         sch.compute_at(load, where, preserve_unit_loops=True)
     sch.set_scope(mac, 0, ACCUMULATOR)
     sch.reverse_compute_at(store, innermost, preserve_unit_loops=True)
-    sch.decompose_reduction(mac, reduction[0] if reduction else steps[0])
+    start = sch.decompose_reduction(mac, reduction[0] if reduction else steps[0])
     sch.tensorize(row, intrinsic)
     if structure.pipelined:
-        moving = [load for load in (load_a, load_b) if not (structure.kept and load is kept)]
-        _pipeline(sch, structure, changing, moving, None if reduction else store)
+        copies = [load for load in (load_a, load_b) if not (structure.kept and load is kept)]
+        # Loads run an iteration ahead; what follows them is the start of the sums, the steps and
+        # the store, or just the steps of a part of the reduction.
+        stages = [0] * len(copies)
+        if structure.two_sums:
+            annotate_pipeline(sch, changing, [*stages, 0, 1, 1])
+            copies += [start, store]
+        else:
+            annotate_pipeline(sch, changing, [*stages, *([1] if reduction else [1, 1, 1])])
+        if structure.woven:
+            _weave(sch, changing, copies)
 
 
-def _pipeline(
-    sch: Schedule, structure: MacStructure, loop: Any, loads: list[Any], store: Any | None
-) -> None:
-    """Overlap the statements of one loop over tiles; its store is outside a split reduction."""
-    first = [0] * len(loads)
-    n = len(loads)
-    copies = list(loads)
-    if store is None:
-        annotate_pipeline(sch, loop, [*first, 1])
-    elif structure.late_store:  # loads, the last tile's store, start of the accumulator, steps
-        annotate_pipeline(sch, loop, [*first, 1, 1, 2], [*range(n), n + 1, n + 2, n])
-        copies.append(store)
-    else:  # loads, start of the accumulator, steps, store
-        annotate_pipeline(sch, loop, [*first, 1, 1, 1])
-    if structure.woven:
-        depth = [sch.get(x).loop_var.name for x in sch.get_loops(copies[0])].index(
-            sch.get(loop).loop_var.name
-        )
-        for copy in copies:
-            sch.annotate(sch.get_loops(copy)[depth + 1], WOVEN, 1)
+def _weave(sch: Schedule, loop: Any, copies: list[Any]) -> None:
+    """Mark copies inside of a loop as those that go between the array's steps."""
+    name = sch.get(loop).loop_var.name
+    for copy in copies:
+        loops = sch.get_loops(copy)
+        depth = [sch.get(around).loop_var.name for around in loops].index(name)
+        sch.annotate(loops[depth + 1], WOVEN, 1)
 
 
 def _fused(sch: Schedule, loops: list[Any]) -> Any:
@@ -199,10 +195,7 @@ def _fixed_tile(sch: Schedule, loop: Any, _: list[int] | None) -> tuple[Any, Any
     return outer, inner
 
 
-def annotate_pipeline(
-    sch: Schedule, loop: Any, stages: list[int], order: list[int] | None = None
-) -> None:
-    """Overlap a loop's statements: those of stage s run s iterations behind stage 0's, each at
-    its place in ``order`` (as written without one)."""
+def annotate_pipeline(sch: Schedule, loop: Any, stages: list[int]) -> None:
+    """Overlap a loop's statements: those of stage s run s iterations behind stage 0's."""
     sch.annotate(loop, "software_pipeline_stage", stages)
-    sch.annotate(loop, "software_pipeline_order", order or list(range(len(stages))))
+    sch.annotate(loop, "software_pipeline_order", list(range(len(stages))))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..config import NpuConfig
-from .blocking import balanced_steps, ceil_div
+from .blocking import balanced_steps, ceil_div, even_steps
 from .conv2d import Conv2d
 from .depthwise import DepthwiseConv2d
+from .joined_conv2d import image_rows, takes_joined
 from .mac_schedule import KERNEL_LOOPS
 from .matmul import Matmul
 from .operator import Operator
@@ -33,6 +34,7 @@ class MacShape:
     strides: tuple[int, int]
     dim: int
     depthwise: bool = False
+    image_rows: int | None = None  # of a block of input channels, where tiles take it whole
 
     @classmethod
     def of(cls, operator: Operator, config: NpuConfig) -> MacShape | None:
@@ -57,6 +59,10 @@ class MacShape:
             steps = balanced_steps(widest.columns, dim)
             depth = ceil_div((widest.kernel_end - widest.kernel_first) * operator.ci, dim)
             pixels, kernel, strides = (pixels[0], steps.number), (kernel[0], 1), (strides[0], 1)
+        if not operator.windows and takes_joined(operator, config):
+            steps = even_steps(window.out_h * window.out_w, dim)
+            rows = image_rows(operator, config)
+            return cls(blocks, 1, steps.number, depth, steps.rows, kernel, strides, dim, False, rows)
         return cls(blocks, *pixels, depth, steps.rows, kernel, strides, dim)
 
     def extent(self, name: str) -> int:
@@ -67,6 +73,8 @@ class MacShape:
 
     def a_rows(self, tile: dict[str, int]) -> int:
         """Scratchpad rows of the inputs of a tile."""
+        if self.image_rows is not None:
+            return tile["depth"] * self.image_rows
         lines = (tile["lines"] - 1) * self.strides[0] + tile["kernel_h"]
         pixels = (tile["steps"] * self.rows - 1) * self.strides[1] + tile["kernel_w"]
         channel_blocks = tile["blocks"] if self.depthwise else tile["depth"]

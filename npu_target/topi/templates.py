@@ -23,10 +23,10 @@ from .simple_schedule import schedule_pool, schedule_sum
 Template = Callable[[Schedule], None]
 
 _WHOLE_DEPTH = (
-    MacStructure("weights_kept", kept=True, late_store=True),
-    MacStructure("inputs_kept", kept=True, late_store=True),
+    MacStructure("weights_kept", kept=True, two_sums=True),
+    MacStructure("inputs_kept", kept=True, two_sums=True),
     MacStructure("weights_kept", step_order="kernel_first"),
-    MacStructure("weights_kept", step_order="lines_first", late_store=True),
+    MacStructure("weights_kept", step_order="lines_first", two_sums=True),
 )
 _SPLIT_DEPTH = (
     MacStructure("weights_kept", split_depth=True),

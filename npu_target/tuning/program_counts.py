@@ -71,7 +71,7 @@ def program_counts(program: Program) -> np.ndarray:
                 walk(node.body, times * (max(0, extent.value) if extent.op == Op.CONST else 1))
             elif isinstance(node, Weave):
                 walk(node.body, times)
-                walk(node.filler, times)
+                walk(node.filling, times)
 
     walk(program.body, 1)
     return np.array([counts[name] for name in _COUNTS], dtype=float)

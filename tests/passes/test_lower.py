@@ -15,7 +15,7 @@ from npu_target.topi.mac_schedule import MacStructure, schedule_mac
 from npu_target.topi.requantize import requantize
 
 CONFIG = NpuConfig.preset("gemmini-8x8")
-CONV = topi.Conv2d(1, 5, 6, 20, 9, 3, 3, (2, 1), (1, 1, 0, 0), True, True, 0.25)
+CONV = topi.Conv2d(1, 5, 9, 20, 9, 3, 3, (2, 1), (1, 1, 0, 0), True, True, 0.25)
 # Two tiles of one output block each.
 TILES = {"blocks": [2, 1], "lines": [1, 2], "steps": [1, 1], "depth": [1, 3]}
 # What TVM notes where it places a buffer.
@@ -26,22 +26,22 @@ ALLOCATED = {"buffer_allocated_addr": [], "buffer_data_alignment": 64}
 # step is a call with the first elements of its operands.
 @T.prim_func(s_tir=True)
 def lowered_conv(
-    x: T.Buffer((1, 5, 6, 20), "int8"),
+    x: T.Buffer((1, 5, 9, 20), "int8"),
     weight: T.Buffer((3, 3, 20, 9), "int8"),
     bias: T.Buffer((9,), "int32"),
-    out: T.Buffer((1, 2, 5, 9), "int8"),
+    out: T.Buffer((1, 2, 8, 9), "int8"),
 ):
     for t in range(2):
         a = T.alloc_buffer(
-            (1, 3, 5, 7, 8), "int8", scope="global.scratchpad", annotations=ALLOCATED
+            (1, 3, 5, 10, 8), "int8", scope="global.scratchpad", annotations=ALLOCATED
         )
         b = T.alloc_buffer(
             (3, 3, 3, 1, 8, 8), "int8", scope="global.scratchpad", annotations=ALLOCATED
         )
         acc = T.alloc_buffer(
-            (1, 1, 2, 5, 8), "int32", scope="global.accumulator", annotations=ALLOCATED
+            (1, 1, 2, 8, 8), "int32", scope="global.accumulator", annotations=ALLOCATED
         )
-        for cb, h, w, c in T.grid(3, 5, 7, 8):
+        for cb, h, w, c in T.grid(3, 5, 10, 8):
             a[0, cb, h, w, c] = T.if_then_else(
                 1 <= h and 1 <= w and cb * 8 + c < 20,  # noqa: SIM300
                 x[0, h - 1, w - 1, cb * 8 + c],
@@ -53,7 +53,7 @@ def lowered_conv(
                 weight[i, j, cb * 8 + c, t * 8 + o],
                 T.int8(0),
             )
-        for y, xx, o in T.grid(2, 5, 8):
+        for y, xx, o in T.grid(2, 8, 8):
             acc[0, 0, y, xx, o] = T.if_then_else(t * 8 + o < 9, bias[t * 8 + o], 0)
         for i, j, cb, y in T.grid(3, 3, 3, 2):
             T.evaluate(
@@ -63,11 +63,11 @@ def lowered_conv(
                     T.address_of(a[0, cb, y * 2 + i, j, 0]),
                     T.address_of(b[i, j, cb, 0, 0, 0]),
                     T.address_of(acc[0, 0, y, 0, 0]),
-                    5,
+                    8,
                     1,
                 )
             )
-        for y, xx, o in T.grid(2, 5, 8):
+        for y, xx, o in T.grid(2, 8, 8):
             if t * 8 + o < 9:
                 out[0, y, xx, t * 8 + o] = requantize(acc[0, 0, y, xx, o], 0.25, True)
 
@@ -97,7 +97,7 @@ def test_pipelined_tiles_have_versions():
         assert shapes[name][0] == 2
     (sums,) = (name for name in buffers if buffers[name].scope() == ACCUMULATOR)
     assert sums not in found.versions
-    assert shapes[sums] == (1, 1, 2, 5, 8)
+    assert shapes[sums] == (1, 1, 2, 8, 8)
 
 
 def test_the_function_given_stays_as_it_is():

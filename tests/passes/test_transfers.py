@@ -170,18 +170,20 @@ def commands(case: Case, dram_bytes: int) -> bytes:
     """The stream of a program that does nothing but the copy, its argument at BASE."""
     ids = itertools.count(1000)
     name = "x" if isinstance(case.copy, Load) else "y"
-    for configure_each_copy in (False, True):
-        emitter = Emitter(DEVICE, [name], configure_each_copy)
+    emitter = Emitter(DEVICE, [name])
+
+    def pieces() -> list:
         body: list = []
         for part, around in split_boundaries(case.copy, case.loops, DEVICE):
             transfer = plan_transfer(part, around, DEVICE)
             body += emitter.copy(part, transfer, lambda: next(ids))
-        if emitter.settings_fit:
-            break
+        return body
+
+    settings, body = emitter.settings.phase(pieces)
     outer = Loop(OUTER, expr.const(OUTER_EXTENT), tuple(body))
     role = "input" if isinstance(case.copy, Load) else "output"
     argument = Arg(name, role, "int8", (max(1, dram_bytes),))
-    program = Program("copy", DEVICE, (argument,), (*emitter.settings(), outer))
+    program = Program("copy", DEVICE, (argument,), (*settings, outer))
     return expand_program(program.to_bytes(), [BASE])
 
 

@@ -36,6 +36,8 @@ struct Operand {
   std::vector<General> general;
 };
 
+struct Filler;
+
 struct Node {
   enum class Kind : uint8_t { kLoop = 1, kCommand = 2, kWeave = 3 };
   Kind kind = Kind::kCommand;
@@ -44,17 +46,22 @@ struct Node {
   uint32_t extent = 0;
   // Of a loop, or what a weave runs in order.
   std::vector<Node> body;
-  // A weave: before the first command of the body and after each `period` of them, the next
-  // `burst` commands of the filler; what is left of the filler follows the body.
-  std::vector<Node> filler;
-  uint32_t period = 0;
-  uint32_t burst = 0;
+  // A weave: what goes into gaps of the body, the first of which is before its first command;
+  // what is left of the fillers follows the body.
+  std::vector<Filler> fillers;
   // A command.
   uint8_t funct = 0;
   Operand rs1;
   Operand rs2;
   // Cycles of the host core to compute both operands and issue the command.
   uint32_t host_cycles = 0;
+};
+
+// `burst` commands a gap, and the next gap is `period` commands of the body later.
+struct Filler {
+  std::vector<Node> body;
+  uint32_t period = 0;
+  uint32_t burst = 0;
 };
 
 struct Program {

@@ -155,17 +155,24 @@ class Parser {
     in_weave_ = true;
     Node node;
     node.kind = Node::Kind::kWeave;
-    node.period = in_.u32();
-    node.burst = in_.u32();
-    if (node.period == 0 || node.burst == 0) in_.fail("needs a weave's period and burst above 0");
     loops_read_.clear();
     node.body = read_body(depth + 1);
     const std::vector<uint32_t> of_body = std::move(loops_read_);
     loops_read_.clear();
-    node.filler = read_body(depth + 1);
+    const uint32_t count = in_.count(12);
+    for (uint32_t i = 0; i < count; ++i) {
+      Filler filler;
+      filler.period = in_.u32();
+      filler.burst = in_.u32();
+      if (filler.period == 0 || filler.burst == 0) {
+        in_.fail("needs a weave's period and burst above 0");
+      }
+      filler.body = read_body(depth + 1);
+      node.fillers.push_back(std::move(filler));
+    }
     for (const uint32_t slot : loops_read_) {
       if (std::find(of_body.begin(), of_body.end(), slot) != of_body.end()) {
-        in_.fail("needs loop ids of a weave's body and filler apart, has " +
+        in_.fail("needs loop ids of a weave's body and fillers apart, has " +
                  std::to_string(loop_ids_[slot]) + " in both");
       }
     }

@@ -53,9 +53,10 @@ class ProgramRunner {
   };
 
   struct Weaving {
-    const Node* node;
-    std::vector<Frame> filler;
-    uint32_t until_burst;  // commands of the body before the next burst
+    const std::vector<Filler>& fillers;
+    size_t current;             // the filler that is next
+    std::vector<Frame> frames;  // where it stands
+    uint32_t until_gap;         // commands of the body before the next gap
   };
 
   void run_body(const std::vector<Node>& body) {
@@ -84,21 +85,43 @@ class ProgramRunner {
   }
 
   void run_weave(const Node& node) {
-    Weaving weaving{&node, {{&node.filler, 0, nullptr, 0, 0}}, 0};
+    Weaving weaving{node.fillers, 0, {}, 0};
+    begin_filler(weaving, 0);
     weaving_ = &weaving;  // weaves do not nest
     run_body(node.body);
-    while (issue_next_of(weaving.filler)) {
+    while (fill_gap(weaving)) {
     }
     weaving_ = nullptr;
   }
 
+  void begin_filler(Weaving& weaving, size_t index) {
+    weaving.current = index;
+    weaving.frames.clear();
+    if (index < weaving.fillers.size()) {
+      weaving.frames.push_back({&weaving.fillers[index].body, 0, nullptr, 0, 0});
+    }
+  }
+
   void weave_before_command() {
-    if (weaving_->until_burst == 0) {
-      weaving_->until_burst = weaving_->node->period;
-      for (uint32_t i = 0; i < weaving_->node->burst && issue_next_of(weaving_->filler); ++i) {
+    Weaving& weaving = *weaving_;
+    if (weaving.until_gap == 0) {
+      if (!fill_gap(weaving)) weaving.until_gap = UINT32_MAX;
+    }
+    --weaving.until_gap;
+  }
+
+  // Issues what goes into a gap; false when no filler has anything left.
+  bool fill_gap(Weaving& weaving) {
+    for (; weaving.current < weaving.fillers.size(); begin_filler(weaving, weaving.current + 1)) {
+      const Filler& filler = weaving.fillers[weaving.current];
+      uint32_t issued = 0;
+      while (issued < filler.burst && issue_next_of(weaving.frames)) ++issued;
+      if (issued > 0) {
+        weaving.until_gap = filler.period;
+        return true;
       }
     }
-    --weaving_->until_burst;
+    return false;
   }
 
   // Issues the next command of a filler; false when there is none left.

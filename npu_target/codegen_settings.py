@@ -1,0 +1,109 @@
+"""The device's settings (strides, scales, windows) as a program goes on.
+
+They are state of the device: three for loads, one for stores, one for the array. A configuration
+command inside a loop costs the host time, and one for the array drains it. So the top level of a
+program is taken in phases: what a phase needs and the device does not hold is set at the start of
+the phase, and only a phase that needs more of a kind than there is makes them copy by copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeVar
+
+from .config import NpuConfig
+from .isa import ConfigEx, ConfigLd, ConfigSt, DeviceCommand
+from .operand import Operand
+from .program import Command, Node
+
+_LOAD_SETTINGS = 3
+Made = TypeVar("Made")
+
+
+class _Overflow(Exception):
+    """A phase needs more settings of a kind than the device holds."""
+
+    def __init__(self, kind: type[DeviceCommand]) -> None:
+        super().__init__(kind.__name__)
+        self.kind = kind
+
+
+class DeviceSettings:
+    """What the device holds, and what the phase under way needs of it."""
+
+    def __init__(self, config: NpuConfig) -> None:
+        self._config = config
+        self._loads: list[ConfigLd | None] = [None] * _LOAD_SETTINGS
+        self._others: dict[type[DeviceCommand], DeviceCommand] = {}
+        self._needed: set[int | type[DeviceCommand]] = set()
+        self._made: list[DeviceCommand] = []
+        self._each: set[type[DeviceCommand]] = set()
+        self._zeros = False
+        self._any = ConfigLd(stride_bytes=0, block_stride=config.dim)
+
+    def phase(self, make: Callable[[], Made]) -> tuple[tuple[Node, ...], Made]:
+        """The commands at the start of a phase, and what `make` made of it.  It may be called more
+        than once."""
+        each: set[type[DeviceCommand]] = set()
+        while True:
+            before = list(self._loads), dict(self._others)
+            self._needed, self._made, self._each, self._zeros = set(), [], each, False
+            try:
+                made = make()
+                if self._zeros and self._loads[0] is None:
+                    self.load(self._any)
+            except _Overflow as overflow:
+                self._loads, self._others = before
+                each = each | {overflow.kind}
+                continue
+            if ConfigLd in each:
+                self._loads = [None] * _LOAD_SETTINGS
+            for kind in each - {ConfigLd}:
+                self._others.pop(kind, None)
+            return tuple(self._command(setting) for setting in self._made), made
+
+    def load(self, setting: ConfigLd) -> tuple[int, tuple[Node, ...]]:
+        """Which of the settings for loads holds this one (its ``id`` does not matter), and the
+        commands that have to come before the copy."""
+        plain = replace(setting, id=0)
+        if ConfigLd in self._each:
+            return 0, (self._command(plain),)
+        held = [None if other is None else replace(other, id=0) for other in self._loads]
+        if plain in held:
+            id = held.index(plain)
+        else:
+            free = [id for id in range(_LOAD_SETTINGS) if id not in self._needed]
+            if not free:
+                raise _Overflow(ConfigLd)
+            id = min(free, key=lambda id: held[id] is not None)
+            self._loads[id] = replace(setting, id=id)
+            self._made.append(replace(setting, id=id))
+        self._needed.add(id)
+        return id, ()
+
+    def any_load(self) -> tuple[int, tuple[Node, ...]]:
+        """As `load`, for zeros of one block of columns, to which no setting matters."""
+        if ConfigLd in self._each:
+            return 0, (self._command(self._any),)
+        self._zeros = True
+        return 0, ()
+
+    def other(self, setting: ConfigSt | ConfigEx) -> tuple[Node, ...]:
+        """The commands that have to come before a store or a step."""
+        kind = type(setting)
+        if kind in self._each:
+            return (self._command(setting),)
+        if self._others.get(kind) != setting:
+            if kind in self._needed:
+                raise _Overflow(kind)
+            self._others[kind] = setting
+            self._made.append(setting)
+        self._needed.add(kind)
+        return ()
+
+    def _command(self, setting: DeviceCommand) -> Command:
+        """Raises IsaError where the device cannot do it: a feature it was built without, too."""
+        setting.validate(self._config)
+        funct, rs1, rs2 = setting.encode()
+        return Command(funct, Operand.of(rs1), Operand.of(rs2))

@@ -1,0 +1,134 @@
+"""conv2d of small images: the lines of the output are joined, so that a step of the array takes
+pixels of several lines.
+
+Lines of 7 pixels leave more than half of a 16-row step empty, and steps that short wait for the
+array's queues.  Here the scratchpad holds a copy of the image for each column of the kernel, as
+the pixels that meet it: without padding between the lines, so the rows of one line follow those
+of the line before.  With a vertical stride, every row of the kernel has a copy as well.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tvm.script import tirx as T
+from tvm.tirx import PrimFunc
+
+from ..config import NpuConfig
+from ..intrin import gemm_intrinsic
+from .arguments import drop_argument
+from .blocking import ceil_div, even_steps
+from .requantize import requantize
+
+if TYPE_CHECKING:
+    from .conv2d import Conv2d
+
+# Steps of fewer rows take as long as steps of so many.
+_LEAST_ROWS = 8
+# What joining has to save at least: it loads an image more than once.
+_WORTH = 0.95
+
+
+def takes_joined(operator: Conv2d, config: NpuConfig) -> bool:
+    """Whether an operator's lines are so short that joining them pays, and its image so small
+    that its copies fit."""
+    window, dim = operator.window, config.dim
+    steps = window.steps(config)
+    separate = (window.out_h * steps.number - 1) * max(steps.rows, _LEAST_ROWS) + dim
+    joined = max(window.out_h * window.out_w, dim)
+    return joined < _WORTH * separate and 4 * image_rows(operator, config) <= config.spad_rows
+
+
+def image_rows(operator: Conv2d, config: NpuConfig) -> int:
+    """Scratchpad rows of one block of input channels."""
+    rows, shared = _copy_rows(operator, config)
+    return operator.kw * (1 if shared else operator.kh) * rows
+
+
+def _copy_rows(operator: Conv2d, config: NpuConfig) -> tuple[int, bool]:
+    """Rows of a copy of the image, and whether all rows of the kernel share it."""
+    window = operator.window
+    padded = even_steps(window.out_h * window.out_w, config.dim).padded
+    lines = ceil_div(padded, window.out_w)
+    shared = operator.strides[0] == 1
+    return (lines + (operator.kh - 1 if shared else 0)) * window.out_w, shared
+
+
+def joined_prim_func(operator: Conv2d, config: NpuConfig) -> PrimFunc:
+    """The definition."""
+    D = config.dim
+    N, H, W, C, CO = operator.n, operator.h, operator.w, operator.ci, operator.co
+    KH, KW, (SH, SW), (PT, PL, _, _) = operator.kh, operator.kw, operator.strides, operator.pad
+    OH, OW = operator.window.out_h, operator.window.out_w
+    steps = even_steps(OH * OW, D)
+    XP = steps.padded
+    rows, shared = _copy_rows(operator, config)
+    # Copies by kernel row, and what the next kernel row adds within a copy.
+    R, RS, DOWN = (1, 0, OW) if shared else (KH, 1, 0)
+    LINES = rows // OW
+    CB, OB = ceil_div(C, D), ceil_div(CO, D)
+    scale, relu, has_bias = operator.scale, operator.relu, operator.bias
+    intrinsics = {"mac": gemm_intrinsic(config, steps.rows)}
+    roles = "batch blocks pixels lane kernel_h kernel_w depth depth_lane"
+    loops = {"mac": roles.split()}
+
+    def initial(bias, o):
+        return T.if_then_else(o < CO, bias[o], 0) if has_bias else T.int32(0)
+
+    @T.prim_func(s_tir=True)
+    def conv2d(
+        x: T.Buffer((N, H, W, C), "int8"),
+        weight: T.Buffer((KH, KW, C, CO), "int8"),
+        bias: T.Buffer((CO,), "int32"),
+        out: T.Buffer((N, OH, OW, CO), "int8"),
+    ):
+        T.func_attr({"tirx.noalias": True, "npu.tensorize": intrinsics, "npu.loops": loops})
+        with T.sblock("root"):
+            a = T.sblock_alloc_buffer((N, CB, R, KW, LINES * OW, D), "int8")
+            b = T.sblock_alloc_buffer((KH, KW, CB, OB, D, D), "int8")
+            acc = T.sblock_alloc_buffer((N, OB, XP, D), "int32")
+            for n, cb, r, j, y, xx, c in T.grid(N, CB, R, KW, LINES, OW, D):
+                with T.sblock("load_a"):
+                    vn, vcb, vr, vj, vy, vx, vc = T.axis.remap("SSSSSSS", [n, cb, r, j, y, xx, c])
+                    a[vn, vcb, vr, vj, vy * OW + vx, vc] = T.if_then_else(
+                        vy * SH + vr >= PT
+                        and vy * SH + vr < H + PT
+                        and vx * SW + vj >= PL
+                        and vx * SW + vj < W + PL
+                        and vcb * D + vc < C,
+                        x[vn, vy * SH + vr - PT, vx * SW + vj - PL, vcb * D + vc],
+                        T.int8(0),
+                    )
+            for i, j, cb, ob, c, o in T.grid(KH, KW, CB, OB, D, D):
+                with T.sblock("load_b"):
+                    vi, vj, vcb, vob, vc, vo = T.axis.remap("SSSSSS", [i, j, cb, ob, c, o])
+                    b[vi, vj, vcb, vob, vc, vo] = T.if_then_else(
+                        vcb * D + vc < C and vob * D + vo < CO,
+                        weight[vi, vj, vcb * D + vc, vob * D + vo],
+                        T.int8(0),
+                    )
+            for n, ob, p, o, i, j, cb, c in T.grid(N, OB, XP, D, KH, KW, CB, D):
+                with T.sblock("mac"):
+                    vn, vob, vp, vo, vi, vj, vcb, vc = T.axis.remap(
+                        "SSSSRRRR", [n, ob, p, o, i, j, cb, c]
+                    )
+                    T.reads(
+                        a[vn, vcb, vi * RS, vj, vp + vi * DOWN, vc], b[vi, vj, vcb, vob, vc, vo]
+                    )
+                    T.writes(acc[vn, vob, vp, vo])
+                    with T.init():
+                        acc[vn, vob, vp, vo] = initial(bias, vob * D + vo)
+                    acc[vn, vob, vp, vo] += T.cast(
+                        a[vn, vcb, vi * RS, vj, vp + vi * DOWN, vc], "int32"
+                    ) * T.cast(b[vi, vj, vcb, vob, vc, vo], "int32")
+            for n, ob, p, o in T.grid(N, OB, XP, D):
+                with T.sblock("store"):
+                    vn, vob, vp, vo = T.axis.remap("SSSS", [n, ob, p, o])
+                    T.reads(acc[vn, vob, vp, vo])
+                    T.writes(out[vn, vp // OW, vp % OW, vob * D + vo])
+                    if vp < OH * OW and vob * D + vo < CO:
+                        out[vn, vp // OW, vp % OW, vob * D + vo] = requantize(
+                            acc[vn, vob, vp, vo], scale, relu
+                        )
+
+    return conv2d if has_bias else drop_argument(conv2d, "bias")
