@@ -36,6 +36,7 @@ Queue LoopUnrollers::last_queue(const Command& command) const {
 void LoopUnrollers::take(const Command& command, int64_t index, Cycle now) {
   const std::optional<loops::Loop> loop = registers_.take({command, index});
   if (!loop) return;
+  has_taken_ = true;
   if (const loops::MatmulLoop* matmul = std::get_if<loops::MatmulLoop>(&*loop)) {
     matmul_.add(*matmul, now - kMatmulUnrollerStages + 1);
   } else {

@@ -19,7 +19,9 @@ class LoopUnrollers {
   LoopUnrollers(const Config& config, const ReservationStation& station);
 
   // Whether loops have been taken that are not known to be over.
-  bool is_active() const { return matmul_.turns().is_active() || conv_.turns().is_active(); }
+  bool is_active() const {
+    return has_taken_ && (matmul_.turns().is_active() || conv_.turns().is_active());
+  }
 
   // The first cycle from `now` on in which the command may go on to the reservation station (or
   // would, if it is of a loop); kNever while that is not known.
@@ -43,6 +45,7 @@ class LoopUnrollers {
  private:
   Cycle conv_next_step() const;
 
+  bool has_taken_ = false;
   loops::LoopRegisters registers_;
   MatmulUnroller matmul_;
   ConvUnroller conv_;

@@ -25,9 +25,18 @@ bool depends(const Operation& later, const Operation& earlier) {
          (later.first.overlaps(earlier.first) || later.second.overlaps(earlier.first));
 }
 
+// The least shift that makes `rows` rows to at most `parts` parts.
+int shift_to_parts(int64_t rows, int64_t parts) {
+  int shift = 0;
+  while (((rows - 1) >> shift) >= parts) ++shift;
+  return shift;
+}
+
 }  // namespace
 
-ReservationStation::ReservationStation(const Config& config) {
+ReservationStation::ReservationStation(const Config& config)
+    : spad_shift_(shift_to_parts(config.spad_rows(), kParts)),
+      acc_shift_(shift_to_parts(config.acc_rows(), kParts)) {
   const int64_t sizes[kQueues] = {config.ld_queue_entries, config.ex_queue_entries,
                                   config.st_queue_entries};
   const int64_t total = sizes[0] + sizes[1] + sizes[2];
@@ -64,11 +73,14 @@ void ReservationStation::enter(Id id, Cycle now) {
   completed_[index] = kNever;
   waits_for_[index] = 0;
   waited_for_by_[index] = 0;
+  parts_[index] = 0;
   if (!operation.is_config) {
+    parts_[index] = parts_of(operation.first) | parts_of(operation.second);
+    p.parts |= parts_[index];
     for (Partition& other : partitions_) {
-      if (&other == &p || other.held == 0) continue;
+      if (&other == &p) continue;
       release_completed(other, now);
-      wait_for_overlaps(id, other);
+      if ((other.parts & parts_[index]) != 0) wait_for_overlaps(id, other);
     }
   }
   p.to_issue.push(id);
@@ -76,11 +88,13 @@ void ReservationStation::enter(Id id, Cycle now) {
   issue_ready(p);
 }
 
-void ReservationStation::wait_for_overlaps(Id later, const Partition& earlier) {
+void ReservationStation::wait_for_overlaps(Id later, Partition& earlier) {
   const size_t waiting = static_cast<size_t>(later);
+  earlier.parts = 0;
   for_each_bit(earlier.held, [&](size_t id) {
-    const Operation& other = operations_[id];
-    if (other.is_config || !depends(operations_[waiting], other)) return;
+    earlier.parts |= parts_[id];
+    if ((parts_[id] & parts_[waiting]) == 0) return;
+    if (!depends(operations_[waiting], operations_[id])) return;
     if (completed_[id] == kNever) {
       waits_for_[waiting] |= bit(static_cast<Id>(id));
       waited_for_by_[id] |= bit(later);
@@ -98,11 +112,33 @@ void ReservationStation::issue_ready(Partition& p) {
     if (waits_for_[index] != 0) return;
     p.last_issued = std::max(ready_[index], p.last_issued + 1);
     issued_[index] = p.last_issued;
-    issued_queues_ |= p.queue_bit;
+    // A unit looks at two commands ahead to tell its next step.
+    if (p.to_take.size() < p.to_issue.size() + 2) issued_queues_ |= p.queue_bit;
     ++p.to_issue.head;
     const Operation& operation = operations_[index];
     if (operation.is_config && operation.queue != Queue::kExecute) complete(id, p.last_issued);
   }
+}
+
+void ReservationStation::Releases::push(Cycle completed, Id id) {
+  unsigned position = tail_++;
+  for (; position != head_; --position) {
+    const Release& before = ring_[(position - 1) % kMaxEntries];
+    if (before.completed <= completed) break;
+    ring_[position % kMaxEntries] = before;
+  }
+  ring_[position % kMaxEntries] = {completed, id};
+  earliest_ = std::min(earliest_, completed);
+  latest_ = std::max(latest_, completed);
+}
+
+ReservationStation::Set ReservationStation::Releases::pop_some_before(Cycle now) {
+  Set gone = 0;
+  do {
+    gone |= bit(ring_[head_++ % kMaxEntries].id);
+    earliest_ = head_ == tail_ ? kNever : ring_[head_ % kMaxEntries].completed;
+  } while (head_ != tail_ && earliest_ < now);
+  return gone;
 }
 
 void ReservationStation::complete(Id id, Cycle when) {
@@ -111,13 +147,7 @@ void ReservationStation::complete(Id id, Cycle when) {
   completed_[done] = when;
   if (recorder_ != nullptr) recorder_->completes(id, issued_[done], when);
   --open_commands_;
-  unsigned position = own.release_tail++;
-  for (; position != own.release_head; --position) {
-    const Release& before = own.releases[(position - 1) % kMaxEntries];
-    if (before.completed <= when) break;
-    own.releases[position % kMaxEntries] = before;
-  }
-  own.releases[position % kMaxEntries] = {when, id};
+  own.releases[own.releases[0].ends_by(when) ? 0 : 1].push(when, id);
   last_completed_ = std::max(last_completed_, when);
   if (waited_for_by_[done] == 0) return;
   for_each_bit(waited_for_by_[done], [&](size_t waiting) {

@@ -1,6 +1,7 @@
 // Where commands wait for the rows they use and for their unit.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -46,8 +47,8 @@ class ReservationStation {
   // The first cycle in which another entry of `queue` is free again, as far as known.
   Cycle next_release(Queue queue) const {
     const Partition& p = partition(queue);
-    if (p.release_head == p.release_tail) return kNever;
-    return p.releases[p.release_head % kMaxEntries].completed + 1;
+    const Cycle completed = std::min(p.releases[0].earliest(), p.releases[1].earliest());
+    return completed >= kNever ? kNever : completed + 1;
   }
 
   // An entry of `queue`, which must have room, to decode a command into.
@@ -76,7 +77,8 @@ class ReservationStation {
   Cycle last_completed() const { return last_completed_; }
   // How many commands hold an entry for which no end is in sight.
   int open_commands() const { return open_commands_; }
-  // The queues, one bit each, of which a command was issued since the last call.
+  // The queues, one bit each, of which a command was issued since the last call, so that their
+  // units may have another next step.
   unsigned poll_issued() {
     const unsigned queues = issued_queues_;
     issued_queues_ = 0;
@@ -96,18 +98,39 @@ class ReservationStation {
     Id at(unsigned position) const { return ids[(head + position) % kMaxEntries]; }
     unsigned size() const { return tail - head; }
   };
-  struct Release {
-    Cycle completed;
-    Id id;
+  // Entries that complete at a known time, the earliest first.
+  class Releases {
+   public:
+    Cycle earliest() const { return earliest_; }
+    bool ends_by(Cycle when) const { return latest_ <= when; }
+    void push(Cycle completed, Id id);
+    // Those that have completed before `now`, which are taken out.
+    Set pop_before(Cycle now) { return earliest_ < now ? pop_some_before(now) : 0; }
+
+   private:
+    struct Release {
+      Cycle completed;
+      Id id;
+    };
+    Set pop_some_before(Cycle now);
+
+    std::array<Release, kMaxEntries> ring_{};
+    unsigned head_ = 0;
+    unsigned tail_ = 0;
+    Cycle earliest_ = kNever;
+    Cycle latest_ = kLongAgo;
   };
+  // Rows of both memories in 64 parts, a bit each: what overlaps has a part in common.
+  using Parts = uint64_t;
+  static constexpr int kParts = 64;
   struct Partition {
     unsigned queue_bit = 0;
     Set all = 0;   // its entries
     Set held = 0;  // those in use when last looked at
-    // Of those held, the ones that complete at a known time, the earliest first.
-    std::array<Release, kMaxEntries> releases{};  // a ring
-    unsigned release_head = 0;
-    unsigned release_tail = 0;
+    // Of those held, the ones that complete at a known time. COMPUTEs complete in order, and so
+    // do, much later, the PRELOADs before them: in two lists each goes to the end of its own.
+    std::array<Releases, 2> releases;
+    Parts parts = 0;  // where the rows are of those held, and maybe more
     Ring to_issue;
     Ring to_take;
     Cycle last_issued = -1;
@@ -116,17 +139,28 @@ class ReservationStation {
   Partition& partition(Queue queue) { return partitions_[static_cast<size_t>(queue)]; }
   const Partition& partition(Queue queue) const { return partitions_[static_cast<size_t>(queue)]; }
   static void release_completed(Partition& p, Cycle now) {
-    for (; p.release_head != p.release_tail; ++p.release_head) {
-      const Release& next = p.releases[p.release_head % kMaxEntries];
-      if (next.completed >= now) return;
-      p.held &= ~bit(next.id);
-    }
+    p.held &= ~(p.releases[0].pop_before(now) | p.releases[1].pop_before(now));
   }
-  void wait_for_overlaps(Id later, const Partition& earlier);
+  Parts parts_of(const RowRange& range) const {
+    if (range.start > range.end) return 0;
+    const int shift = range.start >= RowRange::kAccBase ? acc_shift_ : spad_shift_;
+    // A range of no rows overlaps with those that its start is in.
+    const int64_t first = range.start >> shift;
+    const int64_t count = (std::max(range.end - 1, range.start) >> shift) - first;
+    if (count >= kParts - 1) return ~Parts{0};
+    const Parts parts = (Parts{2} << count) - 1;
+    // The memories take turns in the same parts; rows far apart may share one too.
+    const unsigned rotation = static_cast<unsigned>(first) % kParts;
+    return parts << rotation | parts >> ((kParts - rotation) % kParts);
+  }
+  void wait_for_overlaps(Id later, Partition& earlier);
   void issue_ready(Partition& partition);
 
+  int spad_shift_;  // from rows to parts
+  int acc_shift_;
   std::array<Partition, kQueues> partitions_;
   // By entry.
+  std::array<Parts, kMaxEntries> parts_{};
   std::vector<Operation> operations_;
   std::array<Cycle, kMaxEntries> ready_{};  // latest end of a dependency that is known
   std::array<Cycle, kMaxEntries> issued_{};

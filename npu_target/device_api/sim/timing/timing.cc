@@ -58,6 +58,7 @@ void Timing::issue(const Command& command, uint32_t host_cycles) {
     if (recorder != nullptr) recorder->takes_loop(command, now);
     loops_.take(command, commands_ - 1, now);
     next_loop_step_ = loops_.next_step();
+    earliest_step_ = std::min({next_step_[0], next_step_[1], next_step_[2], next_loop_step_});
   } else if (queue != Queue::kFront) {
     advance(now);
     const Cycle arrived = now;
@@ -78,7 +79,7 @@ void Timing::issue(const Command& command, uint32_t host_cycles) {
       recorder->enters(id, queue, command, now);
     }
     station_.enter(id, now);
-    refresh(queue);
+    refresh(0);
   }
   front_end_.leave(now);
 }
@@ -108,7 +109,7 @@ void Timing::step_loops(Cycle now) {
                      issue.is_matmul ? Recorder::kMatmul : Recorder::kConv, issue.loop);
   }
   station_.enter(id, issue.enters);
-  refresh(queue);
+  refresh(bit_of(queue));
 }
 
 void Timing::fail_stuck(const char* reason) const {
@@ -147,37 +148,28 @@ Stats Timing::stats() const {
   return stats;
 }
 
-void Timing::advance(Cycle until) {
-  while (step_before(until)) {
-  }
-}
-
-bool Timing::step_before(Cycle until) {
-  const Cycle load = next_step_[static_cast<int>(Queue::kLoad)];
-  const Cycle execute = next_step_[static_cast<int>(Queue::kExecute)];
-  const Cycle store = next_step_[static_cast<int>(Queue::kStore)];
-  const Cycle next = std::min({load, execute, store, next_loop_step_});
-  if (next >= until) return false;
-  spad_writes_.expire(next);
-  spad_reads_.expire(next);
-  acc_reads_.expire(next);
-  if (load == next) {
-    load_.step(next);
-    refresh(Queue::kLoad);
-  } else if (execute == next) {
-    execute_.step(next);
-    refresh(Queue::kExecute);
-  } else if (store == next) {
-    store_.step(next);
-    refresh(Queue::kStore);
+void Timing::step(Cycle now) {
+  if (next_step_[static_cast<int>(Queue::kLoad)] == now) {
+    load_.step(now);
+    refresh(bit_of(Queue::kLoad));
+  } else if (next_step_[static_cast<int>(Queue::kExecute)] == now) {
+    spad_writes_.expire(now);
+    execute_.step(now);
+    refresh(bit_of(Queue::kExecute));
+  } else if (next_step_[static_cast<int>(Queue::kStore)] == now) {
+    spad_writes_.expire(now);
+    spad_reads_.expire(now);
+    acc_reads_.expire(now);
+    store_.step(now);
+    refresh(bit_of(Queue::kStore));
   } else {
-    step_loops(next);
+    step_loops(now);
   }
-  return true;
 }
 
-void Timing::refresh(Queue stepped) {
-  const unsigned queues = station_.poll_issued() | bit_of(stepped);
+void Timing::refresh(unsigned stepped) {
+  const unsigned queues = station_.poll_issued() | stepped;
+  if (queues == 0 && !loops_.is_active()) return;
   if ((queues & bit_of(Queue::kLoad)) != 0) {
     next_step_[static_cast<int>(Queue::kLoad)] = load_.next_step();
   }
@@ -189,6 +181,7 @@ void Timing::refresh(Queue stepped) {
   }
   // Any completion may make room for an unroller's command.
   next_loop_step_ = loops_.is_active() ? loops_.next_step() : kNever;
+  earliest_step_ = std::min({next_step_[0], next_step_[1], next_step_[2], next_loop_step_});
 }
 
 }  // namespace npu::sim::timing

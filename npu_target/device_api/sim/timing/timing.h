@@ -67,10 +67,19 @@ class Timing {
 
  private:
   // Runs every step that begins before `until`.
-  void advance(Cycle until);
-  bool step_before(Cycle until);
-  // Asks units again for their next step: one that has just run, and those with new commands.
-  void refresh(Queue stepped);
+  void advance(Cycle until) {
+    while (step_before(until)) {
+    }
+  }
+  bool step_before(Cycle until) {
+    if (earliest_step_ >= until) return false;
+    step(earliest_step_);
+    return true;
+  }
+  void step(Cycle now);
+  // Asks units again for their next step: those that have just run (a bit each), and
+  // those with new commands.
+  void refresh(unsigned stepped);
   // Unrolls loops until the command may pass the unrollers, from cycle `now` on. Returns when.
   Cycle unroll_before(const Command& command, Cycle now);
   // An unroller issues its next command.
@@ -91,6 +100,7 @@ class Timing {
   LoopUnrollers loops_;
   Cycle next_step_[kQueues] = {kNever, kNever, kNever};  // of the units, by queue
   Cycle next_loop_step_ = kNever;                        // of the unrollers
+  Cycle earliest_step_ = kNever;                         // of all of them
   int64_t commands_ = 0;
 };
 

@@ -1,0 +1,82 @@
+// npu.sim.measure_speed: what the simulator itself costs the host.
+#include <tvm/ffi/container/array.h>
+#include <tvm/ffi/reflection/registry.h>
+#include <tvm/ffi/string.h>
+
+#include <ctime>
+#include <vector>
+
+#include "../sim/program_run.h"
+#include "../sim/simulator.h"
+#include "ffi_error.h"
+#include "session.h"
+
+namespace npu {
+namespace {
+
+namespace ffi = tvm::ffi;
+
+// Of this process, on all cores; the simulator uses one. Other processes' turns do not count.
+double processor_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+
+template <typename Fn>
+double seconds_of(Fn&& fn) {
+  const double start = processor_seconds();
+  fn();
+  return processor_seconds() - start;
+}
+
+// The arguments of a program, in memory of their own.
+struct Tensors {
+  explicit Tensors(const sim::Program& program) : addresses(program.default_addresses()) {
+    for (size_t i = 0; i < addresses.size(); ++i) {
+      const sim::Argument& argument = program.arguments[i];
+      if (argument.bytes == 0) continue;
+      bytes.emplace_back(argument.bytes, uint8_t{1});
+      dram.add(
+          {addresses[i], argument.bytes, bytes.back().data(), argument.is_output, argument.name});
+    }
+  }
+  std::vector<uint64_t> addresses;
+  std::vector<std::vector<uint8_t>> bytes;
+  sim::MemoryMap dram;
+};
+
+// Runs a program `repeats` times for values and cycles, and as often for cycles alone. Returns
+// the processor seconds of the former, of the latter, and then cycles, MACs and commands.
+ffi::Array<ffi::Any> measure_speed(const ffi::Bytes& file, int64_t repeats) {
+  return with_ffi_errors([&] {
+    const sim::Program program = sim::Program::parse({file.data(), file.size()});
+    const Tensors tensors(program);
+    ffi::Array<double> together;
+    ffi::Array<double> timing_alone;
+    sim::timing::Stats stats;
+    for (int64_t i = 0; i < repeats; ++i) {
+      together.push_back(seconds_of([&] {
+        sim::Simulator simulator(program.config, tensors.dram, current_limits(),
+                                 stop_if_interrupted);
+        simulator.run(program, tensors.addresses);
+        simulator.finish();
+        stats = simulator.stats();
+      }));
+      // What has run is known to be correct, so that the cycle model may have it unchecked.
+      timing_alone.push_back(seconds_of([&] {
+        sim::Timing timing(program.config);
+        sim::for_each_command(program, tensors.addresses, {},
+                              [&](const sim::Command& command, uint32_t host_cycles) {
+                                timing.issue(command, host_cycles);
+                              });
+        timing.finish();
+      }));
+    }
+    return ffi::Array<ffi::Any>{together, timing_alone, stats.cycles, stats.macs, stats.commands};
+  });
+}
+
+}  // namespace
+
+TVM_FFI_STATIC_INIT_BLOCK() {
+  tvm::ffi::reflection::GlobalDef().def("npu.sim.measure_speed", measure_speed);
+}
+
+}  // namespace npu
