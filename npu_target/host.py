@@ -20,6 +20,8 @@ from tvm.s_tir.dlight import analysis as dlight
 
 # Lanes of the vectorized loop; LLVM splits them over the vector registers that there are.
 _MOST_LANES = 16
+# Outputs that one loaded vector serves; their sums stay in registers.
+_MOST_SHARING = 4
 # Below this many innermost steps, waking the other threads costs more than they save.
 _LEAST_PARALLEL_STEPS = 1 << 16
 
@@ -118,10 +120,14 @@ def _schedule_reduction(
     """The last output axis innermost and vectorized, the other output axes in parallel."""
     *outer, inner = (axis.loop_rv for axis in spatial)
     reduction_loops = [axis.loop_rv for axis in reduction]
+    # Several outputs of the axis before share what is loaded for the last one.
+    sharing = math.gcd(spatial[-2].dom, _MOST_SHARING)
+    outer[-1], shared = schedule.split(outer[-1], [None, sharing])
     rows = schedule.fuse(*outer)
     lanes = math.gcd(spatial[-1].dom, _MOST_LANES)
     tiles, vector = schedule.split(inner, [None, lanes])
-    schedule.reorder(rows, tiles, *reduction_loops, vector)
+    schedule.reorder(rows, tiles, *reduction_loops, shared, vector)
+    schedule.unroll(shared)
     if math.prod(axis.dom for axis in (*spatial, *reduction)) >= _LEAST_PARALLEL_STEPS:
         schedule.parallel(rows)
     schedule.vectorize(vector)

@@ -31,11 +31,20 @@ def pool_and_dense(emit, x):
     return emit(op.matmul(y, constant(normal(6, 5))))
 
 
+def products_of_many_rows(emit, x):
+    y = emit(op.reshape(x, (3, 18, 11)))
+    y = emit(op.matmul(y, constant(normal(11, 12))))
+    return emit(op.matmul(y, emit(op.permute_dims(y, [0, 2, 1]))))
+
+
 def reductions_of_everything(emit, x):
     return relax.Tuple([emit(op.sum(x)), emit(op.max(x, [3])), emit(op.nn.softmax(x, 2))])
 
 
-@pytest.mark.parametrize("body", [conv, large_conv, pool_and_dense, reductions_of_everything])
+BODIES = [conv, large_conv, pool_and_dense, products_of_many_rows, reductions_of_everything]
+
+
+@pytest.mark.parametrize("body", BODIES)
 def test_results_are_those_of_the_stock_pipeline(body):
     mod = function_of([(1, 9, 11, 6)], body)
     x = normal(1, 9, 11, 6)
