@@ -246,7 +246,7 @@ def test_each_space_can_be_searched_alone(tmp_path, space):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--model=alexnet"], "unknown model 'alexnet'; known models: resnet18"),
+        (["--model=alexnet"], "unknown model 'alexnet'; known models: bert_base, matmuls"),
         (["--model=tiny", "--device=abacus"], "no device is called 'abacus'"),
         (["--model=tiny", "--ops=conv3d"], "unknown operator 'conv3d'; there are: conv2d"),
         (["--model=tiny", "--ops=depthwise_conv2d"], "the model has no depthwise_conv2d"),
