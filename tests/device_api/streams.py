@@ -25,6 +25,7 @@ from reference.device import (
 
 from npu_target.config import NpuConfig
 
+FLUSH, COUNTER = 7, 126
 ACC, ACCUMULATE, FULL_WIDTH = 1 << 31, 3 << 30, 5 << 29
 BASE = 0x80010000
 MEMORY_BYTES = 1 << 13
@@ -160,6 +161,21 @@ class Draw:
         config = config_st(stride, self.scale(), self.flag())
         return [config, (MVOUT, dram, local(address, rows, cols))]
 
+    def others(self) -> list[Words]:
+        """What moves and computes nothing: counters, the address cache, parts of settings."""
+        keep_scale = (CONFIG, 2, 0xFFFFFFFF << 32 | self.integer(0, 64))
+        strides_alone = (CONFIG, self.integer(1, 2) << 16 | 1 << 7, self.integer(0, 2) << 48)
+        return self.draw(
+            st.sampled_from(
+                [
+                    [(FLUSH, self.integer(0, 1), 0)],
+                    [(COUNTER, self.integer(0, 2**32), self.integer(0, 2**32))],
+                    [config_st(16, self.scale()), keep_scale],
+                    [config_ex(self.flag()), strides_alone],
+                ]
+            )
+        )
+
     def mvout_pooled(self) -> list[Words]:
         cols = self.integer(1, self.config.dim)
         is_acc = self.flag()
@@ -216,5 +232,7 @@ def streams(draw: st.DrawFn) -> tuple[NpuConfig, list[Words]]:
     parts = Draw(draw, CONFIGS[draw(st.sampled_from(sorted(CONFIGS)))])
     words: list[Words] = []
     for _ in range(parts.integer(1, 8)):
-        words += draw(st.sampled_from([parts.mvin, parts.mvout, parts.matmuls]))()
+        words += draw(
+            st.sampled_from([*[parts.mvin, parts.mvout, parts.matmuls] * 2, parts.others])
+        )()
     return parts.config, words

@@ -45,14 +45,14 @@ def check_against_reference(config: NpuConfig, commands: list[Words], seed: int)
 
 
 @given(streams(), st.integers(0, 2**32))
-@settings(max_examples=150, **SETTINGS)
+@settings(max_examples=800, **SETTINGS)
 def test_random_streams(stream: tuple[NpuConfig, list[Words]], seed: int) -> None:
     check_against_reference(*stream, seed)
 
 
 @pytest.mark.slow
 @given(streams(), st.integers(0, 2**32))
-@settings(max_examples=2000, **SETTINGS)
+@settings(max_examples=16000, **SETTINGS)
 def test_many_random_streams(stream: tuple[NpuConfig, list[Words]], seed: int) -> None:
     check_against_reference(*stream, seed)
 
