@@ -10,10 +10,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from rich.console import Console
@@ -31,6 +33,7 @@ _PROGRAM = "npu_target.sim"
 _STDOUT = "-"
 _FOREVER = 2**62
 _INTERRUPTED = 130
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -196,9 +199,12 @@ def _run_with_timeline(
 
     with open_atomically(path) as out:
         writer = TimelineWriter(out, file.name)
-        result = run_file(file, options, Timeline(writer.receive, *window))
-        if writer.error is not None:
-            raise writer.error
+        try:
+            result = run_file(file, options, Timeline(writer.receive, *window))
+        except RuntimeError as error:
+            if writer.error is not None:
+                raise writer.error from error
+            raise
         writer.close()
     if writer.cut_at is None:
         return result, None
@@ -260,11 +266,25 @@ def _compare(arguments: argparse.Namespace, console: Console) -> None:
         write_atomically(arguments.json, (text + "\n").encode())
 
 
+class _Interrupted:
+    """Remembers a signal: KeyboardInterrupt in a callback of the simulator comes out of it as
+    another error."""
+
+    def __init__(self) -> None:
+        self.is_set = False
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        self.is_set = True
+        raise KeyboardInterrupt
+
+
 @contextmanager
 def _one_line_errors(codes: list[int]) -> Iterator[None]:
     """Turns what may go wrong into a line on stderr and an exit code."""
     message = None
     code = 2
+    interrupted = _Interrupted()
+    before = {number: signal.signal(number, interrupted) for number in _SIGNALS}
     try:
         yield
     except KeyboardInterrupt:
@@ -278,8 +298,13 @@ def _one_line_errors(codes: list[int]) -> Iterator[None]:
         message = str(error)
     except RuntimeError as error:
         message = _device_error(error)
+        if interrupted.is_set:
+            message, code = "interrupted", _INTERRUPTED
         if message is None:
             raise
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
     if message is not None:
         print(f"{_PROGRAM}: {' '.join(message.split())}", file=sys.stderr)
         codes.append(code)

@@ -75,14 +75,14 @@ class TimelineWriter:
         self.slices = 0
         # The cycle up to which there was room for slices, None if there was for all.
         self.cut_at: int | None = None
-        # What went wrong while writing, which must not pass through the simulator.
+        # What went wrong while writing; the simulator, which it passes through, forgets its kind.
         self.error: OSError | None = None
         self._file.write(b'{"displayTimeUnit": "ns", "otherData": {"unit": "1 us is 1 cycle"},\n')
         self._file.write(b'"traceEvents": [\n')
         self._file.write(_json(_metadata("process_name", 0, {"name": title})))
 
     def receive(self, packed: bytes) -> bool:
-        """Write slices. False when there is no room for more, or no way to write them."""
+        """Write slices. False when there is no room for more. Raises OSError."""
         for words in _SLICE.iter_unpack(packed):
             piece = Slice(*words)
             if self._left == 0:
@@ -95,7 +95,7 @@ class TimelineWriter:
                     self._file.write(b",\n" + _json(event))
             except OSError as error:
                 self.error = error
-                return False
+                raise
         return True
 
     def close(self) -> None:
