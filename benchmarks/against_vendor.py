@@ -66,8 +66,8 @@ class Unit:
 class Row:
     """Cycles of one run of a unit. `vendor` is None, with the reason, where the library has no
     form for it; `tuned` None where the logs have nothing better than the default. `vendor_call`
-    is what compares with the RTL: the library's search for tiles included, and with warm caches
-    where the RTL's were."""
+    is what compares with `rtl`, the call on the RTL where that is known: the library's search for
+    tiles included, and with warm caches where the RTL's were."""
 
     unit: Unit
     vendor: int | None
@@ -75,14 +75,11 @@ class Row:
     vendor_call: int | None
     default: int
     tuned: int | None
+    rtl: int | None = None
 
     @property
     def ours(self) -> int:
         return self.default if self.tuned is None else self.tuned
-
-    @property
-    def rtl(self) -> int | None:
-        return RTL_CYCLES.get(self.unit.operator.name)
 
     @property
     def deviation(self) -> float | None:
@@ -189,7 +186,8 @@ def compare(units: Sequence[Unit], config: NpuConfig, log: TuningLog | None) -> 
         tuned = None
         if any(result.source == TUNED for result in results):
             tuned = sum(result.cycles for result in results)
-        yield Row(unit, vendor, reason, call, default, tuned)
+        rtl = RTL_CYCLES.get(unit.operator.name) if config.hash == NpuConfig().hash else None
+        yield Row(unit, vendor, reason, call, default, tuned, rtl)
 
 
 def totals(rows: Sequence[Row]) -> dict[str, int]:

@@ -60,6 +60,17 @@ def test_rows_compare_both():
     }
 
 
+@pytest.mark.parametrize("device", ["gemmini-16x16", "gemmini-8x8"])
+def test_only_the_measured_device_has_rtl_figures(device):
+    units = units_of([Matmul(1, 1, 512, 1000, True, False)])
+    (row,) = compare(units, NpuConfig.preset(device), None)
+    if device == CONFIG.name:
+        assert row.rtl == 58_000
+        assert abs(row.deviation) < 0.12
+    else:
+        assert row.rtl is None and row.deviation is None
+
+
 def test_a_warm_run_is_faster():
     unit = Unit(Matmul(1, 1, 512, 512, False, False), None, 1)
     assert run_warm(unit, CONFIG) < 0.9 * run_vendor(unit, CONFIG)
