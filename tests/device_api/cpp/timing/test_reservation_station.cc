@@ -141,6 +141,35 @@ const Test room("timing/reservation_station: an entry is free the cycle after co
   CHECK(feed.station.has_room(Queue::kLoad, 61));
 });
 
+const Test any_order("timing/reservation_station: entries become free in order of time", [] {
+  Config config = timing_device();
+  config.st_queue_entries = 8;
+  Feed feed(config);
+  const timing::Cycle ends[] = {90, 30, 70, 50, 110, 10, 80, 20};
+  ReservationStation::Id ids[8];
+  for (int i = 0; i < 8; ++i)
+    ids[i] = feed.enter(mvout(kDram, 16u * static_cast<uint32_t>(i), 1, 16), i);
+  for (int i = 0; i < 8; ++i) feed.station.complete(ids[i], 1000 + ends[i]);
+  for (const timing::Cycle end : {10, 20, 30, 50, 70, 80, 90, 110}) {
+    CHECK_EQUAL(feed.station.next_release(Queue::kStore), 1000 + end + 1);
+    feed.station.has_room(Queue::kStore, 1000 + end + 1);
+  }
+  CHECK(feed.station.next_release(Queue::kStore) == kNever);
+});
+
+const Test parts("timing/reservation_station: rows that are far apart do not meet", [] {
+  // Any two places of the memories: an MVIN of 16 rows, a COMPUTE of 16 rows.
+  const int64_t rows = timing_device().spad_rows();
+  for (int64_t from = 0; from + 16 <= rows; from += 80) {
+    for (int64_t to = 0; to + 16 <= rows; to += 24) {
+      const bool overlaps = from < to + 16 && to < from + 16;
+      CHECK_EQUAL(issue_after(mvin(kDram, static_cast<uint32_t>(from), 16, 16),
+                              compute(static_cast<uint32_t>(to))),
+                  overlaps ? kWaits : kAtOnce);
+    }
+  }
+});
+
 const Test in_order("timing/reservation_station: a queue issues in order, a command per cycle", [] {
   Feed feed(timing_device());
   feed.enter(config_ld(64), 0);
