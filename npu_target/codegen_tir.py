@@ -141,7 +141,10 @@ class _Walk:
             made = self.evaluate(nest, env)
             if not made:
                 return ()
-            return (*waiting.release(self.touched(nest, env)), *weave(made, waiting.take(), self.config))
+            return (
+                *waiting.release(self.touched(nest, env)),
+                *weave(made, waiting.take(), self.config),
+            )
         if isinstance(stmt, tirx.For):
             return self.loop(stmt, env, waiting)
         raise CodegenError(f"no command performs `{stmt}`")

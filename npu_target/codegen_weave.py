@@ -141,18 +141,20 @@ def estimate(node: Node, config: NpuConfig) -> Cost:
 
 def _copy_cycles(command: Command, config: NpuConfig) -> float:
     copy = decode(command.funct, 0, command.rs2.base)
-    if isinstance(copy, Mvout):
-        return copy.rows * ceil_div(copy.cols, config.dim) * _STORE_CYCLES_PER_ROW
-    if not isinstance(copy, (Mvin, Mvin2, Mvin3)):
+    if not isinstance(copy, (Mvin, Mvin2, Mvin3, Mvout)):
         return 0
+    rows, columns = copy.rows or config.dim, copy.cols or config.dim  # 0: not known
+    if isinstance(copy, Mvout):
+        return rows * ceil_div(columns, config.dim) * _STORE_CYCLES_PER_ROW
     if command.rs1 == Operand():  # zeros
-        return copy.rows * ceil_div(copy.cols, config.dim)
+        return rows * ceil_div(columns, config.dim)
     if copy.local.accumulator:  # sums start from one row, repeated
-        return copy.rows * _START_CYCLES_PER_ROW
-    row_bytes = copy.cols
-    # Rows that are no whole beats start and end anywhere.
-    beats = ceil_div(row_bytes, config.bus_bytes) + (row_bytes % config.bus_bytes > 0)
-    return copy.rows * max(beats, row_bytes * 1000 / config.memory_bytes_per_kilocycle)
+        return rows * _START_CYCLES_PER_ROW
+    request_bytes = columns
+    if columns % config.bus_bytes:  # then rows begin anywhere, and requests are powers of two
+        request_bytes = 1 << (columns + config.bus_bytes - 2).bit_length()
+    beats = ceil_div(min(request_bytes, max(config.dma_request_bytes, columns)), config.bus_bytes)
+    return rows * max(beats, columns * 1000 / config.memory_bytes_per_kilocycle)
 
 
 def count_commands(nodes: Iterable[Node]) -> int:

@@ -22,7 +22,18 @@ import zlib
 from .config import ConfigError, NpuConfig
 from .expr import Expr, Op, ProgramError, wrap_int64
 from .isa_encoding import WORD_MASK
-from .program import MAX_LOOP_DEPTH, ROLES, Arg, Command, Filler, Loop, Node, Operand, Program, Weave
+from .program import (
+    MAX_LOOP_DEPTH,
+    ROLES,
+    Arg,
+    Command,
+    Filler,
+    Loop,
+    Node,
+    Operand,
+    Program,
+    Weave,
+)
 
 MAGIC = b"NPUPROG\x01"
 _HEADER = struct.Struct("<8sII")

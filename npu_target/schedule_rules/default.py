@@ -8,7 +8,7 @@ from tvm.s_tir import Schedule
 from tvm.tirx import PrimFunc
 
 from ..config import NpuConfig
-from ..topi import Add, GlobalAvgPool, MaxPool2d, Operator
+from ..topi import Add, Conv2d, GlobalAvgPool, MaxPool2d, Operator
 from ..topi.blocking import ceil_div
 from ..topi.mac_schedule import KERNEL_LOOPS, MacStructure, schedule_mac
 from ..topi.mac_shape import TILED, MacShape
@@ -17,6 +17,12 @@ from ..topi.simple_schedule import schedule_pool, schedule_sum
 Tiles = dict[str, int]
 # A pooled tile's height and width are counted in eight bits.
 _MAX_POOLED_IMAGE = 255
+# With fewer tiles of pixels for each tile of weights, most of them start and end the pipeline.
+_LEAST_PIXEL_TILES = 4
+# More blocks of a reduction in one tile only make the first tile late.
+_MOST_REDUCTION_BLOCKS = 18
+# Each tile of weights reads all inputs again.
+_MOST_PASSES = 2
 
 
 def default_schedule(
@@ -29,7 +35,13 @@ def default_schedule(
     sch = Schedule(operator.prim_func(config) if func is None else func, seed=1)
     shape = MacShape.of(operator, config)
     if shape is not None:
-        _mac(sch, shape, config)
+        windows = isinstance(operator, Conv2d) and operator.windows
+        tile = _kept_tile(shape, config, windows)
+        if tile is None:
+            _streamed(sch, shape, config)
+        else:
+            structure = MacStructure(kept=True, two_sums=True)
+            schedule_mac(sch, structure, _tile_decisions(shape, tile))
     elif isinstance(operator, Add):
         extents = {"cb": ceil_div(operator.cols, config.dim), "r": operator.rows}
         schedule_sum(sch, True, _decisions(extents, _sum_fits(config)))
@@ -43,24 +55,57 @@ def default_schedule(
     return sch
 
 
-def _mac(sch: Schedule, shape: MacShape, config: NpuConfig) -> None:
+def _kept_tile(shape: MacShape, config: NpuConfig, windows: bool) -> Tiles | None:
+    """Tiles of the whole reduction whose weights stay while the pixels pass; None where there is
+    no room for them, or where too few tiles pass."""
+    extents = {name: shape.extent(name) for name in TILED}
+    whole = ("depth", *KERNEL_LOOPS)
+
+    def fits(tile: Tiles) -> bool:
+        weights = shape.b_rows(tile)
+        return (
+            2 * weights <= config.spad_rows
+            and 2 * shape.a_rows(tile) + weights <= config.spad_rows
+            and 2 * shape.c_rows(tile) <= config.acc_rows
+        )
+
+    tile = {name: extents[name] if name in whole else 1 for name in TILED}
+    if shape.depthwise or not fits(tile):
+        return None
+    # Windows of neighbouring lines share what they load, those of a line do not.
+    for name in ("blocks", "lines", "steps") if windows else ("steps", "blocks", "lines"):
+        tile = grow_tiles(extents, (name,), fits, tile)
+    left = {name: extents[name] // tile[name] for name in TILED}
+    passing = left["lines"] * left["steps"]
+    return tile if passing >= _LEAST_PIXEL_TILES and left["blocks"] <= _MOST_PASSES else None
+
+
+def _tile_decisions(shape: MacShape, tile: Tiles) -> dict[str, list[int]]:
+    return {name: [shape.extent(name) // tile[name], tile[name]] for name in TILED}
+
+
+def _streamed(sch: Schedule, shape: MacShape, config: NpuConfig) -> None:
     extents = {name: shape.extent(name) for name in TILED}
 
     def fits(tile: Tiles) -> bool:
         # Two versions of each operand: one is loaded while the other is used.
         scratchpad = 2 * (shape.a_rows(tile) + shape.b_rows(tile))
-        return scratchpad <= config.spad_rows and shape.c_rows(tile) <= config.acc_rows
+        reduction = tile["depth"] * tile["kernel_h"] * tile["kernel_w"]
+        return (
+            scratchpad <= config.spad_rows
+            and shape.c_rows(tile) <= config.acc_rows
+            and (tile["depth"] == 1 or reduction <= _MOST_REDUCTION_BLOCKS)
+        )
 
     tile = {name: extents[name] if name in KERNEL_LOOPS else 1 for name in TILED}
-    growing: tuple[str, ...] = ("steps", "depth", "blocks", "lines")
+    growing: tuple[str, ...] = ("steps", "lines", "blocks", "depth")
     split_kernel = not fits(tile) and any(extents[name] > 1 for name in KERNEL_LOOPS)
     if split_kernel:
         tile = dict.fromkeys(TILED, 1)
         growing = (*reversed(KERNEL_LOOPS), *growing)
     tile = grow_tiles(extents, growing, fits, tile)
-    decisions = {name: [extents[name] // tile[name], tile[name]] for name in TILED}
-    split_depth = tile["depth"] < shape.depth
-    schedule_mac(sch, MacStructure(split_depth=split_depth, split_kernel=split_kernel), decisions)
+    structure = MacStructure(split_depth=tile["depth"] < shape.depth, split_kernel=split_kernel)
+    schedule_mac(sch, structure, _tile_decisions(shape, tile))
 
 
 def _pool(sch: Schedule, operator: MaxPool2d, config: NpuConfig) -> None:

@@ -33,10 +33,9 @@ def balanced_steps(extent: int, limit: int) -> Steps:
 
 
 def even_steps(extent: int, limit: int) -> Steps:
-    """Equal steps that cover ``extent`` without a row too many, where it has a divisor for that;
-    else as :func:`balanced_steps`.  For rows that follow each other, which the compiler cuts anew
-    into as few steps as can be."""
-    rows = next((n for n in range(min(extent, limit), 0, -1) if extent % n == 0), 1)
-    if 2 * rows * rows < min(extent, limit):
-        return balanced_steps(extent, limit)
+    """The fewest equal steps of at most ``limit`` rows that have just ``extent`` rows.
+
+    For rows that follow each other: the compiler cuts those anew into as few steps as can be.
+    """
+    rows = next(n for n in range(min(extent, limit), 0, -1) if extent % n == 0)
     return Steps(extent // rows, rows)

@@ -5,6 +5,9 @@ Lines of 7 pixels leave more than half of a 16-row step empty, and steps that sh
 array's queues.  Here the scratchpad holds a copy of the image for each column of the kernel, as
 the pixels that meet it: without padding between the lines, so the rows of one line follow those
 of the line before.  With a vertical stride, every row of the kernel has a copy as well.
+
+The pixels are always taken whole: TVM does not find the part of a copy that a part of the pixels
+needs, since the rows of a copy are two loops in one dimension.
 """
 
 from __future__ import annotations
@@ -35,23 +38,26 @@ def takes_joined(operator: Conv2d, config: NpuConfig) -> bool:
     window, dim = operator.window, config.dim
     steps = window.steps(config)
     separate = (window.out_h * steps.number - 1) * max(steps.rows, _LEAST_ROWS) + dim
-    joined = max(window.out_h * window.out_w, dim)
-    return joined < _WORTH * separate and 4 * image_rows(operator, config) <= config.spad_rows
+    pixels = window.out_h * window.out_w
+    # Two tiles of one block of channels take at most half of the memories.
+    a_rows, b_rows = image_rows(operator), operator.kh * operator.kw * dim
+    return (
+        max(pixels, dim) < _WORTH * separate
+        and 4 * max(a_rows, b_rows) <= config.spad_rows
+        and 4 * pixels <= config.acc_rows
+    )
 
 
-def image_rows(operator: Conv2d, config: NpuConfig) -> int:
+def image_rows(operator: Conv2d) -> int:
     """Scratchpad rows of one block of input channels."""
-    rows, shared = _copy_rows(operator, config)
-    return operator.kw * (1 if shared else operator.kh) * rows
+    copies, lines = _copies(operator)
+    return operator.kw * copies * lines * operator.window.out_w
 
 
-def _copy_rows(operator: Conv2d, config: NpuConfig) -> tuple[int, bool]:
-    """Rows of a copy of the image, and whether all rows of the kernel share it."""
-    window = operator.window
-    padded = even_steps(window.out_h * window.out_w, config.dim).padded
-    lines = ceil_div(padded, window.out_w)
-    shared = operator.strides[0] == 1
-    return (lines + (operator.kh - 1 if shared else 0)) * window.out_w, shared
+def _copies(operator: Conv2d) -> tuple[int, int]:
+    """Copies of the image for each column of the kernel, and the lines of one."""
+    out_h = operator.window.out_h
+    return (1, out_h + operator.kh - 1) if operator.strides[0] == 1 else (operator.kh, out_h)
 
 
 def joined_prim_func(operator: Conv2d, config: NpuConfig) -> PrimFunc:
@@ -61,15 +67,14 @@ def joined_prim_func(operator: Conv2d, config: NpuConfig) -> PrimFunc:
     KH, KW, (SH, SW), (PT, PL, _, _) = operator.kh, operator.kw, operator.strides, operator.pad
     OH, OW = operator.window.out_h, operator.window.out_w
     steps = even_steps(OH * OW, D)
-    XP = steps.padded
-    rows, shared = _copy_rows(operator, config)
-    # Copies by kernel row, and what the next kernel row adds within a copy.
-    R, RS, DOWN = (1, 0, OW) if shared else (KH, 1, 0)
-    LINES = rows // OW
+    P = OH * OW
+    R, LINES = _copies(operator)
+    # Which copy the next kernel row takes, and how many rows further on.
+    RS, DOWN = (0, OW) if SH == 1 else (1, 0)
     CB, OB = ceil_div(C, D), ceil_div(CO, D)
     scale, relu, has_bias = operator.scale, operator.relu, operator.bias
     intrinsics = {"mac": gemm_intrinsic(config, steps.rows)}
-    roles = "batch blocks pixels lane kernel_h kernel_w depth depth_lane"
+    roles = "batch blocks joined lane kernel_h kernel_w depth depth_lane"
     loops = {"mac": roles.split()}
 
     def initial(bias, o):
@@ -86,7 +91,7 @@ def joined_prim_func(operator: Conv2d, config: NpuConfig) -> PrimFunc:
         with T.sblock("root"):
             a = T.sblock_alloc_buffer((N, CB, R, KW, LINES * OW, D), "int8")
             b = T.sblock_alloc_buffer((KH, KW, CB, OB, D, D), "int8")
-            acc = T.sblock_alloc_buffer((N, OB, XP, D), "int32")
+            acc = T.sblock_alloc_buffer((N, OB, P, D), "int32")
             for n, cb, r, j, y, xx, c in T.grid(N, CB, R, KW, LINES, OW, D):
                 with T.sblock("load_a"):
                     vn, vcb, vr, vj, vy, vx, vc = T.axis.remap("SSSSSSS", [n, cb, r, j, y, xx, c])
@@ -107,7 +112,7 @@ def joined_prim_func(operator: Conv2d, config: NpuConfig) -> PrimFunc:
                         weight[vi, vj, vcb * D + vc, vob * D + vo],
                         T.int8(0),
                     )
-            for n, ob, p, o, i, j, cb, c in T.grid(N, OB, XP, D, KH, KW, CB, D):
+            for n, ob, p, o, i, j, cb, c in T.grid(N, OB, P, D, KH, KW, CB, D):
                 with T.sblock("mac"):
                     vn, vob, vp, vo, vi, vj, vcb, vc = T.axis.remap(
                         "SSSSRRRR", [n, ob, p, o, i, j, cb, c]
@@ -121,12 +126,12 @@ def joined_prim_func(operator: Conv2d, config: NpuConfig) -> PrimFunc:
                     acc[vn, vob, vp, vo] += T.cast(
                         a[vn, vcb, vi * RS, vj, vp + vi * DOWN, vc], "int32"
                     ) * T.cast(b[vi, vj, vcb, vob, vc, vo], "int32")
-            for n, ob, p, o in T.grid(N, OB, XP, D):
+            for n, ob, p, o in T.grid(N, OB, P, D):
                 with T.sblock("store"):
                     vn, vob, vp, vo = T.axis.remap("SSSS", [n, ob, p, o])
                     T.reads(acc[vn, vob, vp, vo])
                     T.writes(out[vn, vp // OW, vp % OW, vob * D + vo])
-                    if vp < OH * OW and vob * D + vo < CO:
+                    if vob * D + vo < CO:
                         out[vn, vp // OW, vp % OW, vob * D + vo] = requantize(
                             acc[vn, vob, vp, vo], scale, relu
                         )

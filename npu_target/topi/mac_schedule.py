@@ -29,8 +29,6 @@ KERNEL_LOOPS = ("kernel_h", "kernel_w")
 # With more positions than this, the weights of a single block of channels take so much of a
 # scratchpad that it may not hold two versions of them.
 _LARGE_KERNEL_POSITIONS = 64
-# Steps and blocks of a strip's tile, at most.
-_STRIP_TILE = 4
 
 
 @dataclass(frozen=True)
@@ -70,7 +68,7 @@ def mac_loops(sch: Schedule, suffix: str = "") -> tuple[str, ...]:
 def for_kernel(sch: Schedule, structure: MacStructure) -> MacStructure:
     """The structure, splitting the kernel where that is large and nothing is to be kept."""
     loops = zip(mac_loops(sch), sch.get_loops(sch.get_sblock("mac")), strict=True)
-    positions = prod(int(sch.get(loop).extent) for name, loop in loops if name in KERNEL_LOOPS)
+    positions = prod(_extent(sch, loop) for name, loop in loops if name in KERNEL_LOOPS)
     if positions <= _LARGE_KERNEL_POSITIONS or structure.kept:
         return structure
     return replace(structure, split_kernel=True)
@@ -81,7 +79,7 @@ def schedule_mac(
 ) -> None:
     """Schedule a definition's ``mac`` block and its copies in place, and those of its strips.
 
-    The strips at an image's edges (``mac_1``, ...) are small: their tiles are fixed.
+    The strips at an image's edges (``mac_1``, ...) are small: the definition fixes their tiles.
 
     Parameters
     ----------
@@ -94,11 +92,10 @@ def schedule_mac(
     ValueError
         if the structure splits a reduction that the definition does not have.
     """
-    _schedule(sch, structure, "", decisions or {}, sampled=True)
-    for name in sch.mod["main"].attrs["npu.tensorize"]:
-        suffix = str(name).removeprefix("mac")
-        if suffix:
-            _schedule(sch, MacStructure(pipelined=False), suffix, {}, sampled=False)
+    _schedule(sch, structure, "", decisions or {}, {})
+    for name, tiles in (sch.mod["main"].attrs or {}).get("npu.tiles", {}).items():
+        fixed = {str(loop): int(size) for loop, size in tiles.items()}
+        _schedule(sch, MacStructure(pipelined=False), str(name).removeprefix("mac"), {}, fixed)
 
 
 def _schedule(
@@ -106,13 +103,15 @@ def _schedule(
     structure: MacStructure,
     suffix: str,
     decisions: Mapping[str, list[int]],
-    sampled: bool,
+    fixed: Mapping[str, int],
 ) -> None:
-    """Schedule the blocks whose names end in ``suffix``."""
+    """Schedule the blocks whose names end in ``suffix``, with tiles of ``fixed`` sizes if any."""
     mac = sch.get_sblock(f"mac{suffix}")
     intrinsic = str(sch.mod["main"].attrs["npu.tensorize"][f"mac{suffix}"])
     loops = dict(zip(mac_loops(sch, suffix), sch.get_loops(mac), strict=True))
-    loops["steps"], row = sch.split(loops.pop("pixels"), [None, gemm_rows(intrinsic)])
+    joined = "joined" in loops  # pixels of all lines, which no tile takes apart
+    pixels = loops.pop("joined" if joined else "pixels")
+    loops["steps"], row = sch.split(pixels, [None, gemm_rows(intrinsic)])
     split = [
         *(name for name in KERNEL_LOOPS if structure.split_kernel and name in loops),
         *(("depth",) if structure.split_depth else ()),
@@ -122,9 +121,13 @@ def _schedule(
         raise ValueError(f"{structure} splits {', '.join(missing)}, the loops are {list(loops)}")
     outer = {}
     for name in ("blocks", "lines", "steps", *split):
-        if name in loops:
-            tile = _tile if sampled else _fixed_tile
-            outer[name], loops[name] = tile(sch, loops[name], decisions.get(name))
+        if name not in loops:
+            continue
+        loop = loops[name]
+        if fixed or (joined and name == "steps"):
+            outer[name], loops[name] = sch.split(loop, [None, fixed.get(name, _extent(sch, loop))])
+        else:
+            outer[name], loops[name] = _tile(sch, loop, decisions.get(name))
 
     pixel_tiles = [outer[name] for name in ("lines", "steps") if name in outer]
     reduction = [outer[name] for name in split]
@@ -187,12 +190,8 @@ def _tile(sch: Schedule, loop: Any, decision: list[int] | None) -> tuple[Any, An
     return outer, inner
 
 
-def _fixed_tile(sch: Schedule, loop: Any, _: list[int] | None) -> tuple[Any, Any]:
-    """A tile of a strip: not sampled, and small enough for any device."""
-    extent = int(sch.get(loop).extent)
-    inner = next(size for size in range(min(_STRIP_TILE, extent), 0, -1) if extent % size == 0)
-    outer, inner = sch.split(loop, [None, inner])
-    return outer, inner
+def _extent(sch: Schedule, loop: Any) -> int:
+    return int(sch.get(loop).extent)
 
 
 def annotate_pipeline(sch: Schedule, loop: Any, stages: list[int]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..config import NpuConfig
-from .blocking import balanced_steps, ceil_div, even_steps
+from .blocking import balanced_steps, ceil_div
 from .conv2d import Conv2d
 from .depthwise import DepthwiseConv2d
 from .joined_conv2d import image_rows, takes_joined
@@ -60,9 +60,8 @@ class MacShape:
             depth = ceil_div((widest.kernel_end - widest.kernel_first) * operator.ci, dim)
             pixels, kernel, strides = (pixels[0], steps.number), (kernel[0], 1), (strides[0], 1)
         if not operator.windows and takes_joined(operator, config):
-            steps = even_steps(window.out_h * window.out_w, dim)
-            rows = image_rows(operator, config)
-            return cls(blocks, 1, steps.number, depth, steps.rows, kernel, strides, dim, False, rows)
+            rows, a_rows = window.out_h * window.out_w, image_rows(operator)
+            return cls(blocks, 1, 1, depth, rows, kernel, strides, dim, False, a_rows)
         return cls(blocks, *pixels, depth, steps.rows, kernel, strides, dim)
 
     def extent(self, name: str) -> int:

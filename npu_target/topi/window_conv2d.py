@@ -75,6 +75,7 @@ def window_prim_func(operator: Conv2d, config: NpuConfig) -> tirx.PrimFunc:
     """The definition; ``x`` is ``[n, h, w * ci]`` and ``weight`` is ``[kh, kw * ci, co]``."""
     intrinsics: dict[str, str] = {}
     loops: dict[str, list[str]] = {}
+    tiles: dict[str, dict[str, int]] = {}
     with IRBuilder() as builder:
         with T.prim_func(s_tir=True):
             T.func_name("conv2d")
@@ -92,7 +93,14 @@ def window_prim_func(operator: Conv2d, config: NpuConfig) -> tirx.PrimFunc:
                         part.emit()
                     intrinsics[f"mac{suffix}"] = part.intrinsic
                     loops[f"mac{suffix}"] = part.roles
-    attrs = {"tirx.noalias": True, "npu.tensorize": intrinsics, "npu.loops": loops}
+                    if index:
+                        tiles[f"mac{suffix}"] = part.largest_tile(config)
+    attrs = {
+        "tirx.noalias": True,
+        "npu.tensorize": intrinsics,
+        "npu.loops": loops,
+        "npu.tiles": tiles,
+    }
     return builder.get().with_attr(attrs)
 
 
@@ -136,6 +144,25 @@ class _StripBlocks:
         self.load_b(b)
         self.mac(a, b, acc)
         self.store(acc)
+
+    def largest_tile(self, config: NpuConfig) -> dict[str, int]:
+        """The largest tile that fits the memories, by what its loops walk."""
+        extents = {"lines": self.lines, "steps": self.steps.number, "blocks": self.blocks}
+        tile = dict(extents)
+
+        def fits() -> bool:
+            rows = tile["steps"] * self.steps.rows
+            kh = self.op.kh
+            lines = kh if self.by_column else (tile["lines"] - 1) * self.op.strides[0] + kh
+            a_rows = lines * self.depth * rows
+            b_rows = kh * self.depth * tile["blocks"] * self.dim
+            acc_rows = tile["blocks"] * tile["lines"] * rows
+            return a_rows + b_rows <= config.spad_rows and acc_rows <= config.acc_rows
+
+        for name, extent in extents.items():
+            while not fits() and tile[name] > 1:
+                tile[name] = next(n for n in range(tile[name] - 1, 0, -1) if extent % n == 0)
+        return tile
 
     def tile(self, name: str, shape: tuple[int, ...], dtype: str) -> Any:
         """A buffer of the strip, named apart from those of the others."""
