@@ -21,6 +21,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write the files under tests/golden anew instead of comparing with them",
     )
+    parser.addoption(
+        "--update-logged-totals",
+        action="store_true",
+        help="write tests/logged_totals.json anew from the tuning logs; refuses worse totals",
+    )
 
 
 @pytest.fixture
