@@ -21,7 +21,7 @@ from .isa import (
 from .passes.copies import Load, Store
 from .passes.linear import Linear, combine, to_expr, to_operand
 from .passes.pooling import pooled_walk
-from .passes.transfers import LoopExtent, Transfer, max_load_columns
+from .passes.transfers import LoopExtent, Transfer, max_load_columns, max_store_columns
 from .program import Loop, Node, Operand, device_command
 
 
@@ -116,21 +116,30 @@ class Emitter:
         flags = LocalAddress(0, accumulator=copy.accumulator, full_width=copy.full_width)
         Mvout(dram_address=0, local=flags, cols=1, rows=1).validate(self.config)
 
-        def command(row: Linear, n_rows: Linear) -> tuple[Node, ...]:
-            return (
-                device_command(
-                    Mvout,
-                    dram_address=self._argument(
-                        copy.target, transfer.dram_bytes + row * transfer.row_bytes
+        dim = self.config.dim
+        widest = max_store_columns(copy, self.config)
+
+        def one_row_piece(row: Linear, n_rows: Linear) -> tuple[Node, ...]:
+            def command(column: Linear, n_columns: Linear) -> tuple[Node, ...]:
+                bytes_in = transfer.dram_bytes + row * transfer.row_bytes
+                bytes_in = bytes_in + column * copy.element_bytes
+                # Blocks lie dim rows apart, so columns and rows count alike.
+                return (
+                    device_command(
+                        Mvout,
+                        dram_address=self._argument(copy.target, bytes_in),
+                        local=(flags, to_operand(transfer.tile_row + row + column)),
+                        cols=_field(n_columns),
+                        rows=_field(n_rows),
                     ),
-                    local=(flags, to_operand(transfer.tile_row + row)),
-                    cols=_field(transfer.columns),
-                    rows=_field(n_rows),
-                ),
-            )
+                )
+
+            if transfer.blocks * dim <= widest:
+                return command(Linear(), transfer.columns)
+            return _chunks(Linear(), transfer.columns, widest, command, fresh)
 
         first, end = transfer.first_row, transfer.end_row
-        valid = _chunks(first, end, self.config.dim, command, fresh)
+        valid = _chunks(first, end, dim, one_row_piece, fresh)
         return _under(transfer.guards, valid, (), fresh)
 
     def _pooling_store(self, copy: Store, transfer: Transfer) -> tuple[Node, ...]:

@@ -9,7 +9,7 @@ other loop stays a loop of the program.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import tvm_ffi
@@ -172,13 +172,7 @@ class _Walk:
                 version = linear(indices[0], inner) if versioned else Linear()
                 accesses.append(Touched(self.placements[buffer.name], version))
 
-        tvm_ffi.structural_walk(
-            nest.leaf,
-            (
-                (TensorLoad, lambda load: visit(load.source, load.indices)),
-                (BufferStore, lambda store: visit(store.buffer, store.indices)),
-            ),
-        )
+        _walk_accesses(nest.leaf, visit)
         return accesses
 
     def loop(
@@ -250,18 +244,38 @@ class _Walk:
     def enter(
         self, nest: _Nest, env: Mapping[Var, Linear]
     ) -> tuple[tuple[LoopExtent, ...], dict[Var, Linear]]:
-        """Loops of a nest under ids of their own, and the variables inside."""
+        """Loops of a nest under ids of their own, and the variables inside.  A loop over the
+        pixels of wide sums becomes two: over steps, and over the rows of a step."""
         inner = dict(env)
         loops = []
+        step_rows = self.wide_pixels(nest)
         for stmt in nest.loops:
             extent, start = _constant(stmt.extent), _constant(stmt.min)
-            if extent == 1:
-                inner[stmt.loop_var] = Linear(start)
-                continue
-            loop = LoopExtent(self.fresh_loop(), extent)
-            loops.append(loop)
-            inner[stmt.loop_var] = Linear.loop(loop.loop_id) + start
+            rows = step_rows.get(stmt.loop_var, extent)
+            value = Linear(start)
+            for count, size in ((extent // rows, rows), (rows, 1)):
+                if count > 1:
+                    loops.append(LoopExtent(self.fresh_loop(), count))
+                    value = value + Linear.loop(loops[-1].loop_id) * size
+            inner[stmt.loop_var] = value
         return tuple(loops), inner
+
+    def wide_pixels(self, nest: _Nest) -> dict[Var, int]:
+        """The loops over the pixels of wide sums that a nest loads or stores, with the rows of a
+        step."""
+        found: dict[Var, int] = {}
+
+        def visit(buffer: tirx.Buffer, indices: list[tirx.Expr]) -> None:
+            placement = self.placements.get(buffer.name)
+            if placement is not None and placement.wide is not None:
+                rows, _ = placement.wide
+                for stmt in nest.loops:
+                    if _constant(stmt.extent) > rows and _uses(indices[-2], stmt.loop_var):
+                        found[stmt.loop_var] = rows
+
+        if isinstance(nest.leaf, BufferStore):
+            _walk_accesses(nest.leaf, visit)
+        return found
 
     def address(self, argument: tirx.Expr, env: Mapping[Var, Linear]) -> Linear:
         """The row that ``address_of`` a tile's element names."""
@@ -277,6 +291,12 @@ class _Walk:
         row = Linear(placement.row)
         for index, stride in zip(indices[:-1], placement.strides, strict=True):
             row = row + index * stride
+        if placement.wide is not None:
+            # What is no multiple of a step's rows stays inside of a step: `enter` sees to it.
+            rows, step = placement.wide
+            pixel = indices[-2]
+            steps = {key: value // rows for key, value in pixel.items if value % rows == 0}
+            row = row + Linear.of(pixel.const // rows, steps) * (step - rows)
         return row, indices[-1]
 
 
@@ -296,6 +316,17 @@ class _Nest:
             else:
                 break
         self.leaf = stmt
+
+
+def _walk_accesses(stmt: tirx.Stmt, visit: Callable[[tirx.Buffer, list[tirx.Expr]], None]) -> None:
+    """Call ``visit`` with the buffer and the indices of every load and store."""
+    tvm_ffi.structural_walk(
+        stmt,
+        (
+            (TensorLoad, lambda load: visit(load.source, load.indices)),
+            (BufferStore, lambda store: visit(store.buffer, store.indices)),
+        ),
+    )
 
 
 def _constant(value: tirx.Expr) -> int:

@@ -145,7 +145,9 @@ def _copy_cycles(command: Command, config: NpuConfig) -> float:
         return 0
     rows, columns = copy.rows or config.dim, copy.cols or config.dim  # 0: not known
     if isinstance(copy, Mvout):
-        return rows * ceil_div(columns, config.dim) * _STORE_CYCLES_PER_ROW
+        # A row is collected block by block, then written.
+        beats = ceil_div(columns, config.bus_bytes)
+        return rows * max(_STORE_CYCLES_PER_ROW, ceil_div(columns, config.dim) + beats - 1)
     if command.rs1 == Operand():  # zeros
         return rows * ceil_div(columns, config.dim)
     if copy.local.accumulator:  # sums start from one row, repeated

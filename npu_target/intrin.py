@@ -19,6 +19,9 @@ ACCUMULATOR = "global.accumulator"
 GEMM_CALL = "npu.gemm"
 # On the outermost loop of a pipelined copy: issue its commands between the array's steps.
 WOVEN = "npu.woven"
+# On the outermost loop of a store: the blocks of its sums lie side by side, so that one command
+# stores several blocks of columns.
+WIDE = "npu.wide"
 
 
 def gemm_intrinsic(config: NpuConfig, rows: int, row_step: int = 1) -> str:

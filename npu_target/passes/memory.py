@@ -28,22 +28,31 @@ class LocalBuffer:
     versions: int = 1
     stationary: bool = False  # operand B of the array
     live: tuple[int, int] = (0, 0)  # first and last statement of the function that uses it
+    # Of sums whose blocks lie side by side: rows of a step, which the last dimension but one
+    # is a multiple of.  The blocks are the second dimension of a version.
+    wide_rows: int | None = None
 
     @property
     def rows(self) -> int:
         """Rows of one version."""
-        return prod(self.shape[:-1]) // self.versions
+        rows = prod(self.shape[:-1]) // self.versions
+        return rows if self.wide_rows is None else rows // self.wide_rows * self.shape[-1]
 
 
 @dataclass(frozen=True)
 class Placement:
     """First row of a tile and the rows between neighbours along each dimension but the last;
-    ``end_row`` follows the last row of its last version."""
+    ``end_row`` follows the last row of its last version.
+
+    ``wide`` is for sums whose blocks lie side by side: the rows of a step (along the last
+    dimension but one), and the rows between a step's first and the next one's.
+    """
 
     scope: str
     row: int
     end_row: int
     strides: tuple[int, ...]
+    wide: tuple[int, int] | None = None
 
     def overlaps(self, other: Placement) -> bool:
         """Whether two tiles, in use at different times, share rows."""
@@ -115,11 +124,26 @@ def _place(buffers: list[LocalBuffer], rows: int, bank_rows: int) -> dict[str, P
             row = _round_up(row, start)
             pitch = _round_up(buffer.rows, between) if buffer.versions > 1 else buffer.rows
             end = row + pitch * (buffer.versions - 1) + buffer.rows
-            placements[buffer.name] = Placement(buffer.scope, row, end, _strides(buffer, pitch))
+            placements[buffer.name] = _placement(buffer, row, end, pitch)
             row = end
         if row <= rows:
             return placements
     raise AssertionError("packed tiles of a checked total always fit")
+
+
+def _placement(buffer: LocalBuffer, row: int, end_row: int, pitch_rows: int) -> Placement:
+    if buffer.wide_rows is None:
+        return Placement(buffer.scope, row, end_row, _strides(buffer, pitch_rows))
+    *versions, _, blocks = buffer.shape[: 2 + (buffer.versions > 1)]
+    *lines, pixels, dim = buffer.shape[len(versions) + 2 :]
+    step = blocks * dim
+    strides = [1]
+    between = pixels // buffer.wide_rows * step
+    for extent in reversed(lines):
+        strides.append(between)
+        between *= extent
+    strides += [dim, between] + ([pitch_rows] if versions else [])
+    return Placement(buffer.scope, row, end_row, tuple(reversed(strides)), (buffer.wide_rows, step))
 
 
 def _strides(buffer: LocalBuffer, pitch_rows: int) -> tuple[int, ...]:

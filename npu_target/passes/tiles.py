@@ -7,7 +7,7 @@ from tvm import ir, tirx
 from tvm.ir import TensorLoad
 from tvm.tirx import BufferStore
 
-from ..intrin import ACCUMULATOR, GEMM_CALL, SCRATCHPAD
+from ..intrin import ACCUMULATOR, GEMM_CALL, SCRATCHPAD, WIDE
 from .errors import CodegenError
 from .lower import Lowered, allocated_buffers
 from .memory import LocalBuffer
@@ -22,12 +22,15 @@ def tile_buffers(lowered: Lowered) -> list[LocalBuffer]:
         for a buffer in no memory of the device, or two of the same name.
     """
     stationary: set[str] = set()
+    step_rows: dict[str, int] = {}
 
     def visit(call: ir.Call) -> None:
         if is_gemm(call):
             stationary.add(call.args[2].args[0].source.name)
+            step_rows[call.args[3].args[0].source.name] = int(call.args[4].value)
 
     tvm_ffi.structural_walk(lowered.func.body, (ir.Call, visit))
+    wide = _stored_wide(lowered.func.body)
     buffers = allocated_buffers(lowered.func)
     live = _live_ranges(lowered.func.body)
     names = [buffer.name for buffer in buffers]
@@ -47,9 +50,23 @@ def tile_buffers(lowered: Lowered) -> list[LocalBuffer]:
             lowered.versions.get(buffer.name, 1),
             buffer.name in stationary,
             live.get(buffer.name, (0, 0)),
+            step_rows[buffer.name] if buffer.name in wide else None,
         )
         for buffer in buffers
     ]
+
+
+def _stored_wide(body: tirx.Stmt) -> set[str]:
+    """The tiles of sums whose stores are marked to take several blocks of columns."""
+    found: set[str] = set()
+
+    def visit(loop: tirx.For) -> None:
+        if WIDE in loop.annotations:
+            stored = (TensorLoad, lambda load: found.add(load.source.name))
+            tvm_ffi.structural_walk(loop.body, stored)
+
+    tvm_ffi.structural_walk(body, (tirx.For, visit))
+    return found
 
 
 def _live_ranges(body: tirx.Stmt) -> dict[str, tuple[int, int]]:

@@ -221,20 +221,33 @@ def max_load_columns(copy: Load, config: NpuConfig) -> int:
     return config.mvin_max_cols if copy.element_bytes == 1 else config.mvin_max_cols_acc
 
 
+def max_store_columns(copy: Store, config: NpuConfig) -> int:
+    """Columns that one mvout of the copy may take."""
+    if copy.full_width or copy.pooling is not None:
+        return config.dim
+    return config.mvin_max_cols
+
+
+def _reaches_blocks(copy: Load | Store, block_rows: int, config: NpuConfig) -> bool:
+    """Whether a command can find blocks so many rows apart in the tile."""
+    return block_rows == config.dim if isinstance(copy, Store) else 0 < block_rows < 1 << 16
+
+
 def _block_loop(
     copy: Load | Store, column: LoopExtent, rest: list[LoopExtent], config: NpuConfig
 ) -> LoopExtent | None:
     """The loop over neighbouring blocks of ``dim`` elements, if the command can take several."""
-    if isinstance(copy, Store) or copy.source is None:
-        return None  # blocks of an mvout lie dim rows apart in the tile: not how tiles are laid
-    if max_load_columns(copy, config) <= config.dim:
+    if isinstance(copy, Store):
+        if max_store_columns(copy, config) <= config.dim:
+            return None
+    elif copy.source is None or max_load_columns(copy, config) <= config.dim:
         return None
     for loop in rest:
         bounds = {(f.coefficient(column.loop_id), f.coefficient(loop.loop_id)) for f in copy.valid}
         if (
             advances_evenly(copy, loop)
             and copy.offset.coefficient(loop.loop_id) == config.dim
-            and 0 < copy.row.coefficient(loop.loop_id) < 1 << 16
+            and _reaches_blocks(copy, copy.row.coefficient(loop.loop_id), config)
             and bounds <= {(0, 0), (-1, -config.dim)}
         ):
             return loop

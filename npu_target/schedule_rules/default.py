@@ -40,7 +40,7 @@ def default_schedule(
         if tile is None:
             _streamed(sch, shape, config)
         else:
-            structure = MacStructure(kept=True, two_sums=True)
+            structure = MacStructure(kept=True, two_sums=True, wide=shape.stores_wide)
             schedule_mac(sch, structure, _tile_decisions(shape, tile))
     elif isinstance(operator, Add):
         extents = {"cb": ceil_div(operator.cols, config.dim), "r": operator.rows}
@@ -66,7 +66,7 @@ def _kept_tile(shape: MacShape, config: NpuConfig, windows: bool) -> Tiles | Non
         return (
             2 * weights <= config.spad_rows
             and 2 * shape.a_rows(tile) + weights <= config.spad_rows
-            and 2 * shape.c_rows(tile) <= config.acc_rows
+            and 2 * shape.c_rows(tile, shape.stores_wide) <= config.acc_rows
         )
 
     tile = {name: extents[name] if name in whole else 1 for name in TILED}
@@ -93,7 +93,7 @@ def _streamed(sch: Schedule, shape: MacShape, config: NpuConfig) -> None:
         reduction = tile["depth"] * tile["kernel_h"] * tile["kernel_w"]
         return (
             scratchpad <= config.spad_rows
-            and shape.c_rows(tile) <= config.acc_rows
+            and shape.c_rows(tile, shape.stores_wide) <= config.acc_rows
             and (tile["depth"] == 1 or reduction <= _MOST_REDUCTION_BLOCKS)
         )
 
@@ -104,7 +104,10 @@ def _streamed(sch: Schedule, shape: MacShape, config: NpuConfig) -> None:
         tile = dict.fromkeys(TILED, 1)
         growing = (*reversed(KERNEL_LOOPS), *growing)
     tile = grow_tiles(extents, growing, fits, tile)
-    structure = MacStructure(split_depth=tile["depth"] < shape.depth, split_kernel=split_kernel)
+    split_depth = tile["depth"] < shape.depth
+    structure = MacStructure(
+        split_depth=split_depth, split_kernel=split_kernel, wide=shape.stores_wide
+    )
     schedule_mac(sch, structure, _tile_decisions(shape, tile))
 
 

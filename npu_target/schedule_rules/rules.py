@@ -101,7 +101,9 @@ def mac_structures(loops: Sequence[str]) -> list[MacStructure]:
 # A schedule without any overlap has the whole memory for one tile.
 _OVERLAPS: tuple[dict[str, bool], ...] = (
     {"pipelined": True},
+    {"pipelined": True, "wide": True},
     {"pipelined": True, "two_sums": True},
+    {"pipelined": True, "two_sums": True, "wide": True},
     {"pipelined": False},
 )
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from tvm.s_tir import Schedule
 
-from ..intrin import ACCUMULATOR, SCRATCHPAD, WOVEN, gemm_rows
+from ..intrin import ACCUMULATOR, SCRATCHPAD, WIDE, WOVEN, gemm_rows
 
 # Orders of the array's steps inside a tile, from the outside in.
 STEP_ORDERS: dict[str, tuple[str, ...]] = {
@@ -22,8 +22,6 @@ STEP_ORDERS: dict[str, tuple[str, ...]] = {
     "blocks_first": ("blocks", "kernel_h", "kernel_w", "depth", "lines", "steps"),
     # As above, and the same pixels meet all output blocks before the next kernel position.
     "kernel_first": ("kernel_h", "kernel_w", "depth", "blocks", "lines", "steps"),
-    # A line of outputs is finished before the next one.
-    "lines_first": ("lines", "blocks", "kernel_h", "kernel_w", "depth", "steps"),
 }
 KERNEL_LOOPS = ("kernel_h", "kernel_w")
 # With more positions than this, the weights of a single block of channels take so much of a
@@ -46,6 +44,9 @@ class MacStructure:
     woven : whether its loads go between this tile's steps; without, they all come first.
     two_sums : whether the accumulator holds two tiles: while one is computed the other is stored
         and started anew.  For a whole reduction only.
+    wide : whether a step's blocks of output channels lie side by side in the accumulator, so that
+        one command stores several: fewer and longer writes, but steps shorter than the array's
+        side leave gaps, and are not cut anew.
     """
 
     tiles: str = "weights_kept"
@@ -56,6 +57,7 @@ class MacStructure:
     pipelined: bool = True
     woven: bool = True
     two_sums: bool = False
+    wide: bool = False
 
 
 def mac_loops(sch: Schedule, suffix: str = "") -> tuple[str, ...]:
@@ -168,16 +170,18 @@ def _schedule(
         else:
             annotate_pipeline(sch, changing, [*stages, *([1] if reduction else [1, 1, 1])])
         if structure.woven:
-            _weave(sch, changing, copies)
+            for copy in copies:
+                sch.annotate(_loop_inside(sch, changing, copy), WOVEN, 1)
+    if structure.wide and not joined:  # joined lines would fall apart into short steps again
+        sch.annotate(_loop_inside(sch, innermost, store), WIDE, 1)
 
 
-def _weave(sch: Schedule, loop: Any, copies: list[Any]) -> None:
-    """Mark copies inside of a loop as those that go between the array's steps."""
+def _loop_inside(sch: Schedule, loop: Any, block: Any) -> Any:
+    """The outermost loop of a block inside of another one of its loops."""
     name = sch.get(loop).loop_var.name
-    for copy in copies:
-        loops = sch.get_loops(copy)
-        depth = [sch.get(around).loop_var.name for around in loops].index(name)
-        sch.annotate(loops[depth + 1], WOVEN, 1)
+    loops = sch.get_loops(block)
+    depth = [sch.get(around).loop_var.name for around in loops].index(name)
+    return loops[depth + 1]
 
 
 def _fused(sch: Schedule, loops: list[Any]) -> Any:

@@ -14,6 +14,8 @@ from .matmul import Matmul
 from .operator import Operator
 from .window_conv2d import strips
 
+# Steps of a reduction that take no longer than the narrow store of their result.
+_SHORT_REDUCTION = 16
 TILED = ("blocks", "lines", "steps", "depth", "kernel_h", "kernel_w")
 
 
@@ -83,6 +85,13 @@ class MacShape:
         """Scratchpad rows of the weights of a tile."""
         return tile["kernel_h"] * tile["kernel_w"] * tile["depth"] * tile["blocks"] * self.dim
 
-    def c_rows(self, tile: dict[str, int]) -> int:
-        """Accumulator rows of a tile."""
-        return tile["blocks"] * tile["lines"] * tile["steps"] * self.rows
+    def c_rows(self, tile: dict[str, int], wide: bool = False) -> int:
+        """Accumulator rows of a tile; ``wide`` as in :class:`MacStructure`."""
+        rows = self.dim if wide else self.rows
+        return tile["blocks"] * tile["lines"] * tile["steps"] * rows
+
+    @property
+    def stores_wide(self) -> bool:
+        """Whether so few steps go into a block of sums that storing it is what takes time."""
+        reduction = self.depth * self.kernel[0] * self.kernel[1]
+        return self.image_rows is None and reduction <= _SHORT_REDUCTION

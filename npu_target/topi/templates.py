@@ -7,6 +7,7 @@ space from the definition itself.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from tvm.s_tir import Schedule
@@ -22,15 +23,22 @@ from .simple_schedule import schedule_pool, schedule_sum
 
 Template = Callable[[Schedule], None]
 
-_WHOLE_DEPTH = (
-    MacStructure("weights_kept", kept=True, two_sums=True),
-    MacStructure("inputs_kept", kept=True, two_sums=True),
-    MacStructure("weights_kept", step_order="kernel_first"),
-    MacStructure("weights_kept", step_order="lines_first", two_sums=True),
+_WHOLE_DEPTH = tuple(
+    replace(structure, wide=wide)
+    for structure in (
+        MacStructure("weights_kept", kept=True, two_sums=True),
+        MacStructure("inputs_kept", kept=True, two_sums=True),
+        MacStructure("weights_kept", two_sums=True, step_order="kernel_first"),
+    )
+    for wide in (False, True)
 )
-_SPLIT_DEPTH = (
-    MacStructure("weights_kept", split_depth=True),
-    MacStructure("inputs_kept", split_depth=True, step_order="kernel_first"),
+_SPLIT_DEPTH = tuple(
+    replace(structure, wide=wide)
+    for structure in (
+        MacStructure("weights_kept", split_depth=True),
+        MacStructure("inputs_kept", split_depth=True, step_order="kernel_first"),
+    )
+    for wide in (False, True)
 )
 _STRUCTURES: dict[type[Operator], tuple[MacStructure, ...]] = {
     Conv2d: (*_WHOLE_DEPTH, *_SPLIT_DEPTH),
