@@ -10,7 +10,8 @@ from tvm.s_tir import SBlockRealize, Schedule
 from tvm.s_tir import meta_schedule as ms
 
 from ..program import Program
-from .program_counts import program_counts
+from .program_work import ProgramWork
+from .workload import operator_of
 
 # Decisions of a trace, in its order; templates and rules make fewer.
 _DECISIONS = 32
@@ -34,7 +35,7 @@ def features_of(
             _logarithms([_elements(param) for param in context.mod["main"].params], _ARGUMENTS),
             _logarithms(_decisions(schedule), _DECISIONS),
             *_loops_and_tiles(func),
-            np.log2(1 + program_counts(program)),
+            ProgramWork.of(program, operator_of(context.mod)).features(),
         ]
     )
 

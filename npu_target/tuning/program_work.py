@@ -1,0 +1,304 @@
+"""What a program does how often, told from its loops without running it: what the cost model sees,
+and a bound that its time cannot be below.
+
+Counts are kept twice. The likely ones take loops whose extent is not constant, which are those of
+boundary tiles, as entered once, and fields that run as what they start from. The sure ones take
+the former as not entered and the latter as 1: nothing that they count can be missing from a run.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..expr import Op
+from ..isa import (
+    CONFIG_FUNCT,
+    GARBAGE,
+    ComputeAccumulated,
+    ComputePreloaded,
+    ConfigSt,
+    Mvin,
+    Mvin2,
+    Mvin3,
+    Mvout,
+    Preload,
+)
+from ..isa_encoding import command_class
+from ..operand import Operand
+from ..program import Command, Loop, Node, Program, Weave
+from ..topi import Conv2d, DepthwiseConv2d, MaxPool2d, Operator
+from ..topi.blocking import ceil_div
+
+_LOADS = frozenset(cls.funct for cls in (Mvin, Mvin2, Mvin3))
+_COMPUTES = frozenset(cls.funct for cls in (ComputePreloaded, ComputeAccumulated))
+# Local addresses and what follows them in a word; the sizes are above.
+_SIZES_FROM_BIT = 32
+_LOCAL_MASK = (1 << _SIZES_FROM_BIT) - 1
+_ACCUMULATOR_BIT = 1 << 31
+_GARBAGE = GARBAGE.encode()
+_SUM_BYTES = 4
+_POOL_STRIDE = ConfigSt.specs()["pool_stride"]  # in rs1
+
+COUNTS = (
+    "commands",
+    "operand_steps",
+    "iterations",
+    "configurations",
+    "loads",
+    "zero_loads",
+    "accumulator_loads",
+    "loaded_bytes",
+    "loaded_rows",
+    "load_beats",
+    "stores",
+    "stored_bytes",
+    "store_beats",
+    "computes",
+    "computed_rows",
+    "weight_changes",
+    "woven_loads",
+    "woven_load_beats",
+    "woven_stores",
+    "woven_store_beats",
+    "bank_conflicts",
+    "operand_conflicts",
+)
+
+
+@dataclass
+class ProgramWork:
+    """The counts of a program by name, and cycles that each part of the device is busy at least.
+
+    `load_beats` and `store_beats` are transfers of the bus; `woven_*` those issued between array
+    steps; `weight_changes` preloads of new weights; `bank_conflicts` loaded rows that are woven
+    into steps that read the same bank, `operand_conflicts` array steps with both operands in one
+    bank.
+    """
+
+    likely: Counter[str] = field(default_factory=Counter)
+    host_cycles: int = 0
+    load_cycles: int = 0
+    store_cycles: int = 0
+    array_cycles: int = 0
+    memory_cycles: int = 0
+
+    @classmethod
+    def of(cls, program: Program, operator: Operator) -> ProgramWork:
+        """The work of a program that computes `operator`."""
+        walk = _Walk(program)
+        return walk.result(_bytes_to_read(program, operator))
+
+    @property
+    def least_cycles(self) -> int:
+        """Cycles that no run of the program is below: the part that is busy longest."""
+        return max(
+            self.host_cycles,
+            self.load_cycles,
+            self.store_cycles,
+            self.array_cycles,
+            self.memory_cycles,
+            1,
+        )
+
+    def features(self) -> np.ndarray:
+        """Logarithms of the counts, then what share of the bound each part is busy, and shares
+        that tell how the parts overlap."""
+        counts = np.array([self.likely[name] for name in COUNTS], dtype=float)
+        parts = (
+            self.host_cycles,
+            self.load_cycles,
+            self.store_cycles,
+            self.array_cycles,
+            self.memory_cycles,
+        )
+        likely = self.likely
+        shares = [
+            _share(likely["woven_load_beats"], likely["load_beats"]),
+            _share(likely["woven_store_beats"], likely["store_beats"]),
+            _share(likely["loaded_bytes"], likely["loads"]),
+            _share(likely["stored_bytes"], likely["stores"]),
+            _share(likely["computed_rows"], likely["computes"]),
+            _share(likely["weight_changes"], likely["computes"]),
+            _share(likely["bank_conflicts"], likely["loaded_rows"]),
+            _share(likely["operand_conflicts"], likely["computes"]),
+            _share(likely["load_beats"], self.array_cycles),
+            _share(likely["commands"], self.array_cycles),
+        ]
+        return np.concatenate(
+            [np.log2(1 + counts), [part / self.least_cycles for part in parts], shares]
+        )
+
+
+class _Walk:
+    def __init__(self, program: Program) -> None:
+        self.config = program.config
+        self.n_rows = self.config.spad_bank_rows
+        self.work = ProgramWork()
+        self.sure: Counter[str] = Counter()
+        self.sure_rows: Counter[int] = Counter()  # computes by their rows
+        self.can_pool = False
+        self.weights_bank: int | None = None
+        self.nodes(program.body, 1, 1, None)
+
+    def result(self, bytes_to_read: int) -> ProgramWork:
+        config, work, sure = self.config, self.work, self.sure
+        work.host_cycles = sure["commands"] * max(1, config.host_cycles_per_command)
+        work.load_cycles = sure["load_beats"]
+        # A pooled store writes fewer rows than it reads.
+        work.store_cycles = 0 if self.can_pool else sure["store_beats"]
+        work.array_cycles = self.array_cycles()
+        work.memory_cycles = bytes_to_read * 1000 // config.memory_bytes_per_kilocycle
+        return work
+
+    def array_cycles(self) -> int:
+        """A run of the array takes a compute, the preload after it, or both. With new weights it
+        is as long as these have rows; the shortest computes may be those that hide behind it."""
+        hidden = self.sure["weight_changes"]
+        cycles = hidden * self.config.dim
+        for rows in sorted(self.sure_rows):
+            count = self.sure_rows[rows]
+            cycles += max(0, count - hidden) * rows
+            hidden = max(0, hidden - count)
+        return cycles
+
+    def nodes(
+        self, nodes: Sequence[Node], times: int, sure: int, reads: Counter[int] | None
+    ) -> None:
+        """Count nodes that run `times` times, `sure` times at least. `reads` has, for what is
+        woven into array steps, how often these read each bank."""
+        for node in nodes:
+            if isinstance(node, Command):
+                self.command(node, times, sure, reads)
+            elif isinstance(node, Loop):
+                extent = node.extent
+                known = max(0, extent.value) if extent.op == Op.CONST else None
+                inner = times if known is None else times * known
+                self.work.likely["iterations"] += inner
+                self.nodes(node.body, inner, 0 if known is None else sure * known, reads)
+            elif isinstance(node, Weave):
+                self.nodes(node.body, times, sure, None)
+                self.nodes(node.filling, times, sure, self.banks_read(node.body))
+
+    def command(self, command: Command, times: int, sure: int, reads: Counter[int] | None) -> None:
+        likely, funct = self.work.likely, command.funct
+        likely["commands"] += times
+        self.sure["commands"] += sure
+        likely["operand_steps"] += times * (len(command.rs1.steps) + len(command.rs2.steps))
+        if funct in _LOADS:
+            self.load(command, times, sure, reads)
+        elif funct == Mvout.funct:
+            self.store(command, times, sure, reads)
+        elif funct in _COMPUTES:
+            rows = _sizes(command.rs1)[1]
+            likely["computes"] += times
+            likely["computed_rows"] += times * rows
+            self.sure_rows[rows if _has_fixed_sizes(command.rs1) else 1] += sure
+            if self.weights_bank == self.bank(command.rs1.base & _LOCAL_MASK):
+                likely["operand_conflicts"] += times
+        elif funct == Preload.funct:
+            local = command.rs1.base & _LOCAL_MASK
+            if local != _GARBAGE:
+                self.weights_bank = self.bank(local)
+                likely["weight_changes"] += times
+                self.sure["weight_changes"] += sure if _has_fixed_sizes(command.rs1) else 0
+        elif funct == CONFIG_FUNCT:
+            likely["configurations"] += times
+            self.can_pool = self.can_pool or _pools(command)
+
+    def load(self, command: Command, times: int, sure: int, reads: Counter[int] | None) -> None:
+        likely = self.work.likely
+        cols, rows = _sizes(command.rs2)
+        local = command.rs2.base & _LOCAL_MASK
+        likely["loads"] += times
+        likely["loaded_rows"] += times * rows
+        if command.rs1 == Operand():
+            likely["zero_loads"] += times
+            return
+        into_sums = bool(local & _ACCUMULATOR_BIT)
+        row_bytes = cols * _SUM_BYTES if into_sums else cols
+        beats = rows * ceil_div(row_bytes, self.config.bus_bytes)
+        likely["loaded_bytes"] += times * rows * row_bytes
+        likely["load_beats"] += times * beats
+        # Sums may be loaded from one byte an element.
+        least_beats = rows * ceil_div(cols, self.config.bus_bytes)
+        self.sure["load_beats"] += sure * (least_beats if _has_fixed_sizes(command.rs2) else 1)
+        if into_sums:
+            likely["accumulator_loads"] += times
+        if reads is not None:
+            likely["woven_loads"] += times
+            likely["woven_load_beats"] += times * beats
+            if not into_sums:
+                meets = _share(reads[self.bank(local)], sum(reads.values()))
+                likely["bank_conflicts"] += round(times * rows * meets)
+
+    def store(self, command: Command, times: int, sure: int, reads: Counter[int] | None) -> None:
+        likely = self.work.likely
+        cols, rows = _sizes(command.rs2)
+        beats = rows * ceil_div(cols, self.config.bus_bytes)
+        likely["stores"] += times
+        likely["stored_bytes"] += times * rows * cols
+        likely["store_beats"] += times * beats
+        self.sure["store_beats"] += sure * (beats if _has_fixed_sizes(command.rs2) else 1)
+        if reads is not None:
+            likely["woven_stores"] += times
+            likely["woven_store_beats"] += times * beats
+
+    def banks_read(self, body: Sequence[Node]) -> Counter[int]:
+        """How often the array's steps of a body read each scratchpad bank, by where their
+        operands start."""
+        reads: Counter[int] = Counter()
+        for command, times in _commands(body, 1):
+            local = command.rs1.base & _LOCAL_MASK
+            if (command.funct == Preload.funct or command.funct in _COMPUTES) and local != _GARBAGE:
+                reads[self.bank(local)] += times
+        return reads
+
+    def bank(self, local: int) -> int:
+        return (local & ~_ACCUMULATOR_BIT) // self.n_rows
+
+
+def _commands(nodes: Sequence[Node], times: int) -> Iterator[tuple[Command, int]]:
+    for node in nodes:
+        if isinstance(node, Command):
+            yield node, times
+        elif isinstance(node, Loop):
+            extent = node.extent
+            inner = times * max(0, extent.value) if extent.op == Op.CONST else times
+            yield from _commands(node.body, inner)
+
+
+def _sizes(register: Operand) -> tuple[int, int]:
+    """Columns and rows that the field they share starts from."""
+    sizes = register.base >> _SIZES_FROM_BIT
+    return sizes & 0xFFFF, sizes >> 16 & 0xFFFF
+
+
+def _has_fixed_sizes(register: Operand) -> bool:
+    """Whether what runs of a word is its local address only."""
+    return not register.general and all(
+        abs(increment) <= _LOCAL_MASK for _, increment in register.steps
+    )
+
+
+def _pools(command: Command) -> bool:
+    return command_class(command.funct, command.rs1.base) is ConfigSt and bool(
+        command.rs1.base & _POOL_STRIDE.mask
+    )
+
+
+def _bytes_to_read(program: Program, operator: Operator) -> int:
+    """Bytes that must come from memory, whatever the order; a strided window leaves some out."""
+    windowed = isinstance(operator, (Conv2d, DepthwiseConv2d, MaxPool2d))
+    return sum(
+        arg.nbytes
+        for arg in program.args
+        if arg.role == "input" and not (windowed and arg.name == "x")
+    )
+
+
+def _share(part: float, whole: float) -> float:
+    return part / whole if whole else 0.0
