@@ -248,7 +248,7 @@ class _Walk:
         pixels of wide sums becomes two: over steps, and over the rows of a step."""
         inner = dict(env)
         loops = []
-        step_rows = self.wide_pixels(nest)
+        step_rows = self.wide_pixels(nest, env)
         for stmt in nest.loops:
             extent, start = _constant(stmt.extent), _constant(stmt.min)
             rows = step_rows.get(stmt.loop_var, extent)
@@ -260,17 +260,21 @@ class _Walk:
             inner[stmt.loop_var] = value
         return tuple(loops), inner
 
-    def wide_pixels(self, nest: _Nest) -> dict[Var, int]:
-        """The loops over the pixels of wide sums that a nest loads or stores, with the rows of a
-        step."""
+    def wide_pixels(self, nest: _Nest, env: Mapping[Var, Linear]) -> dict[Var, int]:
+        """The loops over the pixels of several steps of wide sums that a nest loads or stores,
+        with the rows of a step."""
         found: dict[Var, int] = {}
+        ids = {stmt.loop_var: self.fresh_loop() for stmt in nest.loops}
+        inner = {**env, **{variable: Linear.loop(id) for variable, id in ids.items()}}
 
         def visit(buffer: tirx.Buffer, indices: list[tirx.Expr]) -> None:
             placement = self.placements.get(buffer.name)
             if placement is not None and placement.wide is not None:
                 rows, _ = placement.wide
+                pixel = linear(indices[-2], inner)
                 for stmt in nest.loops:
-                    if _constant(stmt.extent) > rows and _uses(indices[-2], stmt.loop_var):
+                    one_by_one = pixel.coefficient(ids[stmt.loop_var]) == 1
+                    if one_by_one and _constant(stmt.extent) > rows:
                         found[stmt.loop_var] = rows
 
         if isinstance(nest.leaf, BufferStore):

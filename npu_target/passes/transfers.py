@@ -249,6 +249,8 @@ def _block_loop(
             and copy.offset.coefficient(loop.loop_id) == config.dim
             and _reaches_blocks(copy, copy.row.coefficient(loop.loop_id), config)
             and bounds <= {(0, 0), (-1, -config.dim)}
+            # One row after the other they are rows of a command, which takes more of those.
+            and not (copy.row.coefficient(loop.loop_id) == 1 and bounds <= {(0, 0)})
         ):
             return loop
     return None

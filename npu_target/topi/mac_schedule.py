@@ -164,7 +164,7 @@ def _schedule(
         # Loads run an iteration ahead; what follows them is the start of the sums, the steps and
         # the store, or just the steps of a part of the reduction.
         stages = [0] * len(copies)
-        if structure.two_sums:
+        if structure.two_sums and not reduction:
             annotate_pipeline(sch, changing, [*stages, 0, 1, 1])
             copies += [start, store]
         else:
