@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
+import os
 import sys
 from pathlib import Path
 
@@ -66,7 +66,7 @@ def _repair(options: argparse.Namespace) -> int:
 
 def _remeasure(options: argparse.Namespace) -> int:
     from ..config import NpuConfig
-    from .builder import NpuBuilder
+    from .build_pool import BuildPool
     from .cli import RUN_LOG_FILE
     from .devices import device_pool
     from .header import Header
@@ -76,7 +76,6 @@ def _remeasure(options: argparse.Namespace) -> int:
     from .progress import TuningProgress
     from .remeasure import remeasure
     from .report import make_console
-    from .runner import NpuRunner
 
     header = Header.read(options.folder)
     config = NpuConfig.find(options.device or header.device)
@@ -86,11 +85,11 @@ def _remeasure(options: argparse.Namespace) -> int:
     total = sum(min(options.best or 1 << 30, len(log.records_of(w.mod))) for w in log.workloads)
     with (
         device_pool(config, None, options.servers, options.folder / RUN_LOG_FILE, console) as pool,
-        contextlib.closing(NpuBuilder(config)) as builder,
+        BuildPool(os.cpu_count() or 1, options.folder / RUN_LOG_FILE) as builders,
         Interrupt() as interrupt,
         TuningProgress(console, total) as progress,
     ):
-        measurer = Measurer(config, builder, NpuRunner(pool), interrupt)
+        measurer = Measurer(config, builders, pool, interrupt)
         results = remeasure(options.folder, options.best, config, measurer, progress)
     for result in results:
         now = "none is left" if result.cycles is None else f"{result.cycles:,}"

@@ -16,9 +16,7 @@ from tvm.s_tir import meta_schedule as ms
 
 from ..codegen_tir import CodegenError, DoesNotFit, build_program
 from ..config import NpuConfig
-from ..program import Program
 from .failure import BUILD_ERROR, DOES_NOT_FIT, Failure
-from .programs import CompiledPrograms
 from .workload import operator_of, to_json
 
 PROGRAM_FILE = "program.npu"
@@ -27,17 +25,16 @@ OPERATOR_FILE = "operator.json"
 
 @derived_object
 class NpuBuilder(ms.builder.PyBuilder):
-    """Compiles the candidates of `workload_module` workloads, unless they are among `programs`.
+    """Compiles the candidates of `workload_module` workloads.
 
     An artifact is a program file in a folder of its own, since MetaSchedule's clean-up deletes
     the folder it lies in. Error messages begin with their kind, as `str(Failure)` does. Call
     `close` at the end.
     """
 
-    def __init__(self, config: NpuConfig, programs: CompiledPrograms | None = None) -> None:
+    def __init__(self, config: NpuConfig) -> None:
         super().__init__()
         self._config = config
-        self._programs = programs or CompiledPrograms()
         self._folder = Path(tempfile.mkdtemp(prefix="npu-build-"))
 
     def build(
@@ -52,7 +49,7 @@ class NpuBuilder(ms.builder.PyBuilder):
     def _build_one(self, mod: IRModule) -> ms.builder.BuilderResult:
         operator = operator_of(mod)
         try:
-            program = self._program(mod, operator.name)
+            program = build_program(mod["main"], self._config, operator.name)
         except DoesNotFit as error:
             return ms.builder.BuilderResult(None, str(Failure(DOES_NOT_FIT, str(error))))
         except CodegenError as error:
@@ -61,7 +58,3 @@ class NpuBuilder(ms.builder.PyBuilder):
         (folder / OPERATOR_FILE).write_text(to_json(operator), encoding="utf-8")
         (folder / PROGRAM_FILE).write_bytes(program.to_bytes())
         return ms.builder.BuilderResult(str(folder / PROGRAM_FILE), None)
-
-    def _program(self, mod: IRModule, name: str) -> Program:
-        known = self._programs.get(mod["main"])
-        return known or build_program(mod["main"], self._config, name)

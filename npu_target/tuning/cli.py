@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import shlex
 import sys
 from typing import TYPE_CHECKING
@@ -156,15 +157,13 @@ def _tune(
     pool: DevicePool,
     console: Console,
 ) -> int:
-    from .builder import NpuBuilder
+    from .build_pool import BuildPool
     from .dump import dump_layers
     from .interrupt import Interrupt
     from .measuring import Measurer
-    from .programs import CompiledPrograms
     from .progress import TuningProgress
     from .report import print_table, to_json, write_json
-    from .runner import NpuRunner
-    from .search import SearchFactory
+    from .search import SearchFactory, log_to_file
     from .tuner import Tuner
 
     output_file = log.folder / RUN_LOG_FILE
@@ -174,18 +173,15 @@ def _tune(
             f"{log.folder} holds {log.trials} trials"
             + (", which count" if options.resume else "; new ones are added to them")
         )
-    programs = CompiledPrograms()
-    factory = SearchFactory(config, options.space, options.seed, programs, output_file)
+    log_to_file(output_file)
     progress = TuningProgress(console, options.trials, done)
     with (
-        contextlib.closing(NpuBuilder(config, programs)) as builder,
+        BuildPool(os.cpu_count() or 1, output_file) as builders,
         Interrupt() as interrupt,
     ):
-        runner = NpuRunner(pool, options.seed, options.timeout)
-        measurer = Measurer(config, builder, runner, interrupt)
-        tuner = Tuner(
-            config, layers, log, measurer, factory, runner.limit_cycles, pool.check, progress
-        )
+        measurer = Measurer(config, builders, pool, interrupt, options.seed, options.timeout)
+        factory = SearchFactory(config, options.space, options.seed, measurer.compile)
+        tuner = Tuner(config, layers, log, measurer, factory, progress)
         try:
             # After an interruption the table and the way to go on are still to come.
             with progress, contextlib.suppress(KeyboardInterrupt):
@@ -209,10 +205,16 @@ def _tune(
 
 
 def _print_summary(console: Console, progress: TuningProgress, log: TuningLog) -> None:
-    failed = ", ".join(f"{count} {kind}" for kind, count in sorted(progress.failures.items()))
+    failed = _listed(progress.failures)
+    rejected = _listed(progress.rejections)
     console.print(
         f"{progress.measured} candidates at {progress.rate:.1f} a second"
         + (f"; failed: {failed}" if failed else "")
+        + (f"; not worth measuring: {rejected}" if rejected else "")
         + f"; logs in {log.folder}",
         highlight=False,
     )
+
+
+def _listed(kinds: dict[str, int]) -> str:
+    return ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 # Found while compiling.
+DOES_NOT_APPLY = "does_not_apply"
 DOES_NOT_FIT = "does_not_fit"
 BUILD_ERROR = "build_error"
 # Found while running. The device's own kinds (address_out_of_range, ...) come on top.

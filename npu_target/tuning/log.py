@@ -106,12 +106,17 @@ class TuningLog:
 
         Raises LogError when they cannot be written.
         """
-        index = self._index_of(record.workload.mod)
+        self.add_json(record.workload.mod, to_plain(record.as_json()), measurement)
+
+    def add_json(self, mod: IRModule, record: list[Any], measurement: dict[str, Any]) -> None:
+        """As `add`, for a record of the workload `mod` in JSON form."""
+        index = self._index_of(mod)
         if index is None:
             index = len(self.workloads)
-            self._append(WORKLOADS_FILE, to_plain(record.workload.as_json()))
-            self.workloads.append(record.workload)
-        line = [index, to_plain(record.as_json())]
+            workload = ms.database.Workload(mod)
+            self._append(WORKLOADS_FILE, to_plain(workload.as_json()))
+            self.workloads.append(workload)
+        line = [index, record]
         self._append(RECORDS_FILE, line)
         self._append(MEASUREMENTS_FILE, measurement)
         self._records.append(parse_record_line(len(self._records) + 1, line))

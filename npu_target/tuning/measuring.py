@@ -1,76 +1,86 @@
-"""From scheduled modules to results: built one after the other, run on all devices at once."""
+"""From traces to results: compiled in builder processes, run on all devices at once."""
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
-from pathlib import Path
-
-from tvm.ir import IRModule
-from tvm.s_tir import meta_schedule as ms
+from typing import Any
 
 from ..config import NpuConfig
-from ..target import make_target
-from .builder import NpuBuilder
-from .failure import Failure
-from .runner import NpuRunner
+from ..topi import Operator
+from .build_pool import BuildPool
+from .compiling import Compiled, CompileJob
+from .errors import TuningError
+from .failure import DEVICE_LOST, Failure
+from .pool import DevicePool
+from .session import Job, Outcome
 
-_POLL_SECONDS = 0.005
+_POLL_SECONDS = 0.002
 
-
-@dataclass(frozen=True)
-class Built:
-    """A compiled candidate; equal digests are equal programs."""
-
-    artifact: str
-    digest: str
+# Simulated seconds, or why there are none.
+Result = float | Failure
 
 
 @dataclass(frozen=True)
 class Running:
-    """A candidate on its way through a device."""
+    """A program on its way through a device."""
 
-    built: Built
-    future: ms.runner.RunnerFuture
+    digest: str
+    future: Future[Outcome]
 
 
 class Measurer:
-    """Drives a builder and a runner. `interrupted` is asked while waiting."""
+    """Drives builder processes and devices.
+
+    The inputs are drawn from `seed`. A run fails as timed_out past `timeout_seconds` of real
+    time, or past the simulated cycles that `limit_cycles` set for its operator. `interrupted` is
+    asked while waiting.
+    """
 
     def __init__(
         self,
         config: NpuConfig,
-        builder: NpuBuilder,
-        runner: NpuRunner,
+        builders: BuildPool,
+        devices: DevicePool,
         interrupted: Callable[[], bool],
+        seed: int = 0,
+        timeout_seconds: float = 30.0,
     ) -> None:
-        self._builder = builder
-        self._runner = runner
-        self._target = make_target(config)
+        self._config = config
+        self._builders = builders
+        self._devices = devices
+        self._seed = seed
+        self._timeout_seconds = timeout_seconds
+        self._max_cycles: dict[Operator, int] = {}
         self.interrupted = interrupted
 
-    def build(self, mod: IRModule) -> Built | Failure:
-        (result,) = self._builder.build([ms.builder.BuilderInput(mod, self._target)])
-        if result.error_msg is not None:
-            return Failure.parse(str(result.error_msg))
-        artifact = str(result.artifact_path)
-        digest = hashlib.sha256(Path(artifact).read_bytes()).hexdigest()[:16]
-        return Built(artifact, digest)
+    def limit_cycles(self, operator: Operator, max_cycles: int) -> None:
+        """End runs of an operator that take more simulated cycles than this."""
+        self._max_cycles[operator] = max_cycles
 
-    def run(self, built: Built) -> Running:
+    def check_devices(self) -> None:
+        """Raise DevicesLost when there is nothing left to measure on."""
+        self._devices.check()
+
+    def compile(self, operator: Operator, trace: Any) -> Future[Compiled | Failure]:
+        """Begin to compile a schedule of the operator's workload, a trace in JSON form."""
+        return self._builders.submit(CompileJob(operator, self._config, trace))
+
+    def run(self, operator: Operator, compiled: Compiled) -> Running:
         """Begin to measure."""
-        (future,) = self._runner.run([ms.runner.RunnerInput(built.artifact, "ext_dev", [])])
-        self.discard(built)
-        return Running(built, future)
+        job = Job(
+            compiled.program,
+            operator.name,
+            operator,
+            self._seed,
+            self._timeout_seconds,
+            self._max_cycles.get(operator, 0),
+        )
+        return Running(compiled.digest, self._devices.submit(job))
 
-    def discard(self, built: Built) -> None:
-        ms.utils.remove_build_dir(built.artifact)
-
-    def finished(
-        self, running: Mapping[int, Running], wait: bool
-    ) -> Iterator[tuple[int, ms.runner.RunnerResult]]:
+    def finished(self, running: Mapping[int, Running], wait: bool) -> Iterator[tuple[int, Result]]:
         """Results of what is done; with `wait`, of at least one, unless interrupted."""
         while True:
             done = [index for index, entry in running.items() if entry.future.done()]
@@ -78,22 +88,34 @@ class Measurer:
                 break
             time.sleep(_POLL_SECONDS)
         for index in done:
-            yield index, running[index].future.result()
+            yield index, _result(running[index].future)
 
-    def measure_all(self, mods: Sequence[IRModule]) -> list[ms.runner.RunnerResult]:
-        """The results of these modules. Raises KeyboardInterrupt when interrupted."""
-        results: dict[int, ms.runner.RunnerResult] = {}
+    def measure_all(self, schedules: Sequence[tuple[Operator, Any]]) -> list[Result]:
+        """The results of these operators' traces. Raises KeyboardInterrupt when interrupted."""
+        compiling = [self.compile(operator, trace) for operator, trace in schedules]
+        results: dict[int, Result] = {}
         running: dict[int, Running] = {}
-        for index, mod in enumerate(mods):
-            built = self.build(mod)
-            if isinstance(built, Failure):
-                results[index] = ms.runner.RunnerResult(None, str(built))
+        for index, (future, (operator, _)) in enumerate(zip(compiling, schedules, strict=True)):
+            compiled = future.result()
+            if isinstance(compiled, Failure):
+                results[index] = compiled
             else:
-                running[index] = self.run(built)
+                running[index] = self.run(operator, compiled)
         while running:
             if self.interrupted():
                 raise KeyboardInterrupt
             for index, result in self.finished(running, wait=True):
                 results[index] = result
                 del running[index]
-        return [results[index] for index in range(len(mods))]
+        return [results[index] for index in range(len(schedules))]
+
+
+def _result(future: Future[Outcome]) -> Result:
+    try:
+        outcome = future.result()
+    except TuningError as error:
+        return Failure(DEVICE_LOST, str(error))
+    if outcome.seconds is not None:
+        return outcome.seconds
+    assert outcome.failure is not None
+    return outcome.failure

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Mapping
 from types import TracebackType
 
 from rich.console import Console
@@ -30,6 +31,7 @@ class TuningProgress:
         self._done = done_before
         self.measured = 0
         self._failures: Counter[str] = Counter()
+        self._rejected: Counter[str] = Counter()
         self._started = self._last_line = time.monotonic()
         self._cycles = ""
         self._live = Progress(
@@ -80,6 +82,10 @@ class TuningProgress:
         if not self._console.is_terminal and time.monotonic() - self._last_line > _LINE_SECONDS:
             self._print_line(layer)
 
+    def rejected(self, kinds: Mapping[str, int]) -> None:
+        """So many candidates were not worth a measurement, by kind; they are no trials."""
+        self._rejected.update(kinds)
+
     def network(self, default_cycles: int, cycles: int) -> None:
         """The network's cycles by default and by what is known so far."""
         self._cycles = f"{cycles:,} cycles ({default_cycles / cycles:.2f}x)"
@@ -93,6 +99,11 @@ class TuningProgress:
     def failures(self) -> dict[str, int]:
         """How many candidates failed, by kind."""
         return dict(self._failures)
+
+    @property
+    def rejections(self) -> dict[str, int]:
+        """How many candidates were compiled but not measured, by kind."""
+        return {kind: count for kind, count in self._rejected.items() if count}
 
     def _described(self, text: str) -> str:
         return f"{text}  {self._cycles}" if self._cycles else text

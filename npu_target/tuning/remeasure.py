@@ -6,13 +6,11 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from tvm.s_tir import Schedule
-from tvm.s_tir import meta_schedule as ms
-
 from ..config import NpuConfig
-from ..target import make_target
 from .batch import Batch
+from .candidate import Candidate
 from .errors import LogError, TuningError
+from .failure import DOES_NOT_APPLY, Failure
 from .header import Header
 from .layers import Layer
 from .log import RecordLine, TuningLog, lock_folder, open_log
@@ -59,7 +57,7 @@ def remeasure(
         shutil.rmtree(new_folder, ignore_errors=True)
         try:
             with open_log(new_folder, new_header) as new:
-                recorder = Recorder(new, make_target(config), progress)
+                recorder = Recorder(new, progress)
                 results = []
                 for workload in old.workloads:
                     records = old.records_of(workload.mod)[:most]
@@ -84,10 +82,14 @@ def _remeasure(
 ) -> Remeasured:
     state = LayerState(layer, workload_module(layer.operator, config), config)
     state.best_seconds = float("inf")
-    replayed = [_replay(old.parse(record), state) for record in records]
-    batch = Batch(state, [candidate for candidate in replayed if candidate is not None])
+    traces = [record.record[0] for record in records]
+    compiled = [measurer.compile(layer.operator, trace) for trace in traces]
+    candidates = [
+        Candidate(trace, future.result()) for trace, future in zip(traces, compiled, strict=True)
+    ]
+    batch = Batch(state, [c for c in candidates if not _does_not_apply(c)])
     batch.measure(measurer, recorder)
-    kept = len(batch.records)
+    kept = batch.measured
     return Remeasured(
         layer,
         state.cycles(records[0].seconds),
@@ -97,15 +99,9 @@ def _remeasure(
     )
 
 
-def _replay(record: ms.database.TuningRecord, state: LayerState) -> ms.MeasureCandidate | None:
-    """The record's schedule of the layer as it is defined now; None where it does not apply."""
-    schedule = Schedule(state.mod)
-    try:
-        record.trace.apply_to_schedule(schedule, remove_postproc=False)
-    except (RuntimeError, ValueError, TypeError):
-        return None
-    arguments = ms.arg_info.ArgInfo.from_entry_func(schedule.mod, remove_preproc=True)
-    return ms.MeasureCandidate(schedule, arguments)
+def _does_not_apply(candidate: Candidate) -> bool:
+    """Whether it is no schedule of the layer as that is defined now."""
+    return isinstance(candidate.compiled, Failure) and candidate.compiled.kind == DOES_NOT_APPLY
 
 
 def _replace(folder: Path, new_folder: Path) -> None:

@@ -1,12 +1,22 @@
-"""MetaSchedule's search over one layer's schedules, with everything explicit: its defaults know
-nothing of the device and raise."""
+"""The search over one layer's schedules.
+
+MetaSchedule's evolutionary search replays and checks several traces for each that it picks, which
+costs more than measuring does here. This one steps between points, structures and tile sizes, and
+compiles only what it may measure; what a program does, and a bound of its cycles, are then known
+without running it.
+"""
 
 from __future__ import annotations
 
+import json
 import logging
-import os
-from collections.abc import Sequence
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tvm.ir import IRModule
 from tvm.s_tir import meta_schedule as ms
@@ -17,21 +27,30 @@ from ..config import NpuConfig
 from ..schedule_rules import space_generator
 from ..target import make_target
 from ..topi import Operator
-from .cost_model import LayerCostModel
+from .candidate import Candidate, trace_json
+from .compiling import Compiled
+from .cost_model import CostModel
+from .failure import DOES_NOT_FIT, Failure
 from .layers import Layer
-from .programs import CompiledPrograms
-from .verify import VerifyProgram
+from .points import Point, PointSpace
 from .workload import workload_module
 
 BATCH = 16
-# The tuner counts; the search only stops when its space is used up.
-_UNLIMITED_TRIALS = 2**30
-# Every generation replays and checks this many traces. Measuring takes little longer than that,
-# so not many candidates should be looked at for each one measured.
-POPULATION = 24
-GENERATIONS = 1
+# Compiled for each batch: some do not fit, some are as slow as their bound says, and the model
+# chooses among the others. Those left over stand for the next batches.
+_COMPILED = 20
+_COMPILED_AT_FIRST = 28
+# Share of these next to the best points known, once there are some; the others are drawn anywhere.
+_NEAR_SHARE = 0.65
+_BEST_POINTS = 6
+# Share of a batch that is drawn anywhere among the compiled.
+_BLIND_SHARE = 0.1
 # Seeds of MetaSchedule are within 1 and 2**31 - 1.
 _SEEDS = 2**31 - 2
+
+PRUNED = "pruned"
+
+Compile = Callable[[Operator, Any], "Future[Compiled | Failure]"]
 
 
 class NpuTuneContext(ms.TuneContext):
@@ -63,65 +82,56 @@ class NpuTuneContext(ms.TuneContext):
         ms._ffi_api.TuneContextInitialize(self)
 
 
-def make_context(
-    operator: Operator,
-    config: NpuConfig,
-    space: str,
-    seed: int,
-    programs: CompiledPrograms,
-    logger: logging.Logger,
-) -> NpuTuneContext:
-    """The search for a layer (`operator` in canonical form): `space` is template, rules or both.
-    What it compiles is kept in `programs`."""
+def design_space(operator: Operator, config: NpuConfig, space: str, seed: int) -> list[Any]:
+    """The structures of a layer's schedules (`operator` in canonical form; `space` is template,
+    rules or both): a trace each, in JSON form, with tiles drawn from `seed`."""
     seed = seed % _SEEDS + 1
-    return NpuTuneContext(
+    context = NpuTuneContext(
         workload_module(operator, config),
         make_target(config),
-        space_generator(operator, space, seed, [VerifyProgram(config, programs)]),
-        ms.search_strategy.EvolutionarySearch(
-            population_size=POPULATION,
-            init_measured_ratio=0.3,
-            init_min_unmeasured=1,
-            genetic_num_iters=GENERATIONS,
-            genetic_mutate_prob=0.85,
-            eps_greedy=0.1,
-        ),
+        space_generator(operator, space, seed),
+        ms.search_strategy.ReplayTrace(),  # MetaSchedule wants one
         operator.name,
-        os.cpu_count() or 1,
+        1,
         seed,
-        logger,
+        logging.getLogger(__name__),
+    )
+    traces = [trace_json(schedule.trace) for schedule in context.generate_design_space()]
+    # Templates are among what the rules generate.
+    return list(
+        {json.dumps(instructions): [instructions, d] for instructions, d in traces}.values()
     )
 
 
 class SearchFactory:
-    """Begins searches over layers that share a cost model. What MetaSchedule has to say goes to
-    `log_file`."""
+    """Begins searches over layers that share a cost model."""
 
-    def __init__(
-        self,
-        config: NpuConfig,
-        space: str,
-        seed: int,
-        programs: CompiledPrograms,
-        log_file: Path,
-    ) -> None:
+    def __init__(self, config: NpuConfig, space: str, seed: int, compile: Compile) -> None:
         self._config = config
         self._space = space
         self._seed = seed
-        self._programs = programs
-        self._cost_model = LayerCostModel(seed, programs)
-        self._logger = _file_logger(log_file)
+        self._compile = compile
+        self._cost_model = CostModel(seed)
 
-    def __call__(self, layer: Layer, database: ms.database.Database) -> Search:
-        context = make_context(
+    def __call__(self, layer: Layer) -> Search:
+        traces = design_space(layer.operator, self._config, self._space, self._seed)
+        generator = random.Random(f"{self._seed} {layer.name}")
+        return Search(
             layer.operator,
-            self._config,
-            self._space,
-            self._seed,
-            self._programs,
-            self._logger,
+            PointSpace(traces, generator),
+            self._compile,
+            self._cost_model,
+            generator,
         )
-        return Search(context, database, self._cost_model)
+
+
+@dataclass(frozen=True)
+class _Ready:
+    """A compiled candidate that is not measured yet."""
+
+    point: Point
+    candidate: Candidate
+    compiled: Compiled
 
 
 class Search:
@@ -129,38 +139,93 @@ class Search:
 
     def __init__(
         self,
-        context: ms.TuneContext,
-        database: ms.database.Database,
-        cost_model: ms.cost_model.CostModel,
+        operator: Operator,
+        space: PointSpace,
+        compile: Compile,
+        cost_model: CostModel,
+        generator: random.Random,
     ) -> None:
-        self.context = context
+        self._operator = operator
+        self._space = space
+        self._compile = compile
         self._cost_model = cost_model
-        context.pre_tuning(
-            max_trials=_UNLIMITED_TRIALS,
-            num_trials_per_iter=BATCH,
-            design_spaces=context.generate_design_space(),
-            database=database,
-            cost_model=cost_model,
-        )
+        self._generator = generator
+        self._ready: list[_Ready] = []
+        self._points: dict[str, Point] = {}  # of what was compiled, by digest
+        self._cycles: dict[Point, float] = {}
+        # Points that were given out, and what became of them before they could be measured.
+        self.rejected: Counter[str] = Counter()
 
-    def next_batch(self) -> list[ms.MeasureCandidate] | None:
-        """New candidates, perhaps none this time; None when the space holds no more."""
-        candidates = self.context.generate_measure_candidates()
-        return None if candidates is None else list(candidates)
+    def begin_from(self, trace: Any, cycles: float) -> None:
+        """Search near a schedule that is known, if this space has it."""
+        point = self._space.find(trace)
+        if point is not None:
+            self._space.take(point)
+            self._cycles[point] = cycles
 
-    def learn(
-        self,
-        candidates: Sequence[ms.MeasureCandidate],
-        results: Sequence[ms.runner.RunnerResult],
-    ) -> None:
-        """Take in what measuring these gave; candidates that could not be measured teach too."""
-        self.context.notify_runner_results(list(candidates), list(results))
-        if candidates:
-            self._cost_model.update(self.context, list(candidates), list(results))
+    def next_batch(self, best_cycles: float) -> list[Candidate] | None:
+        """Candidates whose programs are different and may take less than `best_cycles`, perhaps
+        none this time; None when the space holds no more."""
+        if not self._ready and not len(self._space):
+            return None
+        self._compile_more(_COMPILED if self._points else _COMPILED_AT_FIRST)
+        hopeful = [entry for entry in self._ready if entry.compiled.least_cycles < best_cycles]
+        self.rejected[PRUNED] += len(self._ready) - len(hopeful)
+        predicted = self._cost_model.predict([entry.compiled for entry in hopeful])
+        ranked = [hopeful[i] for i in sorted(range(len(hopeful)), key=lambda i: predicted[i])]
+        n_ranked = BATCH - round(_BLIND_SHARE * BATCH)
+        picked, rest = ranked[:n_ranked], ranked[n_ranked:]
+        blind = self._generator.sample(rest, min(len(rest), BATCH - n_ranked))
+        self._ready = [entry for entry in rest if entry not in blind]
+        return [entry.candidate for entry in (*picked, *blind)]
+
+    def learn(self, candidates: Sequence[Candidate], results: Sequence[float | None]) -> None:
+        """Take in the cycles of these; None for what failed, which teaches as well."""
+        for candidate, cycles in zip(candidates, results, strict=True):
+            assert isinstance(candidate.compiled, Compiled)
+            self._cost_model.learn(candidate.compiled, cycles)
+            if cycles is not None:
+                self._cycles[self._points[candidate.compiled.digest]] = cycles
+
+    def _compile_more(self, count: int) -> None:
+        points = self._next_points(count)
+        traces = [self._space.trace(point) for point in points]
+        futures = [self._compile(self._operator, trace) for trace in traces]
+        for point, trace, future in zip(points, traces, futures, strict=True):
+            compiled = future.result()
+            if isinstance(compiled, Failure):
+                self.rejected[compiled.kind] += 1
+                if compiled.kind == DOES_NOT_FIT:
+                    self._space.did_not_fit(point)
+            elif compiled.digest not in self._points:
+                self._points[compiled.digest] = point
+                self._ready.append(_Ready(point, Candidate(trace, compiled), compiled))
+
+    def _next_points(self, count: int) -> list[Point]:
+        best = sorted(self._cycles, key=self._cycles.__getitem__)[:_BEST_POINTS]
+        points: list[Point] = []
+        while len(points) < count:
+            point = None
+            if best and self._generator.random() < _NEAR_SHARE:
+                point = self._near(self._generator.choice(best))
+            point = point or self._space.draw()
+            if point is None:
+                break
+            points.append(point)
+        return points
+
+    def _near(self, point: Point) -> Point | None:
+        """Give out a neighbour of a point that likely fits; None where there is none."""
+        near = [p for p in self._space.neighbours(point) if self._space.fits_likely(p) > -2]
+        if not near:
+            return None
+        chosen = self._generator.choice(near)
+        self._space.take(chosen)
+        return chosen
 
 
-def _file_logger(path: Path) -> logging.Logger:
-    """MetaSchedule's messages, all of which would else be on the terminal."""
+def log_to_file(path: Path) -> None:
+    """MetaSchedule's messages, which would else be on the terminal."""
     handler = logging.FileHandler(path, encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(message)s"))
     for name in ("tvm.s_tir.meta_schedule", __name__):
@@ -168,4 +233,3 @@ def _file_logger(path: Path) -> logging.Logger:
         logger.handlers[:] = [handler]
         logger.setLevel(logging.INFO)
         logger.propagate = False
-    return logging.getLogger(__name__)

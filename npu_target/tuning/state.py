@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 from tvm.ir import IRModule
 
 from ..config import NpuConfig
+from .candidate import RecordForm
 from .failure import Failure
 from .layers import Layer, least_cycles
 from .report import DEFAULT, TUNED, LayerResult
@@ -24,7 +27,8 @@ class LayerState:
 
     `history` has the best time after each batch, that of the default schedule first. `known` has
     what came of each program that was measured, by its digest; `taught` are the digests that the
-    search of this run has been told of, or will be.
+    search of this run has been told of, or will be. `known_schedules` are traces in JSON form with
+    their cycles, for the search to begin from.
     """
 
     layer: Layer
@@ -36,9 +40,15 @@ class LayerState:
     history: list[float] = field(default_factory=list)
     known: dict[str, float | Failure] = field(default_factory=dict)
     taught: set[str] = field(default_factory=set)
+    known_schedules: list[tuple[Any, float]] = field(default_factory=list)
     search: Search | None = None
     exhausted: bool = False
     _empty_batches: int = 0
+
+    @cached_property
+    def form(self) -> RecordForm:
+        """What the layer's tuning records have in common."""
+        return RecordForm.of(self.mod, self.config)
 
     def set_default(self, seconds: float) -> None:
         """The default schedule's time, which is the best for now."""

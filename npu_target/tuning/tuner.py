@@ -1,8 +1,8 @@
 """The tuning loop: which layer next, find candidates, measure, write down, learn.
 
 MetaSchedule's own loop writes nothing until a whole batch is measured, measures again after a
-restart what it has measured before, and knows no bound below which a layer cannot go. This one
-drives the same searches, builder and runner; while one batch is measured it searches for the next.
+restart what it has measured before, and knows no bound below which a layer cannot go. In this one
+the next batch is searched for and compiled while one is measured.
 """
 
 from __future__ import annotations
@@ -10,19 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
-from tvm.s_tir import meta_schedule as ms
-
 from ..config import NpuConfig
-from ..target import make_target
-from ..topi import Operator
 from .batch import Batch
+from .candidate import trace_json
 from .errors import TuningError
 from .failure import DEVICE_LOST, Failure
 from .layers import Layer
 from .log import RecordLine, TuningLog
 from .measuring import Measurer
 from .progress import TuningProgress
-from .recorder import Recorder, mean_seconds
+from .recorder import Recorder
 from .report import LayerResult
 from .schedules import default_of
 from .search import BATCH, Search
@@ -38,8 +35,7 @@ _HOPELESS = 20
 class Tuner:
     """Tunes the layers of a network.
 
-    `make_search` begins the search of a layer, `limit_cycles` ends hopeless runs of its operator
-    early, `check_devices` raises when there is nothing left to measure on.
+    `make_search` begins the search of a layer.
     """
 
     def __init__(
@@ -48,22 +44,15 @@ class Tuner:
         layers: Sequence[Layer],
         log: TuningLog,
         measurer: Measurer,
-        make_search: Callable[[Layer, ms.database.Database], Search],
-        limit_cycles: Callable[[Operator, int], None],
-        check_devices: Callable[[], None],
+        make_search: Callable[[Layer], Search],
         progress: TuningProgress,
     ) -> None:
         self._config = config
         self._log = log
         self._measurer = measurer
         self._make_search = make_search
-        self._limit_cycles = limit_cycles
-        self._check_devices = check_devices
         self._progress = progress
-        self._target = make_target(config)
-        self._recorder = Recorder(log, self._target, progress)
-        # Only this thread touches it: the search reads it without a lock.
-        self._database = ms.database.MemoryDatabase()
+        self._recorder = Recorder(log, progress)
         self.states = [
             LayerState(layer, workload_module(layer.operator, config), config) for layer in layers
         ]
@@ -73,7 +62,7 @@ class Tuner:
 
         After an interruption it returns when what is under way is written down. Raises
         TuningError when a default schedule cannot be measured, when the logs do not hold true,
-        and what `check_devices` raises.
+        and DevicesLost when there is nothing left to measure on.
         """
         self._read_journals()
         self._measure_defaults()
@@ -114,8 +103,12 @@ class Tuner:
         state = max(others, key=LayerState.promise)
         self._progress.stage(state.layer.name)
         if state.search is None:
-            state.search = self._make_search(state.layer, self._database)
-        candidates = state.search.next_batch()
+            state.search = self._make_search(state.layer)
+            for trace, cycles in state.known_schedules:
+                state.search.begin_from(trace, cycles)
+        candidates = state.search.next_batch(state.cycles(state.best_seconds))
+        self._progress.rejected(state.search.rejected)
+        state.search.rejected.clear()
         if candidates is None:
             state.exhausted = True
             return None
@@ -123,9 +116,7 @@ class Tuner:
 
     def _learn(self, batch: Batch) -> int:
         """Take in a batch that was measured; returns how many trials it took."""
-        self._check_devices()
-        for record in batch.records:
-            self._commit(batch.state, record)
+        self._measurer.check_devices()
         assert batch.state.search is not None
         batch.state.search.learn(*batch.learned())
         batch.state.end_batch(batch.trials)
@@ -149,31 +140,26 @@ class Tuner:
     def _measure_defaults(self) -> None:
         """All at once. A default schedule that fails is an error: nothing could be compared."""
         self._progress.stage("measuring default schedules")
-        schedules = [default_of(state.layer.operator, self._config) for state in self.states]
-        results = self._measurer.measure_all([schedule.mod for schedule in schedules])
-        self._check_devices()
-        for state, schedule, result in zip(self.states, schedules, results, strict=True):
-            if result.run_secs is None:
+        traces = [
+            trace_json(default_of(state.layer.operator, self._config).trace)
+            for state in self.states
+        ]
+        results = self._measurer.measure_all(
+            [
+                (state.layer.operator, trace)
+                for state, trace in zip(self.states, traces, strict=True)
+            ]
+        )
+        self._measurer.check_devices()
+        for state, trace, result in zip(self.states, traces, results, strict=True):
+            if isinstance(result, Failure):
                 raise TuningError(
-                    f"{state.layer.name}: its default schedule cannot be measured: "
-                    f"{result.error_msg}"
+                    f"{state.layer.name}: its default schedule cannot be measured: {result}"
                 )
-            state.set_default(mean_seconds(result))
-            arguments = ms.arg_info.ArgInfo.from_entry_func(schedule.mod, remove_preproc=True)
-            # The search may begin from it.
-            self._commit(
-                state,
-                ms.database.TuningRecord(
-                    schedule.trace,
-                    ms.database.Workload(state.mod),
-                    [state.default_seconds],
-                    self._target,
-                    arguments,
-                ),
-            )
-            self._limit_cycles(
-                state.layer.operator, _HOPELESS * state.cycles(state.default_seconds)
-            )
+            state.set_default(result)
+            cycles = state.cycles(result)
+            state.known_schedules.append((trace, cycles))
+            self._measurer.limit_cycles(state.layer.operator, _HOPELESS * cycles)
         self._show_network()
 
     def _measure_best_known(self) -> None:
@@ -184,15 +170,17 @@ class Tuner:
         for state in self.states:
             lines = self._log.records_of(state.mod)[:BATCH]
             for line in lines:
-                self._commit(state, self._log.parse(line))
+                trace = trace_json(self._log.parse(line).trace)
+                state.known_schedules.append((trace, state.cycles(line.seconds)))
             known += [(state, line) for line in lines[:1]]
-        mods = [self._log.parse(line).as_measure_candidate().sch.mod for _, line in known]
-        results = self._measurer.measure_all(mods)
-        self._check_devices()
+        results = self._measurer.measure_all(
+            [(state.layer.operator, line.record[0]) for state, line in known]
+        )
+        self._measurer.check_devices()
         for (state, line), result in zip(known, results, strict=True):
             logged = state.cycles(line.seconds)
-            if result.run_secs is None or state.cycles(mean_seconds(result)) != logged:
-                now = result.error_msg or f"{state.cycles(mean_seconds(result))} cycles"
+            if isinstance(result, Failure) or state.cycles(result) != logged:
+                now = result if isinstance(result, Failure) else f"{state.cycles(result)} cycles"
                 raise TuningError(
                     f"{self._log.folder} is out of date: for {state.layer.name} it has {logged} "
                     f"cycles, its schedule now gives {now}; measure its schedules anew with: "
@@ -201,14 +189,6 @@ class Tuner:
             state.best_seconds = min(state.best_seconds, line.seconds)
             state.history = [state.best_seconds]
         self._show_network()
-
-    def _commit(self, state: LayerState, record: ms.database.TuningRecord) -> None:
-        workload = self._database.commit_workload(state.mod)
-        self._database.commit_tuning_record(
-            ms.database.TuningRecord(
-                record.trace, workload, record.run_secs, self._target, record.args_info
-            )
-        )
 
     def _show_network(self) -> None:
         results = self.results()

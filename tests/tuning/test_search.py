@@ -1,128 +1,232 @@
-"""Searches, the cost model, and the builder and runner in MetaSchedule's own loop."""
+"""The search with a compiler and a device that take no time, and TVM's own loop on ours."""
 
 from __future__ import annotations
 
+import logging
+from concurrent.futures import Future
+
 import numpy as np
 import pytest
-import tvm_ffi
 from tvm.s_tir import meta_schedule as ms
 
-from npu_target.codegen_tir import build_program
 from npu_target.config import NpuConfig
+from npu_target.schedule_rules import space_generator
 from npu_target.target import make_target
 from npu_target.topi import Conv2d, Matmul
 from npu_target.tuning.builder import NpuBuilder
-from npu_target.tuning.cost_model import LayerCostModel
-from npu_target.tuning.features import features_of
+from npu_target.tuning.candidate import trace_json
+from npu_target.tuning.choose import cycles_of
+from npu_target.tuning.compiling import Compiled, CompileJob, compile_trace
+from npu_target.tuning.cost_model import CostModel
+from npu_target.tuning.failure import Failure
 from npu_target.tuning.layers import Layer
 from npu_target.tuning.pool import DevicePool
-from npu_target.tuning.programs import CompiledPrograms
 from npu_target.tuning.runner import NpuRunner
-from npu_target.tuning.search import BATCH, SearchFactory, make_context
-from npu_target.tuning.workload import operator_of, workload_module
+from npu_target.tuning.schedules import default_of
+from npu_target.tuning.search import (
+    BATCH,
+    PRUNED,
+    NpuTuneContext,
+    SearchFactory,
+    design_space,
+)
+from npu_target.tuning.workload import workload_module
 from rpc_server.local import LocalServers
 
 CONFIG = NpuConfig.preset("gemmini-16x16")
 OPERATOR = Matmul(1, 40, 64, 48).canonical()
+LAYER = Layer(OPERATOR, 1)
+NOTHING_KNOWN = float("inf")
 
 
-@pytest.fixture
-def programs() -> CompiledPrograms:
-    return CompiledPrograms()
+def compile_now(operator, trace) -> Future:
+    future: Future = Future()
+    future.set_result(compile_trace(CompileJob(operator, CONFIG, trace)))
+    return future
 
 
-@pytest.fixture
-def search(programs, tmp_path):
-    factory = SearchFactory(CONFIG, "both", 1, programs, tmp_path / "run.log")
-    return factory(Layer(OPERATOR, 1), ms.database.MemoryDatabase())
+def factory(seed: int = 1, compile=compile_now) -> SearchFactory:
+    return SearchFactory(CONFIG, "both", seed, compile)
 
 
-def rows_of(search, programs, candidates) -> list[np.ndarray]:
-    return [features_of(search.context, c, programs.get(c.sch.mod["main"])) for c in candidates]
+@pytest.fixture(scope="module")
+def some_compiled() -> list[Compiled]:
+    search = factory()(LAYER)
+    return [c.compiled for _ in range(4) for c in search.next_batch(NOTHING_KNOWN)]
 
 
-def test_a_batch_is_of_different_candidates_that_compile(search, programs):
-    seen = set()
-    for _ in range(3):
-        batch = search.next_batch()
-        assert batch is not None and len(batch) <= BATCH
-        for candidate in batch:
-            func = candidate.sch.mod["main"]
-            key = tvm_ffi.structural_hash(func)
-            assert key not in seen
-            seen.add(key)
-            assert operator_of(candidate.sch.mod) == OPERATOR
-            program = programs.get(func)
-            assert program is not None, "compiled already, when it was checked"
-            assert program == build_program(func, CONFIG, OPERATOR.name)
-        search.learn(batch, [ms.runner.RunnerResult([1e-5], None) for _ in batch])
+def test_a_batch_is_of_different_programs(some_compiled):
+    assert len(some_compiled) > BATCH
+    assert len({compiled.digest for compiled in some_compiled}) == len(some_compiled)
 
 
-def test_metaschedule_says_nothing_on_the_terminal(search, tmp_path, capfd):
-    batch = search.next_batch()
-    search.learn(batch, [ms.runner.RunnerResult([1e-5], None) for _ in batch])
-    captured = capfd.readouterr()
-    assert not captured.out and not captured.err
-    assert "candidate(s) with evolutionary search" in (tmp_path / "run.log").read_text()
+def test_equal_seeds_search_alike():
+    def digests(seed: int) -> list[str]:
+        return [candidate.digest for candidate in factory(seed)(LAYER).next_batch(NOTHING_KNOWN)]
+
+    assert digests(1) == digests(1) != digests(2)
 
 
-def test_the_model_learns_the_order_of_candidates(search, programs):
-    candidates = [c for _ in range(5) for c in search.next_batch()]
-    model = LayerCostModel(0, programs)
-    context = search.context
-    cost = np.array([row.sum() for row in rows_of(search, programs, candidates)])
-    half = len(candidates) // 2
-    model.update(
-        context,
-        candidates[:half],
-        [ms.runner.RunnerResult([float(seconds)], None) for seconds in cost[:half]],
+def test_the_traces_of_candidates_are_what_they_compile_to():
+    for candidate in factory()(LAYER).next_batch(NOTHING_KNOWN)[:4]:
+        again = compile_trace(CompileJob(OPERATOR, CONFIG, candidate.trace))
+        assert again.digest == candidate.digest and again.program == candidate.compiled.program
+
+
+def test_what_cannot_be_faster_than_the_best_is_pruned(some_compiled):
+    bounds = sorted(compiled.least_cycles for compiled in some_compiled)
+    middle = bounds[len(bounds) // 2]
+    search = factory()(LAYER)
+    for _ in range(6):
+        for candidate in search.next_batch(middle):
+            assert candidate.compiled.least_cycles < middle
+    assert search.rejected[PRUNED] > 0
+
+
+def test_a_space_is_given_out_once_and_ends():
+    compiled = []
+
+    def compile(operator, trace):
+        compiled.append(str(trace))
+        return compile_played(trace)
+
+    search = factory(compile=compile)(LAYER)
+    while (batch := search.next_batch(NOTHING_KNOWN)) is not None:
+        search.learn(batch, [1000.0] * len(batch))
+    assert (
+        len(compiled)
+        == len(set(compiled))
+        == sum(structure.size for structure in search._space.structures)
     )
-    scores = model.predict(context, candidates[half:])
-    assert ((scores >= 0) & (scores <= 1)).all()
-    order = np.corrcoef(np.argsort(np.argsort(scores)), np.argsort(np.argsort(-cost[half:])))
-    assert order[0, 1] > 0.5
 
 
-def test_the_model_takes_failures_for_slow(search, programs):
-    candidates = [c for _ in range(3) for c in search.next_batch()]
-    model = LayerCostModel(0, programs)
-    good = ms.runner.RunnerResult([1e-5], None)
-    failed = ms.runner.RunnerResult(None, "[wrong_result] no")
-    results = [good if i % 2 else failed for i in range(len(candidates))]
-    model.update(search.context, candidates, results)
-    scores = model.predict(search.context, candidates)
-    assert scores[1::2].mean() > scores[0::2].mean()
+def compile_played(trace) -> Future:
+    """A program for every trace, with a bound and a time that its tile sizes give."""
+    future: Future = Future()
+    tiles = [decision[1] for _, decision in trace[1]]
+    features = np.array([*np.log2(tiles), *[0.0] * 8][:8])
+    cost = 1000 + 100 * int(sum((feature - 2) ** 2 for feature in features[: len(tiles)]))
+    future.set_result(Compiled(str(cost).encode(), str(hash(str(trace))), 900, features))
+    return future
 
 
-def test_before_it_knows_anything_the_model_guesses_by_its_seed(search, programs):
-    candidates = search.next_batch()
-    first, again, other = (
-        LayerCostModel(seed, programs).predict(search.context, candidates) for seed in (1, 1, 2)
-    )
-    assert (first == again).all() and (first != other).any()
+def test_learning_leads_to_better_candidates_than_drawing():
+    operator = Matmul(1, 256, 1024, 1024).canonical()
+
+    def mean_cost(learns: bool, seed: int) -> float:
+        """Of the last of six batches."""
+        search = factory(seed, lambda operator, trace: compile_played(trace))(Layer(operator, 1))
+        for _ in range(6):
+            batch = search.next_batch(NOTHING_KNOWN)
+            costs = [float(candidate.compiled.program) for candidate in batch]
+            if learns:
+                search.learn(batch, costs)
+        return float(np.mean(costs))
+
+    for seed in range(2):
+        assert mean_cost(True, seed) < 0.9 * mean_cost(False, seed)
 
 
-def test_features_tell_schedules_apart(search, programs):
-    rows = rows_of(search, programs, search.next_batch())
-    assert len({row.shape for row in rows}) == 1
-    assert len({row.tobytes() for row in rows}) > len(rows) // 2
+def test_a_known_schedule_is_not_compiled_again_but_its_neighbours_are():
+    operator = Matmul(1, 256, 1024, 1024).canonical()
+    trace = trace_json(default_of(operator, CONFIG).trace)
+    compiled = []
+
+    def compile(operator, trace):
+        compiled.append(trace)
+        return compile_played(trace)
+
+    search = factory(compile=compile)(Layer(operator, 1))
+    search.begin_from(trace, 10.0)
+    search.begin_from([[], []], 5.0)  # of another space
+    search.next_batch(NOTHING_KNOWN)
+    assert trace not in compiled
+    tiles = [decision[1] for _, decision in trace[1]]
+    near = [
+        other
+        for other in compiled
+        if len(other[1]) == len(tiles)
+        and sum(a != d[1] for a, (_, d) in zip(tiles, other[1], strict=True)) <= 1
+    ]
+    assert len(near) > len(compiled) // 3
 
 
-def test_contexts_are_tvms_own(programs, tmp_path):
-    import logging
+def test_structures_are_told_once(some_compiled):
+    both, rules = (design_space(OPERATOR, CONFIG, space, 1) for space in ("both", "rules"))
+    assert len({str(trace[0]) for trace in both}) == len(both) >= len(rules)
 
-    context = make_context(OPERATOR, CONFIG, "template", 0, programs, logging.getLogger("test"))
-    assert isinstance(context, ms.TuneContext)
-    assert context.task_name == OPERATOR.name and context.num_threads >= 1
+
+def test_what_cannot_be_compiled_is_counted_by_kind():
+    def compile(operator, trace):
+        future: Future = Future()
+        future.set_result(Failure("does_not_fit", "too large"))
+        return future
+
+    search = factory(compile=compile)(LAYER)
+    assert search.next_batch(NOTHING_KNOWN) == []
+    assert set(search.rejected) <= {"does_not_fit", PRUNED} and search.rejected["does_not_fit"]
+
+
+def test_the_model_learns_the_order_of_programs(some_compiled):
+    model = CostModel(0)
+    cycles = [compiled.least_cycles * (1 + compiled.features.sum()) for compiled in some_compiled]
+    half = len(some_compiled) // 2
+    for compiled, time in zip(some_compiled[:half], cycles[:half], strict=True):
+        model.learn(compiled, time)
+    predicted = model.predict(some_compiled[half:])
+    ranks = [np.argsort(np.argsort(values)) for values in (predicted, cycles[half:])]
+    assert np.corrcoef(*ranks)[0, 1] > 0.5
+
+
+def test_the_model_takes_failures_for_slow(some_compiled):
+    model = CostModel(0)
+    for index, compiled in enumerate(some_compiled):
+        model.learn(compiled, None if index % 2 else 1.1 * compiled.least_cycles)
+    ratio = model.predict(some_compiled) / [c.least_cycles for c in some_compiled]
+    assert ratio[1::2].mean() > ratio[0::2].mean()
+
+
+def test_before_it_knows_anything_the_model_says_the_bound(some_compiled):
+    bounds = [compiled.least_cycles for compiled in some_compiled]
+    assert list(CostModel(0).predict(some_compiled)) == bounds
+    assert len(CostModel(0).predict([])) == 0
+
+
+def test_features_tell_schedules_apart(some_compiled):
+    assert len({compiled.features.shape for compiled in some_compiled}) == 1
+    rows = {compiled.features.tobytes() for compiled in some_compiled}
+    assert len(rows) > len(some_compiled) // 2
+    assert all(np.isfinite(compiled.features).all() for compiled in some_compiled)
+
+
+def test_a_compiled_trace_says_the_cycles_it_takes_at_least(some_compiled):
+    from npu_target.program import Program
+
+    for compiled in some_compiled[:8]:
+        assert compiled.least_cycles <= cycles_of(Program.from_bytes(compiled.program))
+
+
+def test_a_trace_of_another_workload_does_not_apply():
+    trace = trace_json(default_of(OPERATOR, CONFIG).trace)
+    other = Conv2d(1, 8, 8, 16, 16, 3, 3, (1, 1), (1, 1, 1, 1)).canonical()
+    result = compile_trace(CompileJob(other, CONFIG, [[*trace[0][:-3], ["Nothing"]], trace[1]]))
+    assert isinstance(result, Failure) and result.kind == "does_not_apply"
 
 
 @pytest.mark.rpc
-def test_metaschedules_own_loop_runs_on_the_same_builder_and_runner(programs, tmp_path):
+def test_metaschedules_own_loop_runs_on_the_same_builder_and_runner(tmp_path):
     operator = Conv2d(1, 8, 8, 16, 16, 3, 3, (1, 1), (1, 1, 1, 1)).canonical()
-    import logging
-
-    context = make_context(operator, CONFIG, "both", 1, programs, logging.getLogger("quiet"))
-    builder = NpuBuilder(CONFIG, programs)
+    context = NpuTuneContext(
+        workload_module(operator, CONFIG),
+        make_target(CONFIG),
+        space_generator(operator, "template", 1),
+        ms.search_strategy.EvolutionarySearch(population_size=24, genetic_num_iters=1),
+        operator.name,
+        1,
+        1,
+        logging.getLogger("quiet"),
+    )
+    builder = NpuBuilder(CONFIG)
     with (
         LocalServers(CONFIG, 1, tmp_path) as servers,
         DevicePool(servers.tracker, CONFIG, tmp_path / "output.log") as pool,
@@ -136,7 +240,7 @@ def test_metaschedules_own_loop_runs_on_the_same_builder_and_runner(programs, tm
             builder=builder,
             runner=NpuRunner(pool),
             database=ms.database.MemoryDatabase(),
-            cost_model=LayerCostModel(0, programs),
+            cost_model="random",
         )
     builder.close()
     record = database.query_tuning_record(

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
+import numpy as np
 import pytest
-from tvm.s_tir import Schedule
-from tvm.s_tir import meta_schedule as ms
 
 from npu_target.config import NpuConfig
 from npu_target.topi import Add
 from npu_target.tuning.batch import Batch
+from npu_target.tuning.candidate import Candidate
+from npu_target.tuning.compiling import Compiled
 from npu_target.tuning.errors import TuningError
 from npu_target.tuning.failure import Failure
 from npu_target.tuning.header import Header
 from npu_target.tuning.layers import Layer
 from npu_target.tuning.log import open_log, read_log
-from npu_target.tuning.measuring import Built, Running
-from npu_target.tuning.schedules import default_of
+from npu_target.tuning.measuring import Running
 from npu_target.tuning.state import LayerState
 from npu_target.tuning.tuner import Tuner
-from npu_target.tuning.workload import operator_of
 
 CONFIG = NpuConfig.preset("gemmini-16x16")
 HEADER = Header.of(CONFIG, "model", "")
@@ -29,74 +29,70 @@ CYCLE = 1 / (CONFIG.clock_khz * 1e3)
 
 
 @dataclass
-class PlayedFuture:
-    outcome: ms.runner.RunnerResult
-
-    def done(self) -> bool:
-        return True
-
-    def result(self) -> ms.runner.RunnerResult:
-        return self.outcome
-
-
-@dataclass
 class PlayedMeasurer:
-    """Gives every module the cycles, or the failure, that `times` has for its layer, in turn. The
-    digest of a program is its layer and its place in that list."""
+    """Gives every candidate the cycles, or the failure, that `times` has for its layer, in turn.
+    The digest of a program is its layer and its place in that list."""
 
     times: dict[str, list]
     defaults: dict[str, object] = field(default_factory=dict)
     stop_after: int | None = None
     ran: list[str] = field(default_factory=list)
-    built: dict[str, int] = field(default_factory=dict)
 
     def interrupted(self) -> bool:
         return self.stop_after is not None and len(self.ran) >= self.stop_after
 
-    def build(self, mod) -> Built | Failure:
-        name = operator_of(mod).name
-        index = self.built.get(name, 0)
-        self.built[name] = index + 1
-        value = self.times[name][index % len(self.times[name])]
-        if value == "does_not_fit":
-            return Failure("does_not_fit", "too large")
-        return Built(name, f"{name}:{index % len(self.times[name])}")
-
-    def run(self, built: Built) -> Running:
-        self.ran.append(built.digest)
-        name, _, index = built.digest.partition(":")
-        return Running(built, PlayedFuture(played(self.times[name][int(index)])))
-
-    def discard(self, built: Built) -> None:
+    def check_devices(self) -> None:
         pass
 
+    def limit_cycles(self, operator, max_cycles) -> None:
+        pass
+
+    def run(self, operator, compiled) -> Running:
+        self.ran.append(compiled.digest)
+        return Running(compiled.digest, None)
+
     def finished(self, running, wait):
-        for index in list(running):
-            yield index, running[index].future.result()
+        for index, entry in list(running.items()):
+            name, _, place = entry.digest.partition(":")
+            yield index, played(self.times[name][int(place)])
 
-    def measure_all(self, mods):
-        return [played(self.defaults.get(operator_of(mod).name, 1000)) for mod in mods]
+    def measure_all(self, schedules):
+        return [played(self.defaults.get(operator.name, 1000)) for operator, _ in schedules]
 
 
-def played(value) -> ms.runner.RunnerResult:
-    if isinstance(value, str):
-        return ms.runner.RunnerResult(None, str(Failure(value, "played")))
-    return ms.runner.RunnerResult([value * CYCLE], None)
+def played(value) -> float | Failure:
+    return Failure(value, "played") if isinstance(value, str) else value * CYCLE
 
 
 class PlayedSearch:
-    """Batches of the layer's default schedule, as often as asked for."""
+    """Batches of candidates whose digests the measurer knows, round and round, as often as asked
+    for."""
 
-    def __init__(self, layer: Layer, batches: int) -> None:
-        schedule: Schedule = default_of(layer.operator, CONFIG)
-        arguments = ms.arg_info.ArgInfo.from_entry_func(schedule.mod, remove_preproc=True)
-        self.candidate = ms.MeasureCandidate(schedule, arguments)
+    def __init__(self, layer: Layer, batches: int, times: dict[str, list]) -> None:
+        self.name = layer.name
+        self.times = times.get(layer.name, [])
         self.batches = batches
+        self.given = 0
         self.learned: list[int] = []
+        self.known: list[float] = []
+        self.rejected: Counter[str] = Counter()
 
-    def next_batch(self):
+    def begin_from(self, trace, cycles) -> None:
+        self.known.append(cycles)
+
+    def next_batch(self, best_cycles):
+        self.rejected["pruned"] += 1
         self.batches -= 1
-        return [self.candidate] * 16 if self.batches >= 0 else None
+        if self.batches < 0:
+            return None
+        return [self.candidate() for _ in range(16)]
+
+    def candidate(self) -> Candidate:
+        place = self.given % len(self.times)
+        self.given += 1
+        if self.times[place] == "does_not_fit":
+            return Candidate([[], []], Failure("does_not_fit", "too large"))
+        return Candidate([[], []], Compiled(b"", f"{self.name}:{place}", 1, np.zeros(1)))
 
     def learn(self, candidates, results) -> None:
         assert len(candidates) == len(results)
@@ -106,6 +102,7 @@ class PlayedSearch:
 class QuietProgress:
     def __init__(self) -> None:
         self.failures: list[str | None] = []
+        self.pruned = 0
 
     def stage(self, text) -> None:
         pass
@@ -115,6 +112,9 @@ class QuietProgress:
 
     def trial(self, layer, failure) -> None:
         self.failures.append(failure)
+
+    def rejected(self, kinds) -> None:
+        self.pruned += kinds["pruned"]
 
 
 @pytest.fixture
@@ -128,9 +128,7 @@ def tune(tmp_path):
                 layers,
                 log,
                 measurer,
-                lambda layer, database: PlayedSearch(layer, batches),
-                lambda operator, cycles: None,
-                lambda: None,
+                lambda layer: PlayedSearch(layer, batches, measurer.times),
                 QuietProgress(),
             )
             tuner.run(trials)
@@ -179,9 +177,10 @@ class PlayedMeasurerOfKnown(PlayedMeasurer):
 
     calls = 0
 
-    def measure_all(self, mods):
+    def measure_all(self, schedules):
         self.calls += 1
-        return super().measure_all(mods) if self.calls == 1 else [played(500) for _ in mods]
+        first = self.calls == 1
+        return super().measure_all(schedules) if first else [played(500) for _ in schedules]
 
 
 def test_failures_are_kept_with_their_kind_and_are_trials(tune, tmp_path):
@@ -228,6 +227,28 @@ def test_what_a_batch_learned_leaves_out_equal_candidates(tune):
     tuner = tune(measurer, 16, LAYERS[:1])
     assert tuner.states[0].trials == 2
     assert max(tuner.states[0].search.learned) <= 2
+
+
+def test_a_search_begins_from_the_default_and_the_logs_best(tune):
+    times = {LAYERS[0].name: different(40, start=600)}
+    tune(PlayedMeasurer(times), 20, LAYERS[:1])
+
+    class Measurer(PlayedMeasurer):
+        def measure_all(self, schedules):
+            # The default schedule, then the logs' best.
+            self.defaults = {LAYERS[0].name: 600 if self.defaults else 1000}
+            return super().measure_all(schedules)
+
+    tuner = tune(Measurer(times), 10, LAYERS[:1])
+    known = tuner.states[0].search.known
+    assert known[:2] == [1000, 600] and len(known) == 17
+
+
+def test_what_is_not_worth_measuring_is_no_trial(tune):
+    tuner = tune(PlayedMeasurer({LAYERS[0].name: different(1000)}), 64, LAYERS[:1])
+    assert tuner.states[0].trials == 64
+    assert tuner._progress.pruned >= 4
+    assert set(tuner._progress.failures) == {None}
 
 
 def test_a_batch_of_nothing_is_nothing():

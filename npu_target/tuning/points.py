@@ -1,0 +1,168 @@
+"""The candidates of a layer as points: a structure and its tile sizes, told apart without TVM.
+
+A space generator gives one trace a structure, in which only tile sizes are open. Replaying a trace
+takes milliseconds and compiling it tens of them; stepping from one point to the next takes none.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, NamedTuple
+
+_SAMPLED = "SamplePerfectTile"
+# Up to here a space is listed to find what is left of it.
+_LISTED = 200_000
+_DRAWS = 200
+
+
+class Point(NamedTuple):
+    """A structure by its index, and the sizes of its inner loops in order of the trace."""
+
+    structure: int
+    tiles: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Structure:
+    """A trace in JSON form: its instructions, and which of them sample the tiles of a loop of
+    which extent."""
+
+    instructions: Any
+    sampled: tuple[int, ...]
+    extents: tuple[int, ...]
+
+    @classmethod
+    def of(cls, trace: Any) -> Structure:
+        """Raises ValueError for a trace in which anything but the tiles of a loop, an outer and
+        an inner one, is open."""
+        instructions, decisions = trace
+        for index, decision in decisions:
+            kind = instructions[index][0]
+            if kind != _SAMPLED or len(decision) != 2:
+                raise ValueError(
+                    f"{kind} decides {decision}; a search needs {_SAMPLED} with n=2 only"
+                )
+        return cls(
+            instructions,
+            tuple(index for index, _ in decisions),
+            tuple(prod(decision) for _, decision in decisions),
+        )
+
+    def trace(self, tiles: Sequence[int]) -> Any:
+        """The trace with these inner sizes, in JSON form."""
+        decided = zip(self.sampled, self.extents, tiles, strict=True)
+        return [self.instructions, [[i, [extent // tile, tile]] for i, extent, tile in decided]]
+
+    @property
+    def options(self) -> list[list[int]]:
+        """The sizes that each inner loop may have, in ascending order."""
+        return [divisors(extent) for extent in self.extents]
+
+    @property
+    def size(self) -> int:
+        return prod(len(sizes) for sizes in self.options)
+
+
+class PointSpace:
+    """All points of a layer. Draws are from `generator`, each point is given out once."""
+
+    def __init__(self, traces: Sequence[Any], generator: random.Random) -> None:
+        self.structures = [Structure.of(trace) for trace in traces]
+        self._options = [structure.options for structure in self.structures]
+        self._sizes = [structure.size for structure in self.structures]
+        self._generator = generator
+        self._taken: set[Point] = set()
+        # Tiles that did not fit, by the loops they are of: larger ones are less likely to fit.
+        self._too_large: dict[tuple[int, ...], list[Point]] = {}
+
+    def __len__(self) -> int:
+        """Points not given out yet."""
+        return sum(self._sizes) - len(self._taken)
+
+    def trace(self, point: Point) -> Any:
+        return self.structures[point.structure].trace(point.tiles)
+
+    def find(self, trace: Any) -> Point | None:
+        """The point of a trace in JSON form; None for a trace of another space."""
+        instructions, decisions = trace
+        for index, structure in enumerate(self.structures):
+            if structure.instructions == instructions and len(decisions) == len(structure.sampled):
+                return Point(index, tuple(decision[1] for _, decision in decisions))
+        return None
+
+    def take(self, point: Point) -> bool:
+        """Give out a point, unless it was already."""
+        if point in self._taken:
+            return False
+        self._taken.add(point)
+        return True
+
+    def did_not_fit(self, point: Point) -> None:
+        """Points like this one, or larger, are to be avoided."""
+        self._too_large.setdefault(self.structures[point.structure].extents, []).append(point)
+
+    def fits_likely(self, point: Point) -> int:
+        """How often tiles as large or smaller did not fit, negated: more is better. In the same
+        structure once is as bad as it can be."""
+        complaints = 0
+        for other in self._too_large.get(self.structures[point.structure].extents, ()):
+            if all(ours >= theirs for ours, theirs in zip(point.tiles, other.tiles, strict=True)):
+                complaints += len(self.structures) if other.structure == point.structure else 1
+        return -complaints
+
+    def draw(self, tries: int = 4) -> Point | None:
+        """Give out a random point, of a few the one that likely fits; None when none is left."""
+        drawn = [point for _ in range(tries) if (point := self._untaken()) is not None]
+        if not drawn:
+            return None
+        best = max(drawn, key=self.fits_likely)
+        self._taken.add(best)
+        return best
+
+    def neighbours(self, point: Point) -> list[Point]:
+        """Points not given out that differ by one step of one tile size, or by the structure."""
+        options = self._options[point.structure]
+        found = []
+        for place, sizes in enumerate(options):
+            at = sizes.index(point.tiles[place])
+            for near in (at - 1, at + 1):
+                if 0 <= near < len(sizes):
+                    tiles = (*point.tiles[:place], sizes[near], *point.tiles[place + 1 :])
+                    found.append(Point(point.structure, tiles))
+        extents = self.structures[point.structure].extents
+        found += [
+            Point(index, point.tiles)
+            for index, structure in enumerate(self.structures)
+            if structure.extents == extents
+        ]
+        return [near for near in found if near not in self._taken]
+
+    def _untaken(self) -> Point | None:
+        for _ in range(_DRAWS):
+            (structure,) = self._generator.choices(range(len(self._sizes)), self._sizes)
+            tiles = tuple(self._generator.choice(sizes) for sizes in self._options[structure])
+            point = Point(structure, tiles)
+            if point not in self._taken:
+                return point
+        if sum(self._sizes) > _LISTED:
+            return None
+        left = [point for point in self._all() if point not in self._taken]
+        return self._generator.choice(left) if left else None
+
+    def _all(self) -> Iterator[Point]:
+        for index, options in enumerate(self._options):
+            for code in range(self._sizes[index]):
+                tiles = []
+                for sizes in options:
+                    code, digit = divmod(code, len(sizes))
+                    tiles.append(sizes[digit])
+                yield Point(index, tuple(tiles))
+
+
+def divisors(value: int) -> list[int]:
+    """In ascending order."""
+    small = [d for d in range(1, int(value**0.5) + 1) if value % d == 0]
+    return sorted({*small, *(value // d for d in small)})

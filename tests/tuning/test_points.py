@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from npu_target.tuning.points import Point, PointSpace, Structure, divisors
+
+SAMPLE = ["SamplePerfectTile", [], [2, 65536], []]
+
+
+def trace_of(*extents: int, name: str = "") -> list:
+    """A trace that samples a tile of loops of these extents."""
+    instructions = [["GetLoops", [name], [], []], *[SAMPLE for _ in extents]]
+    return [instructions, [[1 + index, [extent, 1]] for index, extent in enumerate(extents)]]
+
+
+def space_of(*traces) -> PointSpace:
+    return PointSpace(traces, random.Random(0))
+
+
+@given(st.integers(1, 5000))
+def test_divisors_are_all_divisors(value):
+    assert divisors(value) == [d for d in range(1, value + 1) if value % d == 0]
+
+
+@given(st.lists(st.lists(st.integers(1, 12), max_size=3), min_size=1, max_size=4))
+def test_every_point_is_given_out_once(structures):
+    space = space_of(*[trace_of(*extents, name=str(i)) for i, extents in enumerate(structures)])
+    total = len(space)
+    given_out = []
+    while (point := space.draw()) is not None:
+        given_out.append(point)
+        assert space.find(space.trace(point)) == point
+    assert len(given_out) == len(set(given_out)) == total
+    assert len(space) == 0
+
+
+def test_a_trace_has_the_tiles_of_its_point():
+    structure = Structure.of(trace_of(12, 7))
+    assert structure.trace((4, 7)) == [structure.instructions, [[1, [3, 4]], [2, [1, 7]]]]
+    assert structure.size == 6 * 2
+
+
+def test_neighbours_are_one_step_away():
+    space = space_of(trace_of(12, name="a"), trace_of(12, name="b"), trace_of(9))
+    near = space.neighbours(Point(0, (4,)))
+    assert set(near) == {Point(0, (3,)), Point(0, (6,)), Point(0, (4,)), Point(1, (4,))}
+    assert space.take(Point(0, (3,))) and not space.take(Point(0, (3,)))
+    assert Point(0, (3,)) not in space.neighbours(Point(0, (4,)))
+
+
+def test_what_is_larger_than_what_did_not_fit_is_avoided():
+    space = space_of(trace_of(16, 16, name="a"), trace_of(16, 16, name="b"))
+    space.did_not_fit(Point(0, (4, 2)))
+    small, larger, elsewhere = Point(0, (2, 16)), Point(0, (4, 4)), Point(1, (8, 8))
+    assert space.fits_likely(small) == 0
+    assert space.fits_likely(larger) < space.fits_likely(elsewhere) < 0
+    drawn = [space.draw() for _ in range(12)]
+    assert sum(space.fits_likely(point) == 0 for point in drawn) > 9
+
+
+def test_a_trace_of_another_space_has_no_point():
+    space = space_of(trace_of(16))
+    assert space.find(trace_of(16, name="other")) is None
+
+
+def test_what_is_open_besides_tiles_is_an_error():
+    with pytest.raises(ValueError, match="needs SamplePerfectTile"):
+        Structure.of([[["SampleCategorical", [], [], []]], [[0, [1]]]])
