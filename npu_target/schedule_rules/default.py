@@ -73,7 +73,9 @@ def _kept_tile(shape: MacShape, config: NpuConfig, windows: bool) -> Tiles | Non
     if shape.depthwise or not fits(tile):
         return None
     # Windows of neighbouring lines share what they load, those of a line do not.
-    for name in ("blocks", "lines", "steps") if windows else ("steps", "blocks", "lines"):
+    # Without lines, every block of weights that stays saves a pass over the inputs.
+    blocks_first = windows or extents["lines"] == 1
+    for name in ("blocks", "lines", "steps") if blocks_first else ("steps", "blocks", "lines"):
         tile = grow_tiles(extents, (name,), fits, tile)
     left = {name: extents[name] // tile[name] for name in TILED}
     passing = left["lines"] * left["steps"]
