@@ -123,6 +123,13 @@ class Conv2d(Operator):
         return Window(self.h, self.w, self.kh, self.kw, self.strides, self.pad)
 
     @property
+    def tile_strides(self) -> tuple[int, int]:
+        """How far apart neighbouring outputs' inputs are in a tile: all of the stride, or 1 along
+        a dimension in which the kernel has a single position."""
+        sh, sw = self.strides
+        return (1 if self.kh == 1 else sh), (1 if self.kw == 1 else sw)
+
+    @property
     def args(self) -> tuple[Arg, ...]:
         win = self.window
         bias = (Arg("bias", "input", "int32", (self.co,)),) if self.bias else ()
@@ -168,10 +175,14 @@ class Conv2d(Operator):
         OH, OW = self.window.out_h, self.window.out_w
         steps = self.window.steps(config)
         XP = steps.padded
-        HP, WP = (OH - 1) * SH + KH, (XP - 1) * SW + KW
+        # Pixels that a kernel of one row or column steps over are not loaded: what remains of the
+        # stride is within the tile (AH, AW), the rest where it is loaded (LH, LW).
+        AH, AW = self.tile_strides
+        LH, LW = SH // AH, SW // AW
+        HP, WP = (OH - 1) * AH + KH, (XP - 1) * AW + KW
         CB, OB = ceil_div(C, D), ceil_div(CO, D)
         scale, relu, has_bias = self.scale, self.relu, self.bias
-        intrinsics = {"mac": gemm_intrinsic(config, steps.rows, SW)}
+        intrinsics = {"mac": gemm_intrinsic(config, steps.rows, AW)}
         loops = {
             "mac": [
                 "batch",
@@ -207,12 +218,12 @@ class Conv2d(Operator):
                     with T.sblock("load_a"):
                         vn, vcb, vh, vw, vc = T.axis.remap("SSSSS", [n, cb, h, w, c])
                         a[vn, vcb, vh, vw, vc] = T.if_then_else(
-                            vh >= PT
-                            and vh < H + PT
-                            and vw >= PL
-                            and vw < W + PL
+                            vh * LH >= PT
+                            and vh * LH < H + PT
+                            and vw * LW >= PL
+                            and vw * LW < W + PL
                             and vcb * D + vc < C,
-                            x[vn, vh - PT, vw - PL, vcb * D + vc],
+                            x[vn, vh * LH - PT, vw * LW - PL, vcb * D + vc],
                             T.int8(0),
                         )
                 for i, j, cb, ob, c, o in T.grid(KH, KW, CB, OB, D, D):
@@ -229,13 +240,13 @@ class Conv2d(Operator):
                             "SSSSSRRRR", [n, ob, y, xx, o, i, j, cb, c]
                         )
                         T.reads(
-                            a[vn, vcb, vy * SH + vi, vx * SW + vj, vc], b[vi, vj, vcb, vob, vc, vo]
+                            a[vn, vcb, vy * AH + vi, vx * AW + vj, vc], b[vi, vj, vcb, vob, vc, vo]
                         )
                         T.writes(acc[vn, vob, vy, vx, vo])
                         with T.init():
                             acc[vn, vob, vy, vx, vo] = initial(bias, vob * D + vo)
                         acc[vn, vob, vy, vx, vo] += T.cast(
-                            a[vn, vcb, vy * SH + vi, vx * SW + vj, vc], "int32"
+                            a[vn, vcb, vy * AH + vi, vx * AW + vj, vc], "int32"
                         ) * T.cast(b[vi, vj, vcb, vob, vc, vo], "int32")
                 for n, ob, y, xx, o in T.grid(N, OB, OH, XP, D):
                     with T.sblock("store"):

@@ -50,7 +50,10 @@ class MacShape:
             return None
         window = operator.window
         steps = window.steps(config)
-        kernel, strides = (operator.kh, operator.kw), operator.strides
+        kernel = (operator.kh, operator.kw)
+        strides = (
+            operator.strides if isinstance(operator, DepthwiseConv2d) else operator.tile_strides
+        )
         pixels = window.out_h, steps.number
         if isinstance(operator, DepthwiseConv2d):
             blocks = ceil_div(operator.c, dim)
