@@ -1,0 +1,83 @@
+"""What the reports on the search say of runs that are made up, and a short real run."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from benchmarks import search_curves, search_speed
+from benchmarks.search_runs import COMPILE, DEVICE, SEARCH, Moment, SearchRun, search_from_nothing
+from npu_target.config import NpuConfig
+from npu_target.topi import Add, Matmul
+from npu_target.tuning.layers import Layer
+
+
+def made_up(seed: int, *moments: tuple[int, float, int], **layers: int) -> SearchRun:
+    run = SearchRun(seed, "both", measured=moments[-1][0], seconds=10.0)
+    run.moments = [Moment(*moment) for moment in moments]
+    run.layer_cycles = layers
+    run.processor_seconds = Counter({SEARCH: 1.0, COMPILE: 2.0, DEVICE: 5.0})
+    return run
+
+
+GOOD = made_up(0, (0, 1.0, 200), (16, 2.0, 102), (32, 3.0, 100), a=100, b=100)
+SLOW = made_up(1, (0, 1.0, 200), (2000, 90.0, 103), a=104, b=106)
+
+
+def test_the_first_moment_within_three_percent_is_found():
+    assert search_curves.first_within(GOOD, 103) == Moment(16, 2.0, 102)
+    assert search_curves.first_within(GOOD, 99) is None
+
+
+def test_the_aim_is_met_only_if_every_seed_meets_it():
+    good = "\n".join(search_curves.curves_markdown([GOOD], 100))
+    assert "16 measurements, 2 s" in good and good.endswith(": met.")
+    late = "\n".join(search_curves.curves_markdown([GOOD, SLOW], 100))
+    assert "2000 measurements" in late and late.endswith(": missed.")
+    assert "never" in "\n".join(search_curves.curves_markdown([SLOW], 90))
+
+
+def test_spaces_that_differ_are_named():
+    text = "\n".join(search_curves.spaces_markdown(GOOD, SLOW))
+    assert "| a | 100 | 104 | 1.040 |  |" in text and "| b | 100 | 106 | 1.060 | far |" in text
+    assert text.endswith("missed on 1.")
+
+
+def test_curves_are_plotted(tmp_path):
+    pytest.importorskip("matplotlib")
+    search_curves.plot([GOOD, SLOW], 100, "title", tmp_path / "curves.png")
+    assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_speed_report_adds_up():
+    layer = Layer(Add(16, 16), 1)
+    text = search_speed.markdown([(layer, GOOD)], {"replay": 7.0})
+    assert "| 3.2 |" in text  # a second
+    assert "Needed: 30 a second; has 3.2: missed." in text
+    assert "| 250 |" in text  # processor milliseconds each
+    assert "| replay | 7.0 |" in text
+
+
+@pytest.mark.parametrize("arguments", [["--seeds", "a"], ["--trials", "0"], ["--best", "0"]])
+def test_wrong_numbers_are_refused(arguments, capsys):
+    with pytest.raises(SystemExit):
+        search_curves.main(arguments)
+    assert arguments[0] in capsys.readouterr().err
+
+
+def test_an_unknown_model_is_one_line(capsys):
+    assert search_curves.main(["--model", "alexnet"]) == 1
+    assert capsys.readouterr().err.startswith("error: unknown model 'alexnet'")
+
+
+@pytest.mark.rpc
+def test_a_run_is_told_as_it_went():
+    layers = [Layer(Matmul(1, 40, 64, 48).canonical(), 2)]
+    run = search_from_nothing(NpuConfig.preset("gemmini-16x16"), layers, 20, servers=1)
+    assert run.measured == 20 and run.moments[-1].measurements == 20
+    cycles = [moment.cycles for moment in run.moments]
+    assert cycles == sorted(cycles, reverse=True)
+    assert cycles[-1] == 2 * run.layer_cycles[layers[0].name]
+    assert all(run.processor_seconds[role] > 0 for role in (SEARCH, COMPILE, DEVICE))
+    assert not run.failures
