@@ -67,7 +67,9 @@ def stages(operator: Operator, config: NpuConfig, seed: int) -> dict[str, float]
     space = PointSpace(design_space(operator, config, "both", seed), random.Random(seed))
     mod = workload_module(operator, config)
     done = 0
-    while done < _SAMPLES and (point := space.draw()) is not None:
+    for point in space.draw(4 * _SAMPLES):
+        if done == _SAMPLES:
+            break
         schedule = Schedule(mod)
         before = Counter(spent)
         trace = space.trace(point)
@@ -79,7 +81,6 @@ def stages(operator: Operator, config: NpuConfig, seed: int) -> dict[str, float]
             )
         except CodegenError:
             spent = before
-            space.did_not_fit(point)
             continue
         timed("of that, TVM's lowering passes", lower, func)
         timed("program file", program.to_bytes)
@@ -95,14 +96,16 @@ def stages(operator: Operator, config: NpuConfig, seed: int) -> dict[str, float]
     return result
 
 
-def markdown(runs: Sequence[tuple[Layer, SearchRun]], profile: dict[str, float]) -> str:
-    """The report."""
+def markdown(
+    runs: Sequence[tuple[Layer, SearchRun]], profile: dict[str, float], trials: int
+) -> str:
+    """The report on runs of so many trials a layer."""
     lines = [
         "# How fast candidates are measured",
         "",
-        f"Made by `python -m benchmarks.search_speed` on {machine()}. Each measurement is checked "
-        "bit for bit. Seconds are of a clock on the wall, and other work on the machine counts "
-        "against them; those of processors, below, it lengthens less.",
+        f"Made by `python -m benchmarks.search_speed --trials {trials}` on {machine()}. Each "
+        "measurement is checked bit for bit. Seconds are of a clock on the wall, and other work on "
+        "the machine counts against them; those of processors, below, it lengthens less.",
         "",
         "| layer | measured | failed | not worth measuring | seconds | measured a second | "
         "processor ms each |",
@@ -166,7 +169,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         (layer, search_from_nothing(config, [layer], options.trials, options.seed))
         for layer in layers()
     ]
-    text = markdown(runs, stages(layers()[0].operator, config, options.seed))
+    profile = stages(layers()[0].operator, config, options.seed)
+    text = markdown(runs, profile, options.trials)
     options.output.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(options.output, text.encode())
     print(text)

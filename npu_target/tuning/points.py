@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 _SAMPLED = "SamplePerfectTile"
 # Up to here a space is listed to find what is left of it.
 _LISTED = 200_000
-_DRAWS = 200
+_DRAWS = 20
 
 
 class Point(NamedTuple):
@@ -67,7 +67,8 @@ class Structure:
 
 
 class PointSpace:
-    """All points of a layer. Draws are from `generator`, each point is given out once."""
+    """All points of a layer. Draws are from `generator`; what is given out once is not
+    drawn again."""
 
     def __init__(self, traces: Sequence[Any], generator: random.Random) -> None:
         self.structures = [Structure.of(trace) for trace in traces]
@@ -75,8 +76,7 @@ class PointSpace:
         self._sizes = [structure.size for structure in self.structures]
         self._generator = generator
         self._taken: set[Point] = set()
-        # Tiles that did not fit, by the loops they are of: larger ones are less likely to fit.
-        self._too_large: dict[tuple[int, ...], list[Point]] = {}
+        self._too_large: dict[tuple[int, tuple[bool, ...]], list[tuple[int, ...]]] = {}
 
     def __len__(self) -> int:
         """Points not given out yet."""
@@ -101,26 +101,36 @@ class PointSpace:
         return True
 
     def did_not_fit(self, point: Point) -> None:
-        """Points like this one, or larger, are to be avoided."""
-        self._too_large.setdefault(self.structures[point.structure].extents, []).append(point)
+        """Points like this one, but larger, do not fit either."""
+        self._too_large.setdefault(self._kind(point), []).append(point.tiles)
 
-    def fits_likely(self, point: Point) -> int:
-        """How often tiles as large or smaller did not fit, negated: more is better. In the same
-        structure once is as bad as it can be."""
-        complaints = 0
-        for other in self._too_large.get(self.structures[point.structure].extents, ()):
-            if all(ours >= theirs for ours, theirs in zip(point.tiles, other.tiles, strict=True)):
-                complaints += len(self.structures) if other.structure == point.structure else 1
-        return -complaints
+    def is_too_large(self, point: Point) -> bool:
+        """Whether smaller tiles of the same structure did not fit. Such a point counts as given
+        out."""
+        too_large = any(
+            all(ours >= theirs for ours, theirs in zip(point.tiles, tiles, strict=True))
+            for tiles in self._too_large.get(self._kind(point), ())
+        )
+        if too_large:
+            self._taken.add(point)
+        return too_large
 
-    def draw(self, tries: int = 4) -> Point | None:
-        """Give out a random point, of a few the one that likely fits; None when none is left."""
-        drawn = [point for _ in range(tries) if (point := self._untaken()) is not None]
-        if not drawn:
-            return None
-        best = max(drawn, key=self.fits_likely)
-        self._taken.add(best)
-        return best
+    def draw(self, count: int) -> list[Point]:
+        """At most `count` different random points that were not given out, fewer only where few
+        are left."""
+        found: dict[Point, None] = {}
+        for _ in range(_DRAWS * count):
+            if len(found) == count:
+                return list(found)
+            (structure,) = self._generator.choices(range(len(self._sizes)), self._sizes)
+            tiles = tuple(self._generator.choice(sizes) for sizes in self._options[structure])
+            point = Point(structure, tiles)
+            if point not in self._taken:
+                found[point] = None
+        if sum(self._sizes) > _LISTED:
+            return list(found)
+        left = [point for point in self._all() if point not in self._taken]
+        return self._generator.sample(left, min(count, len(left)))
 
     def neighbours(self, point: Point) -> list[Point]:
         """Points not given out that differ by one step of one tile size, or by the structure."""
@@ -140,17 +150,12 @@ class PointSpace:
         ]
         return [near for near in found if near not in self._taken]
 
-    def _untaken(self) -> Point | None:
-        for _ in range(_DRAWS):
-            (structure,) = self._generator.choices(range(len(self._sizes)), self._sizes)
-            tiles = tuple(self._generator.choice(sizes) for sizes in self._options[structure])
-            point = Point(structure, tiles)
-            if point not in self._taken:
-                return point
-        if sum(self._sizes) > _LISTED:
-            return None
-        left = [point for point in self._all() if point not in self._taken]
-        return self._generator.choice(left) if left else None
+    def _kind(self, point: Point) -> tuple[int, tuple[bool, ...]]:
+        """What decides how much memory tiles of some size take: the structure, and which loops
+        over tiles have a single iteration, since those need no second version of a tile."""
+        extents = self.structures[point.structure].extents
+        single = tuple(e == tile for e, tile in zip(extents, point.tiles, strict=True))
+        return point.structure, single
 
     def _all(self) -> Iterator[Point]:
         for index, options in enumerate(self._options):

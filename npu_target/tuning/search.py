@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,7 @@ from .compiling import Compiled
 from .cost_model import CostModel
 from .failure import DOES_NOT_FIT, Failure
 from .layers import Layer
+from .point_model import PointModel
 from .points import Point, PointSpace
 from .workload import workload_module
 
@@ -40,8 +43,10 @@ BATCH = 16
 # chooses among the others. Those left over stand for the next batches.
 _COMPILED = 20
 _COMPILED_AT_FIRST = 28
-# Share of these next to the best points known, once there are some; the others are drawn anywhere.
-_NEAR_SHARE = 0.65
+# They are the most promising of so many times as many points...
+_PROPOSED = 6
+# ... of which this share is next to the best points known; the others are drawn anywhere.
+_NEAR_SHARE = 0.5
 _BEST_POINTS = 6
 # Share of a batch that is drawn anywhere among the compiled.
 _BLIND_SHARE = 0.1
@@ -150,6 +155,7 @@ class Search:
         self._compile = compile
         self._cost_model = cost_model
         self._generator = generator
+        self._point_model = PointModel(space.structures, generator.randrange(1 << 30))
         self._ready: list[_Ready] = []
         self._points: dict[str, Point] = {}  # of what was compiled, by digest
         self._cycles: dict[Point, float] = {}
@@ -162,6 +168,7 @@ class Search:
         if point is not None:
             self._space.take(point)
             self._cycles[point] = cycles
+            self._point_model.learn(point, cycles)
 
     def next_batch(self, best_cycles: float) -> list[Candidate] | None:
         """Candidates whose programs are different and may take less than `best_cycles`, perhaps
@@ -170,8 +177,13 @@ class Search:
             return None
         self._compile_more(_COMPILED if self._points else _COMPILED_AT_FIRST)
         hopeful = [entry for entry in self._ready if entry.compiled.least_cycles < best_cycles]
-        self.rejected[PRUNED] += len(self._ready) - len(hopeful)
+        for entry in self._ready:
+            if entry.compiled.least_cycles >= best_cycles:
+                self.rejected[PRUNED] += 1
+                self._point_model.learn(entry.point, entry.compiled.least_cycles)
         predicted = self._cost_model.predict([entry.compiled for entry in hopeful])
+        for entry, cycles in zip(hopeful, predicted, strict=True):
+            self._point_model.learn(entry.point, float(cycles))
         ranked = [hopeful[i] for i in sorted(range(len(hopeful)), key=lambda i: predicted[i])]
         n_ranked = BATCH - round(_BLIND_SHARE * BATCH)
         picked, rest = ranked[:n_ranked], ranked[n_ranked:]
@@ -184,8 +196,10 @@ class Search:
         for candidate, cycles in zip(candidates, results, strict=True):
             assert isinstance(candidate.compiled, Compiled)
             self._cost_model.learn(candidate.compiled, cycles)
+            point = self._points[candidate.compiled.digest]
             if cycles is not None:
-                self._cycles[self._points[candidate.compiled.digest]] = cycles
+                self._cycles[point] = cycles
+            self._point_model.learn(point, math.inf if cycles is None else cycles)
 
     def _compile_more(self, count: int) -> None:
         points = self._next_points(count)
@@ -195,32 +209,32 @@ class Search:
             compiled = future.result()
             if isinstance(compiled, Failure):
                 self.rejected[compiled.kind] += 1
+                self._point_model.learn(point, math.inf)
                 if compiled.kind == DOES_NOT_FIT:
                     self._space.did_not_fit(point)
-            elif compiled.digest not in self._points:
+                continue
+            twin = self._points.get(compiled.digest)
+            if twin is None:
                 self._points[compiled.digest] = point
                 self._ready.append(_Ready(point, Candidate(trace, compiled), compiled))
+            elif twin in self._cycles:
+                self._point_model.learn(point, self._cycles[twin])
 
     def _next_points(self, count: int) -> list[Point]:
+        """Give out the points to compile next."""
         best = sorted(self._cycles, key=self._cycles.__getitem__)[:_BEST_POINTS]
-        points: list[Point] = []
-        while len(points) < count:
-            point = None
-            if best and self._generator.random() < _NEAR_SHARE:
-                point = self._near(self._generator.choice(best))
-            point = point or self._space.draw()
-            if point is None:
-                break
-            points.append(point)
-        return points
-
-    def _near(self, point: Point) -> Point | None:
-        """Give out a neighbour of a point that likely fits; None where there is none."""
-        near = [p for p in self._space.neighbours(point) if self._space.fits_likely(p) > -2]
-        if not near:
-            return None
-        chosen = self._generator.choice(near)
-        self._space.take(chosen)
+        near = [point for known in best for point in self._space.neighbours(known)]
+        self._generator.shuffle(near)
+        near = near[: round(_NEAR_SHARE * _PROPOSED * count)]
+        anywhere = self._space.draw(_PROPOSED * count - len(near))
+        # In turns: with little known, the first are taken.
+        proposed = dict.fromkeys(
+            point for pair in zip_longest(near, anywhere) for point in pair if point is not None
+        )
+        fitting = [point for point in proposed if not self._space.is_too_large(point)]
+        chosen = self._point_model.best_of(fitting, count)
+        for point in chosen:
+            self._space.take(point)
         return chosen
 
 

@@ -31,9 +31,12 @@ def test_every_point_is_given_out_once(structures):
     space = space_of(*[trace_of(*extents, name=str(i)) for i, extents in enumerate(structures)])
     total = len(space)
     given_out = []
-    while (point := space.draw()) is not None:
-        given_out.append(point)
-        assert space.find(space.trace(point)) == point
+    while points := space.draw(3):
+        assert len(points) == len(set(points)) == min(3, len(space))
+        for point in points:
+            assert space.find(space.trace(point)) == point
+            assert space.take(point)
+        given_out += points
     assert len(given_out) == len(set(given_out)) == total
     assert len(space) == 0
 
@@ -52,14 +55,14 @@ def test_neighbours_are_one_step_away():
     assert Point(0, (3,)) not in space.neighbours(Point(0, (4,)))
 
 
-def test_what_is_larger_than_what_did_not_fit_is_avoided():
+def test_what_is_larger_than_what_did_not_fit_is_too_large():
     space = space_of(trace_of(16, 16, name="a"), trace_of(16, 16, name="b"))
     space.did_not_fit(Point(0, (4, 2)))
-    small, larger, elsewhere = Point(0, (2, 16)), Point(0, (4, 4)), Point(1, (8, 8))
-    assert space.fits_likely(small) == 0
-    assert space.fits_likely(larger) < space.fits_likely(elsewhere) < 0
-    drawn = [space.draw() for _ in range(12)]
-    assert sum(space.fits_likely(point) == 0 for point in drawn) > 9
+    assert space.is_too_large(Point(0, (4, 4))) and not space.is_too_large(Point(0, (2, 8)))
+    assert not space.is_too_large(Point(1, (8, 8))), "of another structure"
+    # With one tile only there is no second version of it: that may fit again.
+    assert not space.is_too_large(Point(0, (16, 4)))
+    assert not space.take(Point(0, (4, 4)))
 
 
 def test_a_trace_of_another_space_has_no_point():
