@@ -114,7 +114,7 @@ def test_a_build_takes_the_faster_of_tuned_and_default(network, logs, tmp_path, 
         default = cycles_of(
             build_program(default_of(layer.operator, CONFIG).mod["main"], CONFIG, layer.name)
         )
-        known = [] if layer is network.layers[-1] else [c for _, c in candidates(layer)]
+        known = [] if layer == network.layers[-1] else [c for _, c in candidates(layer)]
         assert row["default_cycles"] == default
         assert row["cycles"] == min([default, *known])
         assert row["schedule"] == ("tuned" if min([default, *known]) < default else "default")
