@@ -226,8 +226,8 @@ const Test conv("timing/traces: convolutions of the vendor's library", [] {
   check_group("conv", "ddr3", 0.10, 0.12);
 });
 
-// The first runs of whole streams. The measured ones also hold the host's own cold start, which no
-// stream says anything of, so it takes the mean over all of them.
+// The first runs of whole streams. Short ones are measured much longer than simulated; a guess is
+// the host's own cold start, which no stream says anything of. So it takes the mean over all.
 const Test first_runs("timing/traces: first runs, caches cold", [] {
   for (const char* memory : {"ideal_memory", "ddr3"}) {
     Errors errors;
