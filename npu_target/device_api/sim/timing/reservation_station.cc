@@ -75,17 +75,21 @@ void ReservationStation::enter(Id id, Cycle now) {
   waited_for_by_[index] = 0;
   parts_[index] = 0;
   if (!operation.is_config) {
-    parts_[index] = parts_of(operation.first) | parts_of(operation.second);
-    p.parts |= parts_[index];
+    const Parts parts = parts_of(operation.first) | parts_of(operation.second);
+    parts_[index] = parts;
+    p.parts |= parts;
     for (Partition& other : partitions_) {
       if (&other == &p) continue;
-      release_completed(other, now);
-      if ((other.parts & parts_[index]) != 0) wait_for_overlaps(id, other);
+      const bool may_overlap = (other.parts & parts) != 0;
+      if (may_overlap || is_asked_if_full_) release_completed(other, now);
+      if (may_overlap) wait_for_overlaps(id, other);
     }
   }
+  const bool is_next = p.to_issue.size() == 0;
   p.to_issue.push(id);
   if (!operation.is_config || operation.queue == Queue::kExecute) p.to_take.push(id);
-  issue_ready(p);
+  // Behind others it has to wait for them.
+  if (is_next && waits_for_[index] == 0) issue_ready(p);
 }
 
 void ReservationStation::wait_for_overlaps(Id later, Partition& earlier) {
@@ -120,16 +124,14 @@ void ReservationStation::issue_ready(Partition& p) {
   }
 }
 
-void ReservationStation::Releases::push(Cycle completed, Id id) {
-  unsigned position = tail_++;
+void ReservationStation::Releases::insert(unsigned end, Cycle completed, Id id) {
+  unsigned position = end;
   for (; position != head_; --position) {
     const Release& before = ring_[(position - 1) % kMaxEntries];
     if (before.completed <= completed) break;
     ring_[position % kMaxEntries] = before;
   }
   ring_[position % kMaxEntries] = {completed, id};
-  earliest_ = std::min(earliest_, completed);
-  latest_ = std::max(latest_, completed);
 }
 
 ReservationStation::Set ReservationStation::Releases::pop_some_before(Cycle now) {

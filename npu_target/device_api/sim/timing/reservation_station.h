@@ -42,7 +42,10 @@ class ReservationStation {
     release_completed(p, now);
     return p.held != p.all;
   }
-  // Whether all entries of `queue` are held by what has not completed when last looked at.
+  // Whether all entries of `queue` are held by what has not completed when last looked at. Before
+  // the first call somebody has to say that there will be some: without them, the station looks
+  // only when it has to.
+  void will_be_asked_if_full() { is_asked_if_full_ = true; }
   bool is_full(Queue queue) const { return partition(queue).held == partition(queue).all; }
   // The first cycle in which another entry of `queue` is free again, as far as known.
   Cycle next_release(Queue queue) const {
@@ -103,7 +106,16 @@ class ReservationStation {
    public:
     Cycle earliest() const { return earliest_; }
     bool ends_by(Cycle when) const { return latest_ <= when; }
-    void push(Cycle completed, Id id);
+    void push(Cycle completed, Id id) {
+      const unsigned end = tail_++;
+      earliest_ = std::min(earliest_, completed);
+      if (latest_ <= completed) {
+        latest_ = completed;
+        ring_[end % kMaxEntries] = {completed, id};
+      } else {
+        insert(end, completed, id);
+      }
+    }
     // Those that have completed before `now`, which are taken out.
     Set pop_before(Cycle now) { return earliest_ < now ? pop_some_before(now) : 0; }
 
@@ -113,6 +125,8 @@ class ReservationStation {
       Id id;
     };
     Set pop_some_before(Cycle now);
+    // Puts it where it belongs before the position `end`.
+    void insert(unsigned end, Cycle completed, Id id);
 
     std::array<Release, kMaxEntries> ring_{};
     unsigned head_ = 0;
@@ -170,6 +184,7 @@ class ReservationStation {
   Cycle last_completed_ = kLongAgo;
   int open_commands_ = 0;
   unsigned issued_queues_ = 0;
+  bool is_asked_if_full_ = false;
   Recorder* recorder_ = nullptr;
 };
 

@@ -56,22 +56,14 @@ void Timing::issue(const Command& command, uint32_t host_cycles) {
   if (loops_.is_active() || is_loop_command(command.funct)) now = unroll_before(command, now);
   if (is_loop_command(command.funct)) {
     if (recorder != nullptr) recorder->takes_loop(command, now);
+    station_.will_be_asked_if_full();
     loops_.take(command, commands_ - 1, now);
     next_loop_step_ = loops_.next_step();
     earliest_step_ = std::min({next_step_[0], next_step_[1], next_step_[2], next_loop_step_});
   } else if (queue != Queue::kFront) {
     advance(now);
     const Cycle arrived = now;
-    while (!station_.has_room(queue, now)) {
-      // A step that begins before the next known release may bring an earlier one.
-      const Cycle release = station_.next_release(queue);
-      if (step_before(release)) continue;
-      if (release >= kNever) {
-        fail_stuck("every entry of this command's queue waits for a command behind it");
-      }
-      now = release;
-      advance(now);
-    }
+    if (!station_.has_room(queue, now)) now = wait_for_room(queue, now);
     const ReservationStation::Id id = station_.reserve(queue);
     decoder_.decode(command, station_.operation(id));
     if (recorder != nullptr) {
@@ -82,6 +74,18 @@ void Timing::issue(const Command& command, uint32_t host_cycles) {
     refresh(0);
   }
   front_end_.leave(now);
+}
+
+Cycle Timing::wait_for_room(Queue queue, Cycle now) {
+  // A step that begins before the next known release may bring an earlier one.
+  Cycle release = station_.next_release(queue);
+  while (release > now && step_before(release)) release = station_.next_release(queue);
+  if (release >= kNever) {
+    fail_stuck("every entry of this command's queue waits for a command behind it");
+  }
+  now = std::max(now, release);
+  station_.has_room(queue, now);  // lets go of what has completed
+  return now;
 }
 
 Cycle Timing::unroll_before(const Command& command, Cycle now) {
@@ -167,9 +171,7 @@ void Timing::step(Cycle now) {
   }
 }
 
-void Timing::refresh(unsigned stepped) {
-  const unsigned queues = station_.poll_issued() | stepped;
-  if (queues == 0 && !loops_.is_active()) return;
+void Timing::refresh_queues(unsigned queues) {
   if ((queues & bit_of(Queue::kLoad)) != 0) {
     next_step_[static_cast<int>(Queue::kLoad)] = load_.next_step();
   }

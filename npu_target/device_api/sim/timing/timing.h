@@ -79,7 +79,13 @@ class Timing {
   void step(Cycle now);
   // Asks units again for their next step: those that have just run (a bit each), and
   // those with new commands.
-  void refresh(unsigned stepped);
+  void refresh(unsigned stepped) {
+    const unsigned queues = station_.poll_issued() | stepped;
+    if (queues != 0 || loops_.is_active()) refresh_queues(queues);
+  }
+  void refresh_queues(unsigned queues);
+  // Runs steps until a command of `queue` finds an entry, from cycle `now` on. Returns when.
+  Cycle wait_for_room(Queue queue, Cycle now);
   // Unrolls loops until the command may pass the unrollers, from cycle `now` on. Returns when.
   Cycle unroll_before(const Command& command, Cycle now);
   // An unroller issues its next command.
