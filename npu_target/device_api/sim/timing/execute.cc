@@ -23,17 +23,6 @@ ExecuteUnit::ExecuteUnit(const Config& config, ReservationStation& station,
       spad_reads_(spad_reads),
       mesh_(config, station, acc_reads) {}
 
-Cycle ExecuteUnit::arrival(unsigned position) const {
-  const Id id = station_.pending(Queue::kExecute, position);
-  if (id == ReservationStation::kNone || station_.issued(id) == kNever) return kNever;
-  return station_.issued(id) + kExecuteQueueStages;
-}
-
-const ExecuteOperation* ExecuteUnit::visible(unsigned position, Cycle now) const {
-  if (arrival(position) > now) return nullptr;
-  return &station_.operation(station_.pending(Queue::kExecute, position)).execute;
-}
-
 Cycle ExecuteUnit::operands_ready(const ExecuteOperation& operation) const {
   const Cycle first = mesh_.result_out(operation.first);
   if (operation.kind != ExecuteKind::kCompute) return first;

@@ -5,6 +5,7 @@
 #include "mesh.h"
 #include "ports.h"
 #include "reservation_station.h"
+#include "stages.h"
 
 namespace npu::sim::timing {
 
@@ -42,9 +43,19 @@ class ExecuteUnit {
   using Id = ReservationStation::Id;
 
   // When the command at `position` reaches the controller; kNever while that is not known.
-  Cycle arrival(unsigned position) const;
+  Cycle arrival(unsigned position) const {
+    const Id id = station_.pending(Queue::kExecute, position);
+    if (id == ReservationStation::kNone || station_.issued(id) == kNever) return kNever;
+    return station_.issued(id) + kExecuteQueueStages;
+  }
   // The command at `position` if it has reached the controller by `now`, else nullptr.
-  const ExecuteOperation* visible(unsigned position, Cycle now) const;
+  const ExecuteOperation* visible(unsigned position, Cycle now) const {
+    const Id id = station_.pending(Queue::kExecute, position);
+    if (id == ReservationStation::kNone || station_.issued(id) + kExecuteQueueStages > now) {
+      return nullptr;
+    }
+    return &station_.operation(id).execute;
+  }
   bool runs_together(Cycle now) const;
   // Whether a step at `now` has to push a result out before `head` (nullptr: none) can go on.
   bool must_flush(const ExecuteOperation* head, Cycle now) const;

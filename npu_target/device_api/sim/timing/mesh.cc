@@ -51,16 +51,13 @@ void Mesh::leave(ReservationStation::Id preload, Cycle start, Cycle end) {
   station_.complete(preload, end - 1 + latency_);
 }
 
-Cycle Mesh::result_out(const ArrayOperand& operand) const {
-  if (operand.is_garbage()) return -1;
-  // Results go to the accumulator as a rule, operands come from the scratchpad.
-  if (operand.spad_banks != 0 && last_spad_result_ < 0) return -1;
+Cycle Mesh::result_of(uint32_t address) const {
   for (size_t i = 0; i < pending_count_; ++i) {
-    if (pending_[i].address == operand.address) return kNever;
+    if (pending_[i].address == address) return kNever;
   }
   Cycle out = -1;
   for (const Leaving& leaving : leaving_) {
-    if (leaving.last >= 0 && leaving.address == operand.address) out = std::max(out, leaving.last);
+    if (leaving.last >= 0 && leaving.address == address) out = std::max(out, leaving.last);
   }
   return out;
 }

@@ -35,7 +35,12 @@ class Mesh {
   Cycle last_result() const { return last_result_; }
   // When the results for exactly the operand's local address are out, kNever while nothing pushes
   // them out; -1 if there are none.
-  Cycle result_out(const ArrayOperand& operand) const;
+  Cycle result_out(const ArrayOperand& operand) const {
+    if (operand.is_garbage()) return -1;
+    // Results go to the accumulator as a rule, operands come from the scratchpad.
+    if (operand.spad_banks != 0 && last_spad_result_ < 0) return -1;
+    return result_of(operand.address);
+  }
 
  private:
   struct Pending {
@@ -47,6 +52,7 @@ class Mesh {
     uint32_t address;
     Cycle last;
   };
+  Cycle result_of(uint32_t address) const;
   void leave(ReservationStation::Id preload, Cycle start, Cycle end);
 
   const Cycle latency_;
