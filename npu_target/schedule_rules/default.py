@@ -20,7 +20,7 @@ _MAX_POOLED_IMAGE = 255
 # With fewer tiles of pixels for each tile of weights, most of them start and end the pipeline.
 _LEAST_PIXEL_TILES = 4
 # More blocks of a reduction in one tile only make the first tile late.
-_MOST_REDUCTION_BLOCKS = 18
+_MOST_REDUCTION_BLOCKS = 16
 # Each tile of weights reads all inputs again.
 _MOST_PASSES = 2
 
