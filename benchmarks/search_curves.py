@@ -40,7 +40,9 @@ def curves_markdown(runs: Sequence[SearchRun], best_cycles: int) -> list[str]:
     """A line a seed, and whether the aim is met by all of them."""
     target = best_cycles * (1 + NEAR)
     lines = [
-        f"Best total known: {best_cycles:,} cycles; within {NEAR:.0%} of it is {target:,.0f}.",
+        f"Best total known: {best_cycles:,} cycles, the least of these runs and of `--best`; "
+        f"within {NEAR:.0%} of it is {target:,.0f}. After 0 measurements only the default "
+        "schedules are known.",
         "",
         "| seed | default schedules | after the run | above the best | measured | seconds | "
         f"within {NEAR:.0%} after |",
