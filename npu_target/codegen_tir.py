@@ -85,6 +85,7 @@ class _Walk:
         self.config = config
         self.emitter = emitter
         self.n_loops = 0
+        self.only_waiting = False  # whether only the copies matter that are left waiting
 
     def fresh_loop(self) -> int:
         """An id no other loop of the program has."""
@@ -132,12 +133,16 @@ class _Walk:
             return ()
         nest = _Nest(stmt)
         if isinstance(nest.leaf, BufferStore):
-            made, touched = self.copy(nest, env), self.touched(nest, env)
+            touched = self.touched(nest, env)
             if nest.loops and WOVEN in nest.loops[0].annotations:
-                waiting.add(touched, made)
+                waiting.add(touched, self.copy(nest, env))
                 return ()
-            return (*waiting.release(touched), *made)
+            before = waiting.release(touched)
+            return () if self.only_waiting else (*before, *self.copy(nest, env))
         if isinstance(nest.leaf, tirx.Evaluate) and not nest.guards:
+            if self.only_waiting and is_gemm(nest.leaf.value):
+                waiting.take()
+                return ()
             made = self.evaluate(nest, env)
             if not made:
                 return ()
@@ -192,7 +197,9 @@ class _Walk:
 
         def left_by(index: Linear) -> WaitingCopies:
             copies = WaitingCopies()
+            outer, self.only_waiting = self.only_waiting, True
             body(index, copies)
+            self.only_waiting = outer
             return copies
 
         carries = extent > 1 and bool(left_by(Linear()))
