@@ -37,6 +37,8 @@ RECORDS_FILE = "database_tuning_record.json"
 MEASUREMENTS_FILE = "measurements.jsonl"
 FAILURES_FILE = "failures.jsonl"
 _LOCK_FILE = ".lock"
+# The number, in place of a trial's, of a default schedule's measurement.
+DEFAULT_TRIAL = 0
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,8 @@ class TuningLog:
     def trials(self) -> int:
         """Candidates that the logs know the fate of."""
         failed = sum(failure["kind"] != DEVICE_LOST for failure in self.failures)
-        return len(self.measurements) + failed
+        measured = sum(entry.get("trial") != DEFAULT_TRIAL for entry in self.measurements)
+        return measured + failed
 
     def records_of(self, mod: IRModule) -> list[RecordLine]:
         """Records of a workload, fastest first."""

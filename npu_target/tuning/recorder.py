@@ -7,7 +7,7 @@ from typing import Any
 
 from .candidate import Candidate
 from .failure import DEVICE_LOST, WRONG_RESULT, Failure
-from .log import TuningLog
+from .log import DEFAULT_TRIAL, TuningLog
 from .progress import TuningProgress
 from .state import LayerState
 
@@ -37,6 +37,18 @@ class Recorder:
         if candidate.digest is not None:
             state.known[candidate.digest] = result
         self._progress.trial(state.layer.name, None)
+
+    def record_default(self, state: LayerState, trace: Any) -> None:
+        """Write down a layer's default schedule, which is no trial (its number is 0)."""
+        seconds = state.default_seconds
+        entry = {
+            "task": state.layer.name,
+            "program": None,
+            "cycles": state.cycles(seconds),
+            "trial": DEFAULT_TRIAL,
+            "time": _now(),
+        }
+        self._log.add_json(state.mod, state.form.record(trace, seconds), entry)
 
     def _record_failure(self, state: LayerState, candidate: Candidate, failure: Failure) -> None:
         entry: dict[str, Any] = {

@@ -16,7 +16,7 @@ from .candidate import trace_json
 from .errors import TuningError
 from .failure import DEVICE_LOST, Failure
 from .layers import Layer
-from .log import RecordLine, TuningLog
+from .log import DEFAULT_TRIAL, RecordLine, TuningLog
 from .measuring import Measurer
 from .progress import TuningProgress
 from .recorder import Recorder
@@ -67,6 +67,7 @@ class Tuner:
         self._read_journals()
         self._measure_defaults()
         self._measure_best_known()
+        self._record_defaults()
         with ThreadPoolExecutor(1, "measuring") as executor:
             pending: tuple[Batch, Future[None]] | None = None
             while True:
@@ -127,7 +128,7 @@ class Tuner:
         by_name = {state.layer.name: state for state in self.states}
         for entry in self._log.measurements:
             state = by_name.get(entry["task"])
-            if state is not None:
+            if state is not None and entry.get("trial") != DEFAULT_TRIAL:
                 state.trials += 1
                 state.known[entry["program"]] = entry["cycles"] / (self._config.clock_khz * 1e3)
         for entry in self._log.failures:
@@ -161,6 +162,14 @@ class Tuner:
             state.known_schedules.append((trace, cycles))
             self._measurer.limit_cycles(state.layer.operator, _HOPELESS * cycles)
         self._show_network()
+
+    def _record_defaults(self) -> None:
+        """Write down the default schedule of each layer that the logs have nothing of: where the
+        search finds nothing faster, it is what a build takes."""
+        for state in self.states:
+            if not self._log.records_of(state.mod):
+                trace, _ = state.known_schedules[0]
+                self._recorder.record_default(state, trace)
 
     def _measure_best_known(self) -> None:
         """Measure anew the best schedule that the logs have of each layer, and let the search

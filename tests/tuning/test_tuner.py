@@ -149,7 +149,7 @@ def test_all_trials_are_used_and_written_down(tune, tmp_path):
     measurer = PlayedMeasurer({layer.name: different(1000) for layer in LAYERS})
     tuner = tune(measurer, 100)
     log = log_of(tmp_path)
-    assert len(log.measurements) == len(measurer.ran) == 100
+    assert log.trials == len(measurer.ran) == 100
     assert sum(state.trials for state in tuner.states) == 100
     assert {result.cycles for result in tuner.results()} == {500}
     assert all(log.best(state.mod) is not None for state in tuner.states)
@@ -158,6 +158,17 @@ def test_all_trials_are_used_and_written_down(tune, tmp_path):
 def test_every_layer_has_a_record_even_when_trials_are_few(tune, tmp_path):
     tune(PlayedMeasurer({layer.name: different(1000) for layer in LAYERS}), 18)
     assert {m["task"] for m in log_of(tmp_path).measurements} == {x.name for x in LAYERS}
+
+
+def test_a_layer_with_nothing_faster_has_its_default_schedule_in_the_logs(tune, tmp_path):
+    slow = {layer.name: ["does_not_fit"] for layer in LAYERS}
+    tuner = tune(PlayedMeasurer(slow, defaults={layer.name: 700 for layer in LAYERS}), 5)
+    log = log_of(tmp_path)
+    assert [m["trial"] for m in log.measurements] == [0] * len(LAYERS)
+    for state in tuner.states:
+        (record,) = log.records_of(state.mod)
+        assert state.cycles(record.seconds) == 700
+    assert sum(state.trials for state in tuner.states) == log.trials
 
 
 def test_no_program_runs_twice_not_even_in_another_run(tune, tmp_path):
@@ -199,7 +210,7 @@ def test_failures_are_kept_with_their_kind_and_are_trials(tune, tmp_path):
 def test_an_interruption_ends_the_run_with_all_results_written(tune, tmp_path):
     measurer = PlayedMeasurer({x.name: different(1000) for x in LAYERS}, stop_after=20)
     tune(measurer, 1000)
-    written = {m["program"] for m in log_of(tmp_path).measurements}
+    written = {m["program"] for m in log_of(tmp_path).measurements if m["trial"]}
     assert written <= set(measurer.ran) and 20 <= len(measurer.ran) < 60
     assert len(written) >= len(measurer.ran) - 1
 
