@@ -26,11 +26,15 @@ def job(trace=None) -> CompileJob:
     return CompileJob(OPERATOR, CONFIG, trace)
 
 
-def builders() -> list[psutil.Process]:
-    return psutil.Process(os.getpid()).children()
+@pytest.fixture
+def builders():
+    """Gives the processes that were started since; other tests may have left some running."""
+    own = psutil.Process(os.getpid())
+    before = set(own.children())
+    return lambda: [process for process in own.children() if process not in before]
 
 
-def test_programs_are_those_of_this_process_and_a_crash_costs_one(tmp_path):
+def test_programs_are_those_of_this_process_and_a_crash_costs_one(tmp_path, builders):
     with BuildPool(1, tmp_path / "output.log") as pool:
         result = pool.submit(job()).result(60)
         here = compile_trace(job())
