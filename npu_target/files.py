@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -29,7 +29,8 @@ def open_atomically(path: Pathish) -> Iterator[BinaryIO]:
     """
     target = Path(path)
     descriptor, beside = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    try:
+    with ExitStack() as undo:
+        undo.callback(Path(beside).unlink, missing_ok=True)
         with os.fdopen(descriptor, "wb") as file:
             yield file
         # mkstemp makes files private; give the result the mode a plain open() would have.
@@ -37,6 +38,4 @@ def open_atomically(path: Pathish) -> Iterator[BinaryIO]:
         os.umask(mask)
         os.chmod(beside, 0o666 & ~mask)
         os.replace(beside, target)
-    except BaseException:
-        Path(beside).unlink(missing_ok=True)
-        raise
+        undo.pop_all()

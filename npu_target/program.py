@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -24,7 +24,6 @@ from .expr import (
     BOOLEAN_OPS,
     INT64_MAX,
     INT64_MIN,
-    MAX_LOOP_ID,
     Expr,
     ExprLike,
     Op,
@@ -49,13 +48,16 @@ from .expr import (
     wrap_int64,
 )
 from .files import Pathish, write_atomically
-from .isa_encoding import WORD_BITS, WORD_MASK, DeviceCommand, FieldSpec, IsaError, LocalAddress
+from .isa_encoding import WORD_BITS, DeviceCommand, FieldSpec, IsaError, LocalAddress
 from .operand import Operand, OperandSum, Summand
+from .program_check import check_body
+from .program_nodes import MAX_LOOP_DEPTH, Command, Filler, Loop, Node, Weave, nodes_of
 
 __all__ = [
     "BOOLEAN_OPS",
     "INT64_MAX",
     "INT64_MIN",
+    "MAX_LOOP_DEPTH",
     "Arg",
     "Command",
     "Expr",
@@ -84,14 +86,13 @@ __all__ = [
     "maximum",
     "minimum",
     "mul",
+    "nodes_of",
     "select",
     "sub",
     "var",
     "wrap_int64",
 ]
 
-MAX_LOOP_DEPTH = 64
-MAX_EXPR_DEPTH = 256
 ROLES = ("input", "output")
 MAX_ARG_BYTES = 2**40
 _ITEM_BYTES = {
@@ -131,56 +132,6 @@ class Arg:
         return prod(self.shape) * _ITEM_BYTES[self.dtype]
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
-    """One device command of a program, its words as operands."""
-
-    funct: int
-    rs1: Operand
-    rs2: Operand
-
-
-@dataclass(frozen=True, slots=True)
-class Loop:
-    """Run the body with the variable 0 to extent - 1, not at all for an extent below 1.
-
-    Ids are unique along a path. A condition is a loop whose extent is 0 or 1.
-    """
-
-    loop_id: int
-    extent: Expr
-    body: tuple[Node, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Filler:
-    """What goes into the gaps of another body: `burst` commands a gap, and the next gap is
-    `period` commands of that body later."""
-
-    nodes: tuple[Node, ...]
-    period: int
-    burst: int
-
-
-@dataclass(frozen=True, slots=True)
-class Weave:
-    """Run the body, and fillers in its gaps, one filler after the other. The first gap is before
-    the body's first command; what is left of the fillers follows the body.
-
-    The host keeps two loop nests going at once, so the loop ids of body and fillers are apart.
-    Weaves do not nest.
-    """
-
-    body: tuple[Node, ...]
-    fillers: tuple[Filler, ...]
-
-    @property
-    def filling(self) -> tuple[Node, ...]:
-        """The nodes of all fillers."""
-        return tuple(node for filler in self.fillers for node in filler.nodes)
-
-
-Node = Loop | Command | Weave
 FieldValue = int | float | LocalAddress | Expr | Operand
 
 
@@ -251,7 +202,7 @@ class Program:
         for name in names:
             if names.count(name) > 1:
                 raise ProgramError(f"program {self.name}: two arguments are called {name!r}")
-        _Checker(self).body(self.body, ())
+        check_body(self.body, f"program {self.name}", len(self.args))
 
     def to_bytes(self) -> bytes:
         """The binary form, checksum included."""
@@ -298,110 +249,6 @@ class Program:
         from .program_expand import expand_program
 
         return expand_program(self, addresses, limit)
-
-
-def nodes_of(nodes: Iterable[Node]) -> Iterator[Node]:
-    """All nodes of a body, those inside others after them."""
-    for node in nodes:
-        yield node
-        if isinstance(node, Loop):
-            yield from nodes_of(node.body)
-        elif isinstance(node, Weave):
-            yield from nodes_of(node.body)
-            yield from nodes_of(node.filling)
-
-
-def loop_ids(nodes: Iterable[Node]) -> set[int]:
-    """The ids of all loops of a body."""
-    return {node.loop_id for node in nodes_of(nodes) if isinstance(node, Loop)}
-
-
-class _Checker:
-    """Indices, ids and depths of a program's body."""
-
-    def __init__(self, program: Program) -> None:
-        self.where = f"program {program.name}"
-        self.n_args = len(program.args)
-        self.variables: dict[Expr, frozenset[int]] = {}
-
-    def body(self, nodes: Iterable[Node], path: tuple[int, ...]) -> None:
-        for node in nodes:
-            if isinstance(node, Command):
-                if not 0 <= node.funct <= 127:
-                    raise ProgramError(f"{self.where}: funct is {node.funct}, needs 0 to 127")
-                self.operand(node.rs1, path)
-                self.operand(node.rs2, path)
-                continue
-            if isinstance(node, Weave):
-                self.weave(node, path)
-                continue
-            if not 0 <= node.loop_id <= MAX_LOOP_ID:
-                raise ProgramError(f"{self.where}: loop id {node.loop_id} is no uint32")
-            if node.loop_id in path:
-                raise ProgramError(f"{self.where}: loop i{node.loop_id} is inside itself")
-            if len(path) == MAX_LOOP_DEPTH:
-                raise ProgramError(f"{self.where}: loops are nested deeper than {MAX_LOOP_DEPTH}")
-            self.expr(node.extent, path)
-            self.body(node.body, (*path, node.loop_id))
-
-    def weave(self, weave: Weave, path: tuple[int, ...]) -> None:
-        for filler in weave.fillers:
-            for name, value in (("period", filler.period), ("burst", filler.burst)):
-                if not 1 <= value <= MAX_LOOP_ID:
-                    raise ProgramError(
-                        f"{self.where}: a weave's {name} is {value}, needs a uint32 > 0"
-                    )
-        parts = [*nodes_of(weave.body), *nodes_of(weave.filling)]
-        if any(isinstance(node, Weave) for node in parts):
-            raise ProgramError(f"{self.where}: a weave is inside another")
-        shared = loop_ids(weave.body) & loop_ids(weave.filling)
-        if shared:
-            raise ProgramError(
-                f"{self.where}: loop i{min(shared)} is in the body and the filler of a weave"
-            )
-        self.body(weave.body, path)
-        self.body(weave.filling, path)
-
-    def operand(self, operand: Operand, path: tuple[int, ...]) -> None:
-        if not 0 <= operand.base <= WORD_MASK:
-            raise ProgramError(f"{self.where}: base {operand.base} is no uint64")
-        if operand.address is not None and not 0 <= operand.address < self.n_args:
-            raise ProgramError(
-                f"{self.where}: an operand has the address of argument {operand.address}, "
-                f"there are {self.n_args}"
-            )
-        for loop_id, increment in operand.steps:
-            self.bound(loop_id, path)
-            self.int64(increment)
-        for coefficient, expr in operand.general:
-            self.int64(coefficient)
-            self.expr(expr, path)
-
-    def int64(self, value: int) -> None:
-        if not INT64_MIN <= value <= INT64_MAX:
-            raise ProgramError(f"{self.where}: {value} is no int64")
-
-    def bound(self, loop_id: int, path: tuple[int, ...]) -> None:
-        if loop_id not in path:
-            raise ProgramError(f"{self.where}: i{loop_id} is used outside its loop")
-
-    def expr(self, expr: Expr, path: tuple[int, ...]) -> None:
-        if expr.depth > MAX_EXPR_DEPTH:
-            raise ProgramError(
-                f"{self.where}: an expression is nested deeper than {MAX_EXPR_DEPTH}"
-            )
-        for loop_id in self.variables_of(expr):
-            self.bound(loop_id, path)
-
-    def variables_of(self, expr: Expr) -> frozenset[int]:
-        found = self.variables.get(expr)
-        if found is None:
-            if expr.op is Op.VAR:
-                found = frozenset({expr.value})
-            else:
-                found = frozenset().union(*(self.variables_of(arg) for arg in expr.args))
-            self.variables[expr] = found
-        return found
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 from npu_target.config import NpuConfig
@@ -35,15 +36,14 @@ class LocalServers:
         self.config.save(self._device_file)
         self._tracker = Child("rpc_server.tracker", f"--host={LOOPBACK}", "--port=0")
         self.tracker = Address.parse(self._tracker.ready.rpartition(" ")[2])
-        try:
+        with ExitStack() as undo:
+            undo.push(self.__exit__)
             with ThreadPoolExecutor(self.count) as executor:
                 starts = [executor.submit(self._start_one) for _ in range(self.count)]
             for start in starts:
                 start.result()
             wait_for_servers(self.tracker, device_key(self.config), self.count, _START_SECONDS)
-        except BaseException:
-            self.__exit__()
-            raise
+            undo.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -38,39 +39,39 @@ class Arg:
 
 
 @dataclass(frozen=True)
-class Operator:
+class Operator(ABC):
     """Base of all compute definitions.  Subclasses are frozen dataclasses."""
 
     op: ClassVar[str]
 
     @property
+    @abstractmethod
     def args(self) -> tuple[Arg, ...]:
         """Kernel arguments in call order, the output last."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def macs(self) -> int:
         """Multiply-accumulates of one run (0 for operators that multiply nothing)."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def name(self) -> str:
         """A short name that says the shape, unique among canonical operators of a network."""
-        raise NotImplementedError
 
+    @abstractmethod
     def canonical(self) -> Operator:
         """The operator that stands for all those which the same schedule serves equally:
         scales and activations do not change the time a schedule takes."""
-        raise NotImplementedError
 
     def kernel(self) -> Operator:
         """The operator the device is given: the same bytes in and out, maybe seen in another
         shape that it computes with less waste."""
         return self
 
+    @abstractmethod
     def prim_func(self, config: NpuConfig) -> PrimFunc:
         """The unscheduled TensorIR of this operator for a device."""
-        raise NotImplementedError
 
     def attrs(self) -> dict[str, Any]:
         """The attributes as plain JSON values; :func:`npu_target.topi.make` is the way back."""

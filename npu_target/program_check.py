@@ -1,0 +1,110 @@
+"""Whether the parts of a program fit together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from .expr import INT64_MAX, INT64_MIN, MAX_LOOP_ID, Expr, Op, ProgramError
+from .isa_encoding import WORD_MASK
+from .operand import Operand
+from .program_nodes import (
+    MAX_EXPR_DEPTH,
+    MAX_LOOP_DEPTH,
+    Command,
+    Node,
+    Weave,
+    loop_ids,
+    nodes_of,
+)
+
+
+def check_body(body: Iterable[Node], where: str, n_args: int) -> None:
+    """Raise ProgramError, which begins with `where`, unless indices, ids and depths are those of a
+    program with so many arguments."""
+    _Checker(where, n_args).body(body, ())
+
+
+class _Checker:
+    def __init__(self, where: str, n_args: int) -> None:
+        self.where = where
+        self.n_args = n_args
+        self.variables: dict[Expr, frozenset[int]] = {}
+
+    def body(self, nodes: Iterable[Node], path: tuple[int, ...]) -> None:
+        for node in nodes:
+            if isinstance(node, Command):
+                if not 0 <= node.funct <= 127:
+                    raise ProgramError(f"{self.where}: funct is {node.funct}, needs 0 to 127")
+                self.operand(node.rs1, path)
+                self.operand(node.rs2, path)
+                continue
+            if isinstance(node, Weave):
+                self.weave(node, path)
+                continue
+            if not 0 <= node.loop_id <= MAX_LOOP_ID:
+                raise ProgramError(f"{self.where}: loop id {node.loop_id} is no uint32")
+            if node.loop_id in path:
+                raise ProgramError(f"{self.where}: loop i{node.loop_id} is inside itself")
+            if len(path) == MAX_LOOP_DEPTH:
+                raise ProgramError(f"{self.where}: loops are nested deeper than {MAX_LOOP_DEPTH}")
+            self.expr(node.extent, path)
+            self.body(node.body, (*path, node.loop_id))
+
+    def weave(self, weave: Weave, path: tuple[int, ...]) -> None:
+        for filler in weave.fillers:
+            for name, value in (("period", filler.period), ("burst", filler.burst)):
+                if not 1 <= value <= MAX_LOOP_ID:
+                    raise ProgramError(
+                        f"{self.where}: a weave's {name} is {value}, needs a uint32 > 0"
+                    )
+        parts = [*nodes_of(weave.body), *nodes_of(weave.filling)]
+        if any(isinstance(node, Weave) for node in parts):
+            raise ProgramError(f"{self.where}: a weave is inside another")
+        shared = loop_ids(weave.body) & loop_ids(weave.filling)
+        if shared:
+            raise ProgramError(
+                f"{self.where}: loop i{min(shared)} is in the body and the filler of a weave"
+            )
+        self.body(weave.body, path)
+        self.body(weave.filling, path)
+
+    def operand(self, operand: Operand, path: tuple[int, ...]) -> None:
+        if not 0 <= operand.base <= WORD_MASK:
+            raise ProgramError(f"{self.where}: base {operand.base} is no uint64")
+        if operand.address is not None and not 0 <= operand.address < self.n_args:
+            raise ProgramError(
+                f"{self.where}: an operand has the address of argument {operand.address}, "
+                f"there are {self.n_args}"
+            )
+        for loop_id, increment in operand.steps:
+            self.bound(loop_id, path)
+            self.int64(increment)
+        for coefficient, expr in operand.general:
+            self.int64(coefficient)
+            self.expr(expr, path)
+
+    def int64(self, value: int) -> None:
+        if not INT64_MIN <= value <= INT64_MAX:
+            raise ProgramError(f"{self.where}: {value} is no int64")
+
+    def bound(self, loop_id: int, path: tuple[int, ...]) -> None:
+        if loop_id not in path:
+            raise ProgramError(f"{self.where}: i{loop_id} is used outside its loop")
+
+    def expr(self, expr: Expr, path: tuple[int, ...]) -> None:
+        if expr.depth > MAX_EXPR_DEPTH:
+            raise ProgramError(
+                f"{self.where}: an expression is nested deeper than {MAX_EXPR_DEPTH}"
+            )
+        for loop_id in self.variables_of(expr):
+            self.bound(loop_id, path)
+
+    def variables_of(self, expr: Expr) -> frozenset[int]:
+        found = self.variables.get(expr)
+        if found is None:
+            if expr.op is Op.VAR:
+                found = frozenset({expr.value})
+            else:
+                found = frozenset().union(*(self.variables_of(arg) for arg in expr.args))
+            self.variables[expr] = found
+        return found
