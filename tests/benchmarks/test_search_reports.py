@@ -45,7 +45,6 @@ def test_spaces_that_differ_are_named():
 
 
 def test_curves_are_plotted(tmp_path):
-    pytest.importorskip("matplotlib")
     search_curves.plot([GOOD, SLOW], 100, "title", tmp_path / "curves.png")
     assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
 

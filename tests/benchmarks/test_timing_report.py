@@ -45,7 +45,6 @@ def test_groups_have_mean_and_worst() -> None:
 
 
 def test_the_report_is_written(traces: Path, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
     folder = tmp_path / "reports"
     assert main(["--traces", str(traces), "--output", str(folder)]) == 0
     assert "| many | ideal | warm | 60 | 78 | +30.00 % |" in (folder / "timing.md").read_text()

@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from npu_target.models.image import load_image, normalize, synthetic_images
 from npu_target.models.parameters import ModelError
-
-Image = pytest.importorskip("PIL.Image", reason="reading images needs Pillow")
 
 
 def test_a_constant_image_keeps_its_colour_through_resizing(tmp_path):
