@@ -64,6 +64,8 @@ class Header:
     @classmethod
     def read(cls, folder: Path) -> Header:
         """Raises LogError for a header that is missing, unreadable or of another form."""
+        if not folder.is_dir():
+            raise LogError(f"{folder} is not a folder of tuning logs")
         path = folder / HEADER_FILE
         try:
             fields = json.loads(path.read_text(encoding="utf-8"))

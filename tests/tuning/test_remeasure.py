@@ -60,7 +60,7 @@ def test_times_become_true_and_what_cannot_be_compiled_goes(folder, capsys):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["{folder}/nowhere"], "header.json is missing"),
+        (["{folder}/nowhere"], "is not a folder of tuning logs"),
         (["{folder}", "--device", "gemmini-16x16"], "logs of another device"),
         (["{folder}", "--device", "tpu"], "tpu"),
     ],
