@@ -198,8 +198,10 @@ class _Walk:
         def left_by(index: Linear) -> WaitingCopies:
             copies = WaitingCopies()
             outer, self.only_waiting = self.only_waiting, True
-            body(index, copies)
-            self.only_waiting = outer
+            try:
+                body(index, copies)
+            finally:  # a phase that needs too many settings is made again
+                self.only_waiting = outer
             return copies
 
         carries = extent > 1 and bool(left_by(Linear()))

@@ -104,6 +104,16 @@ GOLDEN = {
 }
 
 
+def test_a_phase_with_too_many_settings_is_made_again_whole():
+    """Two tiles of sums, and more strides than the device holds: found with the overlap on."""
+    operator = topi.Matmul(1, 1, 512, 1000)
+    device = NpuConfig.preset("gemmini-16x16")
+    schedule = kernel_schedule(operator, device, seed=1)
+    tiles = {"blocks": [9, 7], "steps": [1, 1]}
+    schedule_mac(schedule, MacStructure(kept=True, two_sums=True), tiles)
+    check_schedule(operator, schedule, device)
+
+
 @pytest.mark.parametrize("name", GOLDEN)
 def test_disassembly(name, golden):
     golden(f"{name}.txt", GOLDEN[name]().text + "\n")
