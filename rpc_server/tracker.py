@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import socket
 import struct
 import sys
@@ -85,6 +86,9 @@ def main(arguments: list[str] | None = None) -> int:
     stop_signal = StopSignal()
     print(f"tracker listens on {address}", flush=True)
     if options.with_parent:
+        # Its only clients are the parent's, which reports what it loses; a client that the parent
+        # ended in the middle of a request is no news.
+        logging.getLogger("RPCTracker").setLevel(logging.ERROR)
         leave_with_parent()
     stop_signal.wait()
     stop_tracker(address, stop_key)
