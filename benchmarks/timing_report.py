@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import sys
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,13 +26,17 @@ from npu_target.sim.stream import pack, read_stream
 REPORTS = Path(__file__).parent / "reports"
 GROUPS = ("micro", "loop_ws", "matmul", "conv", "schedule")
 MEMORIES = ("ideal_memory", "ddr3")
+# "cold": the first run, by itself. "first": the same run, after those measured before it.
+RUNS = ("warm", "cold", "first")
+# Groups whose streams were measured one after another over the same memory.
+_CONSECUTIVE = ("micro", "loop_ws", "matmul")
 # Runs without figures of their own: enough for the caches to settle.
 _SETTLING_RUNS = 3
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """One run of one trace. `run` is "cold" (the first) or "warm" (the last)."""
+    """One run of one trace. `run` is one of RUNS."""
 
     name: str
     group: str
@@ -54,12 +59,32 @@ def default_traces() -> Path:
 def compare(path: Path) -> Iterator[Comparison]:
     """Every measured run of the traces in a file. Raises OSError and SimError."""
     config = NpuConfig.preset("gemmini-16x16")
+    earlier: defaultdict[tuple[str, ...], bytes] = defaultdict(bytes)
     for line in path.read_text(encoding="utf-8").splitlines():
         record = json.loads(line)
         for memory in MEMORIES:
             measured = record["cycles"].get(memory)
-            if measured:
-                yield from _compare_runs(path, record, config, memory, measured)
+            if not measured:
+                continue
+            yield from _compare_runs(path, record, config, memory, measured)
+            if record["group"] in _CONSECUTIVE:
+                # One program measured those that have figures for the same memories.
+                program = (memory, record["group"], *sorted(record["cycles"]))
+                yield _compare_first(path, record, config, memory, measured, earlier[program])
+                stream = read_stream(path, record["name"], config.host_cycles_per_command)
+                earlier[program] += pack(stream.setup) + len(measured) * pack(stream.issues)
+
+
+def _compare_first(
+    path: Path,
+    record: dict[str, Any],
+    config: NpuConfig,
+    memory: str,
+    measured: Sequence[int],
+    earlier: bytes,
+) -> Comparison:
+    simulated = simulate(path, record["name"], config, memory, 1, earlier)
+    return Comparison(record["name"], record["group"], memory, "first", measured[0], simulated[0])
 
 
 def _compare_runs(
@@ -69,8 +94,7 @@ def _compare_runs(
     is_always_cold = "cold" in name  # it touches new lines each time
     runs = max(len(measured), 1 if is_always_cold else _SETTLING_RUNS)
     simulated = simulate(path, name, config, memory, runs)
-    # The others of `micro` ran one after another over the same memory: their first runs are warm
-    # or cold as the ones before left it.
+    # What the others of `micro` touch was warm or cold as those before had left it.
     if group != "micro" or is_always_cold:
         yield Comparison(name, group, memory, "cold", measured[0], simulated[0])
     if not is_always_cold and (group == "micro" or len(measured) > 1):
@@ -78,8 +102,11 @@ def _compare_runs(
         yield Comparison(name, group, memory, "warm", measured[-1], simulated[last - 1])
 
 
-def simulate(path: Path, name: str, config: NpuConfig, memory: str, runs: int) -> list[int]:
-    """The cycles of successive runs of one trace, the first with cold caches."""
+def simulate(
+    path: Path, name: str, config: NpuConfig, memory: str, runs: int, earlier: bytes = b""
+) -> list[int]:
+    """The cycles of successive runs of one trace, the first with the caches as the packed commands
+    `earlier` leave them."""
     from npu_target.device_api.profile import profile_stream
 
     stream = read_stream(path, name, config.host_cycles_per_command)
@@ -87,7 +114,7 @@ def simulate(path: Path, name: str, config: NpuConfig, memory: str, runs: int) -
     profiles = profile_stream(
         device.numbers(),
         (RAM_ADDRESS, RAM_BYTES),
-        pack(stream.setup),
+        earlier + pack(stream.setup),
         pack(stream.issues),
         runs,
     )
@@ -101,14 +128,17 @@ def markdown(comparisons: Sequence[Comparison]) -> str:
         "",
         "Rewritten by `python -m benchmarks.timing_report`. Measured: command streams on a "
         "cycle-exact",
-        "simulation of the generated hardware, from a fence to a fence; *cold* is the first run, "
-        "*warm*",
-        "the last one over the same memory. *Ideal memory* answers the L2 in a cycle, *DDR3* is "
-        "DDR3-1333",
-        "at a core of 500 MHz.",
-        "Streams of `micro` not named cold shared their memory with those before them; only their "
-        "last runs",
-        "are compared.",
+        "simulation of the generated hardware, from a fence to a fence. *Warm* is the last run "
+        "over the",
+        "same memory; *cold* the first one against a simulation that begins with cold caches; "
+        "*first* the",
+        "same run against a simulation that begins with what the streams before it, in the "
+        "file's order,",
+        "left in the caches, as the hardware did. *Ideal memory* answers the L2 in a cycle, *DDR3* "
+        "is",
+        "DDR3-1333 at a core of 500 MHz.",
+        "First runs have the host's own instruction misses in them, of which the streams say "
+        "nothing.",
         "",
         "![measured against simulated cycles](timing.png)",
         "",
@@ -117,7 +147,7 @@ def markdown(comparisons: Sequence[Comparison]) -> str:
     ]
     for group in GROUPS:
         for memory in MEMORIES:
-            for run in ("warm", "cold"):
+            for run in RUNS:
                 part = [
                     c for c in comparisons if (c.group, c.memory, c.run) == (group, memory, run)
                 ]

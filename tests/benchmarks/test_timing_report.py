@@ -10,11 +10,19 @@ import pytest
 from benchmarks.timing_report import Comparison, compare, main, markdown
 
 CONFIG_LD = [0, "0x3f80000000100101", "0x40"]
+MVIN = [2, "0x80001000", "0x0010004000000000"]
 
 
-def trace(name: str, group: str, commands: int, cycles: dict[str, list[int]]) -> str:
-    issued = [[i + 4, *CONFIG_LD] for i in range(commands)]
-    stream = {"name": name, "group": group, "cycles": cycles, "setup": [], "commands": issued}
+def trace(
+    name: str,
+    group: str,
+    commands: int,
+    cycles: dict[str, list[int]],
+    command: list[object] = CONFIG_LD,
+) -> str:
+    issued = [[i + 4, *command] for i in range(commands)]
+    setup = [CONFIG_LD]
+    stream = {"name": name, "group": group, "cycles": cycles, "setup": setup, "commands": issued}
     return json.dumps(stream) + "\n"
 
 
@@ -31,10 +39,21 @@ def traces(tmp_path: Path) -> Path:
 def test_runs_are_compared_as_they_were_measured(traces: Path) -> None:
     assert list(compare(traces)) == [
         Comparison("one", "micro", "ideal_memory", "warm", 15, 15),
+        Comparison("one", "micro", "ideal_memory", "first", 20, 15),
         Comparison("one", "micro", "ddr3", "warm", 15, 15),
+        Comparison("one", "micro", "ddr3", "first", 15, 15),
         Comparison("many", "loop_ws", "ideal_memory", "cold", 78, 78),
         Comparison("many", "loop_ws", "ideal_memory", "warm", 60, 78),
+        Comparison("many", "loop_ws", "ideal_memory", "first", 78, 78),
     ]
+
+
+def test_streams_find_what_those_before_them_left(tmp_path: Path) -> None:
+    path = tmp_path / "traces.jsonl"
+    cycles = {"ideal_memory": [169]}
+    path.write_text("".join(trace(n, "micro", 1, cycles, MVIN) for n in ("before", "after")))
+    first = {c.name: c.simulated for c in compare(path) if c.run == "first"}
+    assert first["after"] < first["before"]
 
 
 def test_groups_have_mean_and_worst() -> None:
