@@ -87,7 +87,7 @@ class NpuConfig:
     has_output_stationary: bool = True
     has_weight_stationary: bool = True
     has_transpose: bool = True
-    has_mvin_scale: bool = True  # off: the scale of CONFIG_LD is ignored
+    has_mvin_scale: bool = True
     has_pooling: bool = True
     has_first_layer_pixel_repeats: bool = True
     has_loop_commands: bool = True

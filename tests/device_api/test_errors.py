@@ -126,6 +126,7 @@ def test_refused(kind: str, commands: list[Words], text: str) -> None:
         ("has_output_stationary", config_ex(is_ws=False)),
         ("has_weight_stationary", EX),
         ("has_first_layer_pixel_repeats", config_ld(16, repeats=2)),
+        ("has_mvin_scale", config_ld(16, scale=0.5)),
         ("has_pooling", config_st(16, pool=(1, 1, 0, 0, 1, 1, 1, 1, 1))),
     ],
 )
@@ -133,6 +134,13 @@ def test_features_switched_off(feature: str, command: Words) -> None:
     run([command])
     with pytest.raises(RuntimeError, match=r"\[unsupported_command\] command 0 config_"):
         run([command], SMALL.replace(**{feature: False}))
+
+
+def test_without_scaled_loads_both_identities_are_none() -> None:
+    device = SMALL.replace(has_mvin_scale=False)
+    load = (2, BASE, local(0, 4, 1))
+    for scale in (0.0, 1.0):
+        run([config_ld(16, scale=scale), load], device)
 
 
 def test_full_width_store_switched_off() -> None:

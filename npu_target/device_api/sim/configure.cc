@@ -76,7 +76,14 @@ void configure_load(const RunningCommand& running, const Config& config, State& 
     running.fail(ErrorKind::kUnsupportedCommand, "needs a load id of 0 to 2, has 3");
   }
   LoadConfig load;
-  load.scale = as_float(bits(rs1, 63, 32));
+  // The headers of devices without scaled loads call 0 the identity.
+  const uint64_t scale = bits(rs1, 63, 32);
+  load.scale = scale == 0 && !config.has_mvin_scale ? 1.0f : as_float(scale);
+  if (load.scale != 1.0f && !config.has_mvin_scale) {
+    running.fail(ErrorKind::kUnsupportedCommand,
+                 "needs a device with has_mvin_scale for a scale of " +
+                     std::to_string(load.scale) + ", has none");
+  }
   load.is_shrunk = bit(rs1, 2);
   load.pixel_repeats = field(rs1, 15, 8);
   if (load.pixel_repeats == 0) load.pixel_repeats = 1;

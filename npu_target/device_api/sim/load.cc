@@ -18,7 +18,7 @@ class Loader {
         to_(running.command.rs2),
         load_(defined_config()),
         is_int32_(to_.is_acc() && !load_.is_shrunk),
-        is_scaled_(config.has_mvin_scale && load_.scale != 1.0f) {}
+        is_scaled_(load_.scale != 1.0f) {}
 
   void run() {
     check();
