@@ -7,20 +7,18 @@ form's atoms are loop numbers (``int``) or :class:`Atom`, an expression that is 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from typing import NamedTuple
 
 from tvm import tirx
 from tvm.tirx import Var
 
 from .. import expr
 from ..expr import Expr
-from ..operand import Operand, Summand
+from ..operand import Operand, OperandSum
 from .errors import CodegenError
 
 
-@dataclass(frozen=True)
-class Atom:
+class Atom(NamedTuple):
     """``op`` of two linear forms, where it does not reduce to a linear form."""
 
     op: str  # "floordiv", "floormod", "min" or "max"
@@ -29,33 +27,31 @@ class Atom:
 
 
 Key = int | Atom
+Item = tuple[Key, int]
 
 
-@dataclass(frozen=True)
-class Linear:
+class Linear(NamedTuple):
     """``const + sum(coefficient * atom)``; immutable, zero coefficients are never kept."""
 
     const: int = 0
-    items: tuple[tuple[Key, int], ...] = ()
+    items: tuple[Item, ...] = ()
 
     @staticmethod
     def of(const: int, terms: Mapping[Key, int]) -> Linear:
         """A form from a mapping that may hold zeros."""
-        if any(isinstance(key, Atom) for key in terms):
-            const, terms = _rejoined(const, terms)
-        kept = [(key, value) for key, value in terms.items() if value]
-        kept.sort(key=lambda item: (isinstance(item[0], Atom), str(item[0])))
+        for key in terms:
+            if type(key) is Atom:
+                const, terms = _rejoined(const, terms)
+                break
+        kept = [item for item in terms.items() if item[1]]
+        if len(kept) > 1:
+            kept.sort(key=_order)
         return Linear(const, tuple(kept))
 
     @staticmethod
     def loop(loop_id: int) -> Linear:
         """The value of one loop's variable."""
         return Linear(0, ((loop_id, 1),))
-
-    @cached_property
-    def terms(self) -> dict[Key, int]:
-        """Coefficients by atom."""
-        return dict(self.items)
 
     @property
     def is_const(self) -> bool:
@@ -64,29 +60,38 @@ class Linear:
 
     def coefficient(self, loop_id: int) -> int:
         """What one more iteration of a loop adds (atoms that hold the loop aside)."""
-        return self.terms.get(loop_id, 0)
+        for key, value in self.items:
+            if key == loop_id:
+                return value
+        return 0
 
     def depends_on(self, loop_id: int) -> bool:
         """Whether the loop's variable occurs, inside atoms too."""
-        return any(
-            key == loop_id
-            or (isinstance(key, Atom) and (key.a.depends_on(loop_id) or key.b.depends_on(loop_id)))
-            for key, _ in self.items
-        )
+        for key, _ in self.items:
+            if key == loop_id:
+                return True
+            if type(key) is Atom and (key.a.depends_on(loop_id) or key.b.depends_on(loop_id)):
+                return True
+        return False
 
     def is_linear_in(self, loop_id: int) -> bool:
         """Whether each iteration of a loop adds the same: no atom holds its variable."""
-        return not Linear(0, tuple(i for i in self.items if i[0] != loop_id)).depends_on(loop_id)
+        for key, _ in self.items:
+            if type(key) is Atom and (key.a.depends_on(loop_id) or key.b.depends_on(loop_id)):
+                return False
+        return True
 
     def without(self, *loop_ids: int) -> Linear:
         """The form where these loops' variables are 0 (they must not occur inside atoms)."""
-        return Linear(self.const, tuple(item for item in self.items if item[0] not in loop_ids))
+        return Linear(self.const, tuple([item for item in self.items if item[0] not in loop_ids]))
 
-    def __add__(self, other: Linear | int) -> Linear:
+    def __add__(self, other: Linear | int) -> Linear:  # type: ignore[override]
         if isinstance(other, int):
             return Linear(self.const + other, self.items)
         if not other.items:
             return Linear(self.const + other.const, self.items)
+        if not self.items:
+            return Linear(self.const + other.const, other.items)
         terms = dict(self.items)
         for key, value in other.items:
             terms[key] = terms.get(key, 0) + value
@@ -95,27 +100,42 @@ class Linear:
     def __sub__(self, other: Linear | int) -> Linear:
         return self + (-other if isinstance(other, int) else other * -1)
 
-    def __mul__(self, factor: int) -> Linear:
+    def __mul__(self, factor: int) -> Linear:  # type: ignore[override]
+        if factor == 1:
+            return self
         if factor == 0:
             return Linear()
-        return Linear(self.const * factor, tuple((k, v * factor) for k, v in self.items))
+        return Linear(self.const * factor, tuple([(k, v * factor) for k, v in self.items]))
 
     def substitute(self, values: Mapping[int, Linear]) -> Linear:
         """The form with loops replaced, inside atoms too."""
-        result = Linear(self.const)
+        if not self.items:
+            return self
+        const = self.const
+        terms: dict[Key, int] = {}
         for key, value in self.items:
-            if isinstance(key, Atom):
+            if type(key) is Atom:
                 new = combine(key.op, key.a.substitute(values), key.b.substitute(values))
+            elif key in values:
+                new = values[key]
             else:
-                new = values.get(key, Linear.loop(key))
-            result = result + new * value
-        return result
+                terms[key] = terms.get(key, 0) + value
+                continue
+            const += new.const * value
+            for inner, factor in new.items:
+                terms[inner] = terms.get(inner, 0) + factor * value
+        return Linear.of(const, terms)
+
+
+def _order(item: Item) -> tuple[bool, str]:
+    """Loops before atoms."""
+    return type(item[0]) is Atom, str(item[0])
 
 
 def _rejoined(const: int, terms: Mapping[Key, int]) -> tuple[int, Mapping[Key, int]]:
     """The terms with ``d * (a // d) + a % d`` made ``a`` again."""
     for key, value in terms.items():
-        if not value or not isinstance(key, Atom) or key.op != "floormod" or not key.b.is_const:
+        if type(key) is not Atom or not value or key.op != "floormod" or not key.b.is_const:
             continue
         quotient = Atom("floordiv", key.a, key.b)
         if terms.get(quotient) != value * key.b.const:
@@ -209,22 +229,25 @@ def to_expr(form: Linear) -> Expr:
     """The form as a general expression of a program."""
     total = expr.const(form.const)
     for key, value in form.items:
-        atom = (
-            _EXPR[key.op](to_expr(key.a), to_expr(key.b))
-            if isinstance(key, Atom)
-            else expr.var(key)
-        )
+        atom = _atom_expr(key) if isinstance(key, Atom) else expr.var(key)
         total = expr.add(total, expr.mul(atom, expr.const(value)))
     return total
 
 
 def to_operand(form: Linear) -> Operand:
     """The running value of a form; what is not linear in the loops becomes an expression."""
-    terms: list[Summand] = [form.const]
+    total = OperandSum(form.const)
+    steps = total.steps
     for key, value in form.items:
-        atom = to_expr(Linear(0, ((key, 1),))) if isinstance(key, Atom) else expr.var(key)
-        terms.append(Operand.of(atom) * value)
-    return Operand.of(*terms)
+        if isinstance(key, Atom):
+            total.add(_atom_expr(key), value)
+        else:
+            steps[key] = steps.get(key, 0) + value
+    return total.operand()
+
+
+def _atom_expr(atom: Atom) -> Expr:
+    return _EXPR[atom.op](to_expr(atom.a), to_expr(atom.b))
 
 
 _EXPR = {

@@ -17,14 +17,12 @@ _BLOCKS_TO_TILES = (
     s_tir.transform.ConvertBlocksToOpaque(),
     s_tir.transform.CompactBufferAllocation(),
     s_tir.transform.LowerMatchBuffer(),
-    tirx.transform.StmtSimplify(),
 )
 # Loads of the next tile move before the computes of this one; their buffers get versions.
 _PIPELINE = (s_tir.transform.InjectSoftwarePipeline(),)
 _TILES_TO_LOOPS = (
     s_tir.transform.LowerOpaqueBlock(),
     tirx.transform.StmtSimplify(),
-    tirx.transform.RemoveNoOp(),
 )
 
 
