@@ -8,7 +8,6 @@ stay conditions here; :mod:`npu_target.passes.transfers` turns them into row and
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import tvm_ffi
@@ -19,14 +18,13 @@ from tvm.tirx import BufferStore, Var
 from ..intrin import ACCUMULATOR, SCRATCHPAD
 from ..topi.requantize import match_requantize
 from .errors import CodegenError
-from .linear import Linear, conditions, linear
+from .linear import Linear, comparisons, linear, undivided
 
 # Resolves a tile access to (row, column) forms.
 LocalAccess = Callable[[tirx.Buffer, list[Linear]], "tuple[Linear, Linear]"]
 
 
-@dataclass(frozen=True)
-class Load:
+class Load(NamedTuple):
     """mvin of ``source[offset]`` (elements), or zeros without a source, into a tile."""
 
     row: Linear
@@ -40,6 +38,15 @@ class Load:
     shrunk: bool = False  # int8 in DRAM, int32 in the accumulator
     scale: float = 1.0
 
+    def at(self, values: Mapping[int, Linear]) -> Load:
+        """The copy where loops have these values."""
+        return self._replace(
+            row=self.row.substitute(values),
+            column=self.column.substitute(values),
+            offset=self.offset.substitute(values),
+            valid=tuple([undivided(form.substitute(values)) for form in self.valid]),
+        )
+
 
 class Pooling(NamedTuple):
     """Maximum over ``size`` x ``size`` rows; ``line_rows`` is an image line's length in rows."""
@@ -48,8 +55,7 @@ class Pooling(NamedTuple):
     line_rows: int
 
 
-@dataclass(frozen=True)
-class Store:
+class Store(NamedTuple):
     """mvout of a tile into ``target[offset]`` (elements) where ``valid`` are all >= 0."""
 
     row: Linear
@@ -63,6 +69,15 @@ class Store:
     relu: bool = False
     full_width: bool = False
     pooling: Pooling | None = None
+
+    def at(self, values: Mapping[int, Linear]) -> Store:
+        """The copy where loops have these values."""
+        return self._replace(
+            row=self.row.substitute(values),
+            column=self.column.substitute(values),
+            offset=self.offset.substitute(values),
+            valid=tuple([undivided(form.substitute(values)) for form in self.valid]),
+        )
 
 
 def recognise(
@@ -79,7 +94,7 @@ def recognise(
         with the statement, where no command does it.
     """
     try:
-        valid = [form for guard in guards for form in conditions(guard, env)]
+        valid = [form for guard in guards for form in comparisons(guard, env)]
         if store.buffer.scope() in (SCRATCHPAD, ACCUMULATOR):
             return _load(store, valid, env, local)
         return _store(store, valid, env, local)
@@ -101,7 +116,7 @@ def _load(
         condition, value, otherwise = value.args
         if not _is_zero(otherwise):
             raise CodegenError("padding must be 0")
-        valid = conditions(condition, env)
+        valid = comparisons(condition, env)
     if _is_zero(value):
         return Load(row, column, in_accumulator, None, Linear(), 1, (), accumulate)
     scale, shrunk = 1.0, False

@@ -116,8 +116,8 @@ class Linear(NamedTuple):
         for key, value in self.items:
             if type(key) is Atom:
                 new = combine(key.op, key.a.substitute(values), key.b.substitute(values))
-            elif key in values:
-                new = values[key]
+            elif (known := values.get(key)) is not None:  # type: ignore[arg-type]
+                new = known
             else:
                 terms[key] = terms.get(key, 0) + value
                 continue
@@ -258,7 +258,7 @@ _EXPR = {
 }
 
 
-def conditions(node: tirx.Expr, env: Mapping[Var, Linear]) -> list[Linear]:
+def comparisons(node: tirx.Expr, env: Mapping[Var, Linear]) -> list[Linear]:
     """A conjunction of comparisons as forms that must all be >= 0.
 
     Raises
@@ -267,18 +267,18 @@ def conditions(node: tirx.Expr, env: Mapping[Var, Linear]) -> list[Linear]:
         for anything but ``and`` of ``<``, ``<=``, ``>``, ``>=`` and ``==``.
     """
     if isinstance(node, tirx.And):
-        return conditions(node.a, env) + conditions(node.b, env)
+        return comparisons(node.a, env) + comparisons(node.b, env)
     if isinstance(node, (tirx.LT, tirx.LE, tirx.GT, tirx.GE, tirx.EQ)):
         a, b = linear(node.a, env), linear(node.b, env)
         if isinstance(node, tirx.EQ):
-            return [_undivided(a - b), _undivided(b - a)]
+            return [a - b, b - a]
         smaller, larger = (a, b) if isinstance(node, (tirx.LT, tirx.LE)) else (b, a)
         strict = isinstance(node, (tirx.LT, tirx.GT))
-        return [_undivided(larger - smaller - strict)]
+        return [larger - smaller - strict]
     raise CodegenError(f"condition {node} ({type(node).__name__}) is not supported")
 
 
-def _undivided(form: Linear) -> Linear:
+def undivided(form: Linear) -> Linear:
     """An equivalent of ``form >= 0`` without its division, where it has a single one:
     ``r + e // d >= 0`` is ``d * r + e >= 0``, ``r - e // d >= 0`` is ``d * r + d - 1 - e >= 0``."""
     divisions = [
@@ -292,4 +292,4 @@ def _undivided(form: Linear) -> Linear:
     assert isinstance(atom, Atom)
     divisor = atom.b.const
     rest = (form - Linear(0, ((atom, sign),))) * divisor
-    return _undivided(rest + atom.a if sign > 0 else rest - atom.a + (divisor - 1))
+    return undivided(rest + atom.a if sign > 0 else rest - atom.a + (divisor - 1))

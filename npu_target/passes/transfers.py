@@ -11,7 +11,6 @@ observe them.  Rows outside the valid ones are written with zeros.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from ..config import NpuConfig
@@ -27,8 +26,7 @@ class LoopExtent(NamedTuple):
     extent: int
 
 
-@dataclass(frozen=True)
-class Transfer:
+class Transfer(NamedTuple):
     """A copy with its axes chosen.  Forms hold the variables of ``outer`` and of loops outside."""
 
     outer: tuple[LoopExtent, ...]
@@ -65,9 +63,9 @@ def split_boundaries(
             if piece.holds is None:
                 parts.append((part, around))
             elif piece.holds:
-                parts.append((replace(part, valid=rest), around))
+                parts.append((part._replace(valid=rest), around))
             elif isinstance(part, Load) and not part.accumulate:
-                parts.append((replace(part, source=None, offset=Linear(), valid=()), around))
+                parts.append((part._replace(source=None, offset=Linear(), valid=()), around))
         return [x for part, around in parts for x in split_boundaries(part, around, config)]
     return [(copy, loops)]
 
@@ -136,8 +134,7 @@ def _restrict(
     """The iterations ``start`` to ``end`` of one loop; a single one needs no loop."""
     variable = Linear.loop(loop.loop_id) if end - start > 1 else Linear()
     shift = {loop.loop_id: variable + start}
-    part = replace(
-        copy,
+    part = copy._replace(
         row=copy.row.substitute(shift),
         offset=copy.offset.substitute(shift),
         valid=tuple(form.substitute(shift) for form in copy.valid),

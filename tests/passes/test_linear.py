@@ -12,7 +12,15 @@ from program_evaluator import evaluate
 from tvm import tirx
 
 from npu_target.passes.errors import CodegenError
-from npu_target.passes.linear import Atom, Linear, combine, conditions, linear, to_expr
+from npu_target.passes.linear import (
+    Atom,
+    Linear,
+    combine,
+    comparisons,
+    linear,
+    to_expr,
+    undivided,
+)
 
 N_LOOPS = 3
 EXTENT = 6
@@ -127,7 +135,7 @@ def test_what_a_form_depends_on(expression):
             assert value_of(form, moved) == value_of(form, list(point))
 
 
-comparisons = st.tuples(
+compared = st.tuples(
     expressions,
     expressions,
     st.sampled_from(
@@ -142,14 +150,14 @@ comparisons = st.tuples(
 )
 
 
-@given(st.lists(comparisons, min_size=1, max_size=3), points)
+@given(st.lists(compared, min_size=1, max_size=3), points)
 def test_conditions_hold_where_all_their_forms_are_not_negative(parts, point):
     condition, holds = None, True
     for (a, mean_a), (b, mean_b), (compare, meaning) in parts:
         node = compare(a, b)
         condition = node if condition is None else tirx.And(condition, node)
         holds = holds and meaning(mean_a(point), mean_b(point))
-    forms = conditions(condition, environment)
+    forms = [undivided(form) for form in comparisons(condition, environment)]
     assert all(value_of(form, point) >= 0 for form in forms) == holds
 
 
@@ -158,7 +166,7 @@ def test_conditions_hold_where_all_their_forms_are_not_negative(parts, point):
 def test_a_division_by_a_constant_leaves_no_atom_in_a_condition(divisor, bound):
     quotient = tirx.FloorDiv(variables[0] + variables[1] * 5, tirx.IntImm("int32", divisor))
     for node in (quotient < bound, quotient >= bound):
-        (form,) = conditions(node, environment)
+        (form,) = (undivided(form) for form in comparisons(node, environment))
         assert not any(isinstance(key, Atom) for key, _ in form.items)
 
 
@@ -183,7 +191,7 @@ def test_what_is_not_linear_is_refused(node, text):
 def test_conditions_are_conjunctions_of_comparisons():
     i = variables[0]
     with pytest.raises(CodegenError, match=r"condition .* \(Or\) is not supported"):
-        conditions(tirx.Or(i < 1, i > 2), environment)
+        comparisons(tirx.Or(i < 1, i > 2), environment)
 
 
 def test_an_unknown_variable_is_refused():

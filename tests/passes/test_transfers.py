@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -135,7 +135,7 @@ def loads(draw):
         scale=draw(st.sampled_from([1.0, 0.5])) if shrunk or not in_accumulator else 1.0,
     )
     if draw(st.integers(0, 5)) == 0:
-        copy = replace(copy, source=None, valid=(), accumulate=False)
+        copy = copy._replace(source=None, valid=(), accumulate=False)
     return Case(copy, loops)
 
 
