@@ -10,6 +10,7 @@
 #include "command.h"
 #include "error.h"
 #include "program.h"
+#include "program_code.h"
 
 namespace npu::sim {
 
@@ -19,7 +20,7 @@ struct RunControl {
   std::function<void()> poll = nullptr;  // called now and then; stops the run by throwing
 };
 
-// Walks the loops of a program and hands out its commands in order.
+// Runs through a program's flat code and hands out its commands in order.
 template <typename Fn>
 class ProgramRunner {
  public:
@@ -28,139 +29,129 @@ class ProgramRunner {
   ProgramRunner(const Program& program, const std::vector<uint64_t>& addresses,
                 const RunControl& control, Fn& fn)
       : program_(program),
-        addresses_(addresses),
+        code_(program, addresses),
         control_(control),
         fn_(fn),
-        variables_(program.slot_count, 0) {
-    if (addresses.size() != program.arguments.size()) {
-      throw SimError(ErrorKind::kBadProgram, -1,
-                     "program '" + program.name + "': needs " +
-                         std::to_string(program.arguments.size()) + " argument addresses, has " +
-                         std::to_string(addresses.size()));
-    }
-  }
+        variables_(program.slot_count, 0),
+        loops_(code_.loops.size()) {}
 
-  void run() { run_body(program_.body); }
-
- private:
-  // Where a filler stands: one frame a loop that it is inside of.
-  struct Frame {
-    const std::vector<Node>* body;
-    size_t next;
-    const Node* loop;  // nullptr for the filler itself
-    int64_t iteration;
-    int64_t extent;
-  };
-
-  struct Weaving {
-    const std::vector<Filler>& fillers;
-    size_t current;             // the filler that is next
-    std::vector<Frame> frames;  // where it stands
-    uint32_t until_gap;         // commands of the body before the next gap
-  };
-
-  void run_body(const std::vector<Node>& body) {
-    for (const Node& node : body) {
-      switch (node.kind) {
-        case Node::Kind::kLoop:
-          run_loop(node);
+  void run() {
+    for (uint32_t position = 0;;) {
+      const Instruction& instruction = after_loops(position);
+      switch (instruction.kind) {
+        case Instruction::Kind::kWeave:
+          begin_filler(code_.weaves[instruction.index].first_filler,
+                       code_.weaves[instruction.index].filler_end);
+          until_gap_ = 0;
+          ++position;
           break;
-        case Node::Kind::kCommand:
-          if (weaving_ != nullptr) weave_before_command();
-          issue(node);
+        case Instruction::Kind::kWeaveEnd:
+          while (fill_gap()) {
+          }
+          until_gap_ = kNoGap;
+          position = instruction.target;
           break;
-        case Node::Kind::kWeave:
-          run_weave(node);
-          break;
+        case Instruction::Kind::kEnd:
+          return;
+        default:
+          if (until_gap_ == 0 && !fill_gap()) until_gap_ = kNoGap;
+          --until_gap_;
+          issue(instruction);
+          ++position;
       }
     }
   }
 
-  void run_loop(const Node& loop) {
-    const int64_t extent = extent_of(loop);
-    for (int64_t i = 0; i < extent; ++i) {
-      begin_iteration(loop, i);
-      run_body(loop.body);
+ private:
+  struct LoopState {
+    int64_t iteration;
+    int64_t extent;
+  };
+
+  // Goes on from `position` to the next instruction that is not a loop's.
+  const Instruction& after_loops(uint32_t& position) {
+    for (;;) {
+      const Instruction& instruction = code_.instructions[position];
+      if (instruction.kind == Instruction::Kind::kIterate) {
+        position = iterate(instruction.index) ? instruction.target : position + 1;
+      } else if (instruction.kind == Instruction::Kind::kLoop) {
+        position = begin_loop(instruction.index) ? position + 1 : instruction.target;
+      } else {
+        return instruction;
+      }
     }
   }
 
-  void run_weave(const Node& node) {
-    Weaving weaving{node.fillers, 0, {}, 0};
-    begin_filler(weaving, 0);
-    weaving_ = &weaving;  // weaves do not nest
-    run_body(node.body);
-    while (fill_gap(weaving)) {
-    }
-    weaving_ = nullptr;
+  // Whether the loop has a first iteration, which begins then.
+  bool begin_loop(uint32_t index) {
+    const LoopCode& loop = code_.loops[index];
+    const int64_t extent = program_.exprs.evaluate(loop.extent, variables_, scratch_);
+    if (extent <= 0) return false;
+    loops_[index] = {0, extent};
+    begin_iteration(loop, 0);
+    return true;
   }
 
-  void begin_filler(Weaving& weaving, size_t index) {
-    weaving.current = index;
-    weaving.frames.clear();
-    if (index < weaving.fillers.size()) {
-      weaving.frames.push_back({&weaving.fillers[index].body, 0, nullptr, 0, 0});
+  // Whether it has another one.
+  bool iterate(uint32_t index) {
+    const LoopCode& loop = code_.loops[index];
+    LoopState& state = loops_[index];
+    if (++state.iteration < state.extent) {
+      begin_iteration(loop, state.iteration);
+      step_values(loop, 1);
+      return true;
+    }
+    // Back to how the first iteration finds them.
+    step_values(loop, uint64_t{1} - static_cast<uint64_t>(state.extent));
+    return false;
+  }
+
+  void step_values(const LoopCode& loop, uint64_t times) {
+    for (uint32_t i = loop.first_step; i < loop.step_end; ++i) {
+      code_.values[code_.steps[i].value] += code_.steps[i].increment * times;
     }
   }
 
-  void weave_before_command() {
-    Weaving& weaving = *weaving_;
-    if (weaving.until_gap == 0) {
-      if (!fill_gap(weaving)) weaving.until_gap = UINT32_MAX;
-    }
-    --weaving.until_gap;
+  // The next to fill gaps is `filler`, if there is one before `end`.
+  void begin_filler(uint32_t filler, uint32_t end) {
+    filler_ = filler;
+    filler_end_ = end;
+    if (filler < end) filler_position_ = code_.fillers[filler].start;
   }
 
   // Issues what goes into a gap; false when no filler has anything left.
-  bool fill_gap(Weaving& weaving) {
-    for (; weaving.current < weaving.fillers.size(); begin_filler(weaving, weaving.current + 1)) {
-      const Filler& filler = weaving.fillers[weaving.current];
+  bool fill_gap() {
+    for (; filler_ < filler_end_; begin_filler(filler_ + 1, filler_end_)) {
+      const FillerCode& filler = code_.fillers[filler_];
       uint32_t issued = 0;
-      while (issued < filler.burst && issue_next_of(weaving.frames)) ++issued;
+      for (; issued < filler.burst; ++issued) {
+        const Instruction& instruction = after_loops(filler_position_);
+        if (instruction.kind == Instruction::Kind::kEnd) break;
+        issue(instruction);
+        ++filler_position_;
+      }
       if (issued > 0) {
-        weaving.until_gap = filler.period;
+        until_gap_ = filler.period;
         return true;
       }
     }
     return false;
   }
 
-  // Issues the next command of a filler; false when there is none left.
-  bool issue_next_of(std::vector<Frame>& frames) {
-    while (!frames.empty()) {
-      Frame& frame = frames.back();
-      if (frame.next < frame.body->size()) {
-        const Node& node = (*frame.body)[frame.next++];
-        if (node.kind == Node::Kind::kCommand) {
-          issue(node);
-          return true;
-        }
-        const int64_t extent = extent_of(node);
-        if (extent > 0) {
-          begin_iteration(node, 0);
-          frames.push_back({&node.body, 0, &node, 0, extent});
-        }
-      } else if (frame.loop != nullptr && frame.iteration + 1 < frame.extent) {
-        frame.next = 0;
-        begin_iteration(*frame.loop, ++frame.iteration);
-      } else {
-        frames.pop_back();
-      }
+  void issue(const Instruction& instruction) {
+    const uint64_t* values = &code_.values[instruction.index];
+    Command command{instruction.funct, values[0], values[1]};
+    for (uint32_t i = instruction.first_general; i < instruction.general_end; ++i) {
+      const GeneralTerm& term = code_.general[i];
+      const int64_t expr = program_.exprs.evaluate(term.expr, variables_, scratch_);
+      (term.is_rs2 ? command.rs2 : command.rs1) += term.coefficient * static_cast<uint64_t>(expr);
     }
-    return false;
-  }
-
-  void issue(const Node& node) {
-    const Command command{node.funct, value_of(node.rs1), value_of(node.rs2)};
-    const uint64_t cycles = pending_cycles_ + node.host_cycles;
+    const uint64_t cycles = pending_cycles_ + instruction.host_cycles;
     pending_cycles_ = 0;
     fn_(command, static_cast<uint32_t>(std::min<uint64_t>(cycles, UINT32_MAX)));
   }
 
-  int64_t extent_of(const Node& loop) {
-    return program_.exprs.evaluate(loop.extent, variables_, scratch_);
-  }
-
-  void begin_iteration(const Node& loop, int64_t iteration) {
+  void begin_iteration(const LoopCode& loop, int64_t iteration) {
     count_step();
     variables_[loop.slot] = iteration;
     pending_cycles_ += static_cast<uint64_t>(program_.config.host_cycles_per_iteration);
@@ -173,33 +164,27 @@ class ProgramRunner {
                      "program '" + program_.name + "': needs at most " +
                          std::to_string(control_.max_steps) + " loop iterations, has more");
     }
-    if (control_.poll && steps_ % kStepsPerPoll == 0) control_.poll();
-  }
-
-  uint64_t value_of(const Operand& operand) {
-    uint64_t value = operand.base;
-    if (operand.address >= 0) value += addresses_[static_cast<size_t>(operand.address)];
-    for (const Operand::Step& step : operand.steps) {
-      value += step.increment * static_cast<uint64_t>(variables_[step.slot]);
-    }
-    for (const Operand::General& term : operand.general) {
-      const int64_t expr = program_.exprs.evaluate(term.expr, variables_, scratch_);
-      value += term.coefficient * static_cast<uint64_t>(expr);
-    }
-    return value;
+    if (steps_ % kStepsPerPoll == 0 && control_.poll) control_.poll();
   }
 
   static constexpr uint64_t kStepsPerPoll = 1 << 14;
+  static constexpr uint64_t kNoGap = UINT64_MAX;
 
   const Program& program_;
-  const std::vector<uint64_t>& addresses_;
+  ProgramCode code_;  // its values change
   const RunControl& control_;
   Fn& fn_;
   std::vector<int64_t> variables_;
+  std::vector<LoopState> loops_;
   std::vector<int64_t> scratch_;
   uint64_t pending_cycles_ = 0;
   uint64_t steps_ = 0;
-  Weaving* weaving_ = nullptr;
+  // Of the weave under way: commands of its body before the next gap, the filler that is next and
+  // where it stands.
+  uint64_t until_gap_ = kNoGap;
+  uint32_t filler_ = 0;
+  uint32_t filler_end_ = 0;
+  uint32_t filler_position_ = 0;
 };
 
 template <typename Fn>

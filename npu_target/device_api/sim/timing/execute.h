@@ -1,7 +1,10 @@
 // The execute controller: PRELOADs and COMPUTEs from the reservation station to the array.
 #pragma once
 
+#include <algorithm>
+
 #include "config.h"
+#include "inline.h"
 #include "mesh.h"
 #include "ports.h"
 #include "reservation_station.h"
@@ -31,7 +34,20 @@ class ExecuteUnit {
               PortCalendar& spad_reads, PortCalendar& acc_reads);
 
   // When the next run begins, as far as known; kNever if nothing can begin yet.
-  Cycle next_step() const;
+  NPU_INLINE Cycle next_step() const {
+    if (is_running_) return run_.next;
+    Cycle start = std::max(arrival(0), free_);
+    if (start < kNever) {
+      const ExecuteOperation& head = operation(station_.pending(Queue::kExecute, 0));
+      if (head.kind == ExecuteKind::kPreload) {
+        start = std::max(start, arrival(1));
+      } else if (head.kind == ExecuteKind::kConfig && !mesh_.has_pending()) {
+        start = std::max(start, mesh_.last_result() + kConfigDrainStages);
+      }
+    }
+    if (start > free_ && !is_weight_stationary_ && mesh_.has_pending()) return free_;
+    return start;
+  }
   void step(Cycle now);
 
   int64_t macs() const { return macs_; }
@@ -42,35 +58,46 @@ class ExecuteUnit {
  private:
   using Id = ReservationStation::Id;
 
+  const ExecuteOperation& operation(Id id) const { return station_.operation(id).execute; }
   // When the command at `position` reaches the controller; kNever while that is not known.
-  Cycle arrival(unsigned position) const {
+  NPU_INLINE Cycle arrival(unsigned position) const {
     const Id id = station_.pending(Queue::kExecute, position);
     if (id == ReservationStation::kNone || station_.issued(id) == kNever) return kNever;
     return station_.issued(id) + kExecuteQueueStages;
   }
   // The command at `position` if it has reached the controller by `now`, else nullptr.
-  const ExecuteOperation* visible(unsigned position, Cycle now) const {
+  NPU_INLINE const ExecuteOperation* visible(unsigned position, Cycle now) const {
     const Id id = station_.pending(Queue::kExecute, position);
     if (id == ReservationStation::kNone || station_.issued(id) + kExecuteQueueStages > now) {
       return nullptr;
     }
-    return &station_.operation(id).execute;
+    return &operation(id);
   }
+  // Whether the COMPUTE at the front runs with the PRELOAD after it.
   bool runs_together(Cycle now) const;
-  // Whether a step at `now` has to push a result out before `head` (nullptr: none) can go on.
+  // Whether a step at `now` has to push a result out before `head`, which is no COMPUTE, or
+  // nothing (nullptr), can go on.
   bool must_flush(const ExecuteOperation* head, Cycle now) const;
   // When the results for the addresses that `operation` reads are out.
-  Cycle operands_ready(const ExecuteOperation& operation) const;
+  NPU_INLINE Cycle operands_ready(const ExecuteOperation& operation) const {
+    const Cycle first = mesh_.result_out(operation.first);
+    if (operation.kind != ExecuteKind::kCompute) return first;
+    return std::max(first, mesh_.result_out(operation.second));
+  }
 
-  void run_config(Cycle now);
-  void run(Cycle now, bool has_compute, bool has_preload);
-  void run_flush(Cycle now);
+  // Begins what is next. Returns whether that is a run, and it starts in this cycle.
+  bool begin(Cycle now);
+  NPU_RARE void run_config(Cycle now);
+  NPU_RARE void run_flush(Cycle now);
+  bool begin_run(Cycle now, bool has_compute, bool has_preload);
+  // When the array can take the rows of a PRELOAD that runs alone, from `start` on.
+  NPU_RARE Cycle wait_for_operands(const ExecuteOperation& preload, Cycle start, Cycle now) const;
   int64_t rows_to_feed(const ExecuteOperation* compute, const ExecuteOperation* preload) const;
-  void begin_feed(Cycle start, const ExecuteOperation* compute, const ExecuteOperation* preload);
   // Goes on with the run under way; ends it when its last row is read.
   void feed(Cycle now);
   void end_run();
-  void count_macs(const ExecuteOperation& compute);
+  // The second pass of weights that are transposed, after a first one in [start, end).
+  NPU_RARE void run_second_pass(Cycle& start, Cycle& end);
 
   const Config& config_;
   ReservationStation& station_;

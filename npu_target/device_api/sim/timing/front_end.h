@@ -1,9 +1,13 @@
 // The way of commands from the host core to the reservation station.
 #pragma once
 
+#include <algorithm>
+
 #include "config.h"
 #include "cycle.h"
 #include "dma.h"
+#include "inline.h"
+#include "stages.h"
 
 namespace npu::sim::timing {
 
@@ -17,9 +21,18 @@ class FrontEnd {
 
   // The host spends `host_cycles` and hands over a command. Returns the first cycle in which the
   // command may enter the reservation station.
-  Cycle issue(uint32_t host_cycles);
+  NPU_INLINE Cycle issue(uint32_t host_cycles) {
+    const Cycle wanted = host_time_ + static_cast<Cycle>(host_cycles);
+    // Room at the far end takes as long to reach the host as commands take the other way.
+    host_time_ = std::max(wanted, queue_.earliest());
+    stall_cycles_ += host_time_ - wanted;
+    return std::max(host_time_ + kFrontEndStages, last_left_ + 1);
+  }
   // The command entered (or ended, if it needs no entry) in cycle `when`.
-  void leave(Cycle when);
+  NPU_INLINE void leave(Cycle when) {
+    last_left_ = when;
+    queue_.push(when + kFrontEndStages - 1);
+  }
 
   // The host waits until everything it issued is done; `last_pending` is the last cycle in which
   // something is not. Returns the cycle in which it goes on.

@@ -35,7 +35,7 @@ void LoadUnit::step(Cycle now) {
       recorder->transfers(id, now + kLoadRequestStages, last_write + 1);
     }
   }
-  station_.complete(id, last_write + 1);
+  station_.complete(Queue::kLoad, id, last_write + 1);
 }
 
 Cycle LoadUnit::run_zeros(const LoadOperation& load, Cycle start) {

@@ -44,23 +44,10 @@ Queue OperationDecoder::queue_of(const Command& command) {
   }
 }
 
-void OperationDecoder::decode(const Command& command, Operation& operation) {
-  operation.is_config = command.funct == kConfig;
+void OperationDecoder::decode_config(const Command& command, Operation& operation) {
   operation.writes_first = false;
   operation.first = {};
   operation.second = {};
-  if (operation.is_config) {
-    decode_config(command, operation);
-  } else if (operation.queue == Queue::kLoad) {
-    decode_load(command, operation);
-  } else if (operation.queue == Queue::kExecute) {
-    decode_execute(command, operation);
-  } else {
-    decode_store(command, operation);
-  }
-}
-
-void OperationDecoder::decode_config(const Command& command, Operation& operation) {
   const uint64_t rs1 = command.rs1;
   const uint64_t rs2 = command.rs2;
   switch (bits(rs1, 1, 0)) {
@@ -70,6 +57,8 @@ void OperationDecoder::decode_config(const Command& command, Operation& operatio
         mode_.is_weight_stationary = bit(rs1, 2);
         mode_.is_a_transposed = bit(rs1, 8);
         mode_.is_b_transposed = bit(rs1, 9);
+        mode_.takes_all_rows =
+            !mode_.is_weight_stationary || mode_.is_a_transposed || mode_.is_b_transposed;
       }
       a_stride_rows_ = static_cast<int64_t>(bits(rs1, 31, 16));
       c_stride_rows_ = static_cast<int64_t>(bits(rs2, 63, 48));
@@ -121,30 +110,8 @@ void OperationDecoder::decode_load(const Command& command, Operation& operation)
     const int64_t half = to.row() > spad_half_rows_ ? spad_half_rows_ : 0;
     operation.first.start = std::max(half, operation.first.start - (load.pixel_repeats - 1));
   }
+  operation.second = {};
   operation.writes_first = true;
-}
-
-void OperationDecoder::decode_execute(const Command& command, Operation& operation) const {
-  const LocalOperand first(command.rs1);
-  const LocalOperand second(command.rs2);
-  ExecuteOperation& execute = operation.execute;
-  execute.mode = mode_;
-  execute.first = array_operand(first);
-  execute.second = array_operand(second);
-  if (command.funct == kPreload) {
-    const bool is_to_acc = !second.is_garbage() && second.is_acc();
-    execute.kind = ExecuteKind::kPreload;
-    execute.acc_banks = is_to_acc ? BankMask{1} << acc_bank_rows_.divide(second.row()) : 0;
-    execute.accumulates = is_to_acc && second.accumulates();
-    operation.first = range(second, second.rows * c_stride_rows_);
-    operation.second = range(first, first.rows);
-    operation.writes_first = true;
-  } else {
-    const int64_t a_rows = mode_.is_a_transposed ? first.cols : first.rows;
-    execute.kind = ExecuteKind::kCompute;
-    operation.first = range(first, a_rows * a_stride_rows_);
-    operation.second = range(second, second.rows);
-  }
 }
 
 void OperationDecoder::decode_store(const Command& command, Operation& operation) const {
@@ -165,18 +132,8 @@ void OperationDecoder::decode_store(const Command& command, Operation& operation
     const int64_t blocks = dim_.divide_up(from.cols);
     operation.first = range(from, (blocks - 1) * dim_.value() + from.rows);
   }
-}
-
-RowRange OperationDecoder::range(const LocalOperand& operand, int64_t rows) const {
-  if (operand.is_garbage()) return {};
-  const int64_t start = operand.row() + (operand.is_acc() ? RowRange::kAccBase : 0);
-  return {start, start + rows};
-}
-
-ArrayOperand OperationDecoder::array_operand(const LocalOperand& operand) const {
-  const bool is_in_spad = !operand.is_garbage() && !operand.is_acc();
-  return {operand.address, static_cast<int32_t>(operand.rows), static_cast<int32_t>(operand.cols),
-          is_in_spad ? BankMask{1} << spad_bank_rows_.divide(operand.row()) : 0};
+  operation.second = {};
+  operation.writes_first = false;
 }
 
 }  // namespace npu::sim::timing

@@ -6,6 +6,7 @@
 #include "command.h"
 #include "config.h"
 #include "cycle.h"
+#include "inline.h"
 #include "ports.h"
 #include "power_of_two.h"
 
@@ -49,19 +50,22 @@ enum class ExecuteKind : uint8_t { kConfig, kPreload, kCompute };
 
 // One operand of the array.
 struct ArrayOperand {
-  uint32_t address;  // as encoded
-  int32_t rows;
-  int32_t cols;
+  uint64_t encoded;
   BankMask spad_banks;  // 0: not read from the scratchpad
 
-  bool is_garbage() const { return address == 0xFFFFFFFFu; }
+  uint32_t address() const { return static_cast<uint32_t>(encoded); }
+  int64_t rows() const { return static_cast<int64_t>(bits(encoded, 63, 48)); }
+  int64_t cols() const { return static_cast<int64_t>(bits(encoded, 47, 32)); }
+  bool is_garbage() const { return address() == 0xFFFFFFFFu; }
 };
 
 // What CONFIG_EX sets of the way the array runs.
 struct ArrayMode {
-  bool is_weight_stationary = true;
-  bool is_a_transposed = false;
-  bool is_b_transposed = false;
+  bool is_weight_stationary;
+  bool is_a_transposed;
+  bool is_b_transposed;
+  // Whether a run takes `dim` rows whatever its operands have.
+  bool takes_all_rows;
 };
 
 // One CONFIG_EX, PRELOAD or COMPUTE, with the mode it runs under.
@@ -84,15 +88,15 @@ struct StoreOperation {
   int64_t element_bytes;  // in DRAM
   bool is_acc;
   // Pooling, when pool_stride is not 0.
-  int64_t pool_stride = 0;
-  int64_t pool_window = 0;
-  int64_t pool_upper_pad = 0;
-  int64_t pool_left_pad = 0;
-  int64_t pool_dram_row_pixels = 0;
-  int64_t pool_out_rows = 0;
-  int64_t pool_out_cols = 0;
-  int64_t pool_in_rows = 0;
-  int64_t pool_in_cols = 0;
+  int64_t pool_stride;
+  int64_t pool_window;
+  int64_t pool_upper_pad;
+  int64_t pool_left_pad;
+  int64_t pool_dram_row_pixels;
+  int64_t pool_out_rows;
+  int64_t pool_out_cols;
+  int64_t pool_in_rows;
+  int64_t pool_in_cols;
 };
 
 struct Operation {
@@ -102,9 +106,12 @@ struct Operation {
   RowRange first;
   RowRange second;
   bool writes_first = false;
-  LoadOperation load{};
-  ExecuteOperation execute{};
-  StoreOperation store{};
+  // That of its queue.
+  union {
+    LoadOperation load;
+    ExecuteOperation execute;
+    StoreOperation store{};
+  };
 };
 
 // Turns commands into operations.
@@ -121,7 +128,21 @@ class OperationDecoder {
   static Queue queue_of(const Command& command);
 
   // Fills the parts of `operation` that its queue uses; not for commands of Queue::kFront.
-  void decode(const Command& command, Operation& operation);
+  void decode(const Command& command, Operation& operation) {
+    decode(operation.queue, command, operation);
+  }
+  NPU_INLINE void decode(Queue queue, const Command& command, Operation& operation) {
+    operation.is_config = command.funct == kConfig;
+    if (operation.is_config) {
+      decode_config(command, operation);
+    } else if (queue == Queue::kLoad) {
+      decode_load(command, operation);
+    } else if (queue == Queue::kExecute) {
+      decode_execute(command, operation);
+    } else {
+      decode_store(command, operation);
+    }
+  }
 
  private:
   struct LoadState {
@@ -132,12 +153,19 @@ class OperationDecoder {
     bool is_scaled = false;
   };
 
-  void decode_config(const Command& command, Operation& operation);
+  NPU_RARE void decode_config(const Command& command, Operation& operation);
   void decode_load(const Command& command, Operation& operation) const;
-  void decode_execute(const Command& command, Operation& operation) const;
+  NPU_INLINE void decode_execute(const Command& command, Operation& operation) const;
   void decode_store(const Command& command, Operation& operation) const;
-  RowRange range(const LocalOperand& operand, int64_t rows) const;
-  ArrayOperand array_operand(const LocalOperand& operand) const;
+  static RowRange range(const LocalOperand& operand, int64_t rows) {
+    if (operand.is_garbage()) return {};
+    const int64_t start = operand.row() + (operand.is_acc() ? RowRange::kAccBase : 0);
+    return {start, start + rows};
+  }
+  ArrayOperand array_operand(const LocalOperand& operand, uint64_t encoded) const {
+    // Garbage has the accumulator's bit.
+    return {encoded, operand.is_acc() ? 0 : BankMask{1} << spad_bank_rows_.divide(operand.row())};
+  }
 
   const bool has_mvin_scale_;
   const bool has_pooling_;
@@ -146,10 +174,34 @@ class OperationDecoder {
   const PowerOfTwo spad_bank_rows_;
   const PowerOfTwo acc_bank_rows_;
   LoadState loads_[3];
-  ArrayMode mode_;
+  ArrayMode mode_{true, false, false, false};
   int64_t a_stride_rows_ = 1;
   int64_t c_stride_rows_ = 1;
   StoreOperation store_{};
 };
+
+void OperationDecoder::decode_execute(const Command& command, Operation& operation) const {
+  const LocalOperand first(command.rs1);
+  const LocalOperand second(command.rs2);
+  ExecuteOperation& execute = operation.execute;
+  execute.mode = mode_;
+  execute.first = array_operand(first, command.rs1);
+  execute.second = array_operand(second, command.rs2);
+  if (command.funct == kPreload) {
+    const bool is_to_acc = !second.is_garbage() && second.is_acc();
+    execute.kind = ExecuteKind::kPreload;
+    execute.acc_banks = is_to_acc ? BankMask{1} << acc_bank_rows_.divide(second.row()) : 0;
+    execute.accumulates = is_to_acc && second.accumulates();
+    operation.first = range(second, second.rows * c_stride_rows_);
+    operation.second = range(first, first.rows);
+    operation.writes_first = true;
+  } else {
+    const int64_t a_rows = mode_.is_a_transposed ? first.cols : first.rows;
+    execute.kind = ExecuteKind::kCompute;
+    operation.first = range(first, a_rows * a_stride_rows_);
+    operation.second = range(second, second.rows);
+    operation.writes_first = false;
+  }
+}
 
 }  // namespace npu::sim::timing

@@ -16,25 +16,17 @@ uint64_t power_of_two_at_least(int64_t value) {
 PortCalendar::PortCalendar(int64_t capacity)
     : spans_(power_of_two_at_least(capacity)), wrap_(spans_.size() - 1) {}
 
-void PortCalendar::take(BankMask mask, Cycle start, Cycle end) {
-  if (start >= end || mask == 0) return;
-  if (tail_ > head_) {
-    Span& last = at(tail_ - 1);
-    if (last.mask == mask && last.end == start) {
-      last.end = end;
-      return;
-    }
-  }
+void PortCalendar::add(const Span& span) {
   if (tail_ - head_ == spans_.size()) ++head_;
   uint64_t position = tail_++;
   // Two producers (say the DMA and the zero writer) may come slightly out of order.
-  for (; position > head_ && at(position - 1).start > start; --position) {
+  for (; position > head_ && at(position - 1).start > span.start; --position) {
     at(position) = at(position - 1);
   }
-  at(position) = {mask, start, end};
+  at(position) = span;
 }
 
-Cycle PortCalendar::first_free(BankMask mask, Cycle from) const {
+Cycle PortCalendar::look_for_free(BankMask mask, Cycle from) const {
   for (uint64_t i = head_; i < tail_; ++i) {
     const Span& span = at(i);
     if (span.start > from) break;
@@ -43,7 +35,7 @@ Cycle PortCalendar::first_free(BankMask mask, Cycle from) const {
   return from;
 }
 
-Cycle PortCalendar::after_free(BankMask mask, Cycle from, Cycle until, int64_t& count) const {
+Cycle PortCalendar::look_after_free(BankMask mask, Cycle from, Cycle until, int64_t& count) const {
   const auto use = [&](Cycle free_until) {
     const Cycle used = std::min<Cycle>(count, std::min(free_until, until) - from);
     if (used <= 0) return;

@@ -1,9 +1,11 @@
 // Which cycles of an SRAM's port are taken.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "cycle.h"
+#include "inline.h"
 
 namespace npu::sim::timing {
 
@@ -26,17 +28,33 @@ class PortCalendar {
   explicit PortCalendar(int64_t capacity);
 
   // The banks of `mask` are taken in cycles [start, end).
-  void take(BankMask mask, Cycle start, Cycle end);
+  NPU_INLINE void take(BankMask mask, Cycle start, Cycle end) {
+    if (start >= end || mask == 0) return;
+    latest_end_ = std::max(latest_end_, end);
+    Span& last = at(tail_ - 1);
+    if (last.end == start && last.mask == mask && tail_ > head_) {
+      last.end = end;
+    } else {
+      add({mask, start, end});
+    }
+  }
 
   // The first cycle at or after `from` in which no bank of `mask` is taken.
-  Cycle first_free(BankMask mask, Cycle from) const;
+  Cycle first_free(BankMask mask, Cycle from) const {
+    return latest_end_ <= from ? from : look_for_free(mask, from);
+  }
 
   // The cycle after the last of `count` free cycles, the first of them at or after `from`; not
   // beyond `until`. `count` becomes what is left then.
-  Cycle after_free(BankMask mask, Cycle from, Cycle until, int64_t& count) const;
+  NPU_INLINE Cycle after_free(BankMask mask, Cycle from, Cycle until, int64_t& count) const {
+    if (latest_end_ > from) return look_after_free(mask, from, until, count);
+    const Cycle used = std::min(count, std::max<Cycle>(until - from, 0));
+    count -= used;
+    return from + used;
+  }
 
   // Nobody will ask about cycles before `now` again.
-  void expire(Cycle now) {
+  NPU_INLINE void expire(Cycle now) {
     while (head_ < tail_ && at(head_).end <= now) ++head_;
   }
 
@@ -48,11 +66,15 @@ class PortCalendar {
   };
   const Span& at(uint64_t position) const { return spans_[position & wrap_]; }
   Span& at(uint64_t position) { return spans_[position & wrap_]; }
+  NPU_RARE void add(const Span& span);
+  NPU_RARE Cycle look_for_free(BankMask mask, Cycle from) const;
+  NPU_RARE Cycle look_after_free(BankMask mask, Cycle from, Cycle until, int64_t& count) const;
 
   std::vector<Span> spans_;
   uint64_t wrap_;
   uint64_t head_ = 0;
   uint64_t tail_ = 0;
+  Cycle latest_end_ = kLongAgo;  // of all that was ever taken
 };
 
 }  // namespace npu::sim::timing

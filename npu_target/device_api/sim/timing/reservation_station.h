@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <array>
-#include <vector>
+#include <utility>
 
 #include "config.h"
 #include "cycle.h"
+#include "inline.h"
 #include "operation.h"
 #include "recorder.h"
+#include "release_list.h"
 
 namespace npu::sim::timing {
 
@@ -31,13 +33,15 @@ class ReservationStation {
 
   // Throws SimError bad_program when the queues have more entries than the model can hold.
   explicit ReservationStation(const Config& config);
+  ReservationStation(const ReservationStation&) = delete;
+  ReservationStation& operator=(const ReservationStation&) = delete;
 
   // Who is told what commands do here and in the units; null for nobody.
   void set_recorder(Recorder* recorder) { recorder_ = recorder; }
   Recorder* recorder() const { return recorder_; }
 
   // Whether a command of `queue` finds an entry in cycle `now`.
-  bool has_room(Queue queue, Cycle now) {
+  NPU_INLINE bool has_room(Queue queue, Cycle now) {
     Partition& p = partition(queue);
     release_completed(p, now);
     return p.held != p.all;
@@ -48,33 +52,69 @@ class ReservationStation {
   void will_be_asked_if_full() { is_asked_if_full_ = true; }
   bool is_full(Queue queue) const { return partition(queue).held == partition(queue).all; }
   // The first cycle in which another entry of `queue` is free again, as far as known.
-  Cycle next_release(Queue queue) const {
-    const Partition& p = partition(queue);
-    const Cycle completed = std::min(p.releases[0].earliest(), p.releases[1].earliest());
+  NPU_INLINE Cycle next_release(Queue queue) const {
+    const Cycle completed = partition(queue).releases.earliest();
     return completed >= kNever ? kNever : completed + 1;
   }
 
   // An entry of `queue`, which must have room, to decode a command into.
-  Id reserve(Queue queue);
-  Operation& operation(Id id) { return operations_[static_cast<size_t>(id)]; }
+  NPU_INLINE Id reserve(Queue queue) {
+    const Partition& p = partition(queue);
+    const Id id = __builtin_ctzll(p.all & ~p.held);
+    entry(id).operation.queue = queue;
+    return id;
+  }
+  Operation& operation(Id id) { return entry(id).operation; }
   // The reserved entry's command enters in cycle `now`.
-  void enter(Id id, Cycle now);
+  NPU_INLINE void enter(Queue queue, Id id, Cycle now) {
+    Entry& entry = this->entry(id);
+    const Operation& operation = entry.operation;
+    Partition& p = partition(queue);
+    p.held |= bit(id);
+    ++open_commands_;
+    entry.ready = now + 1;
+    entry.issued = kNever;
+    entry.completed = kNever;
+    entry.waits_for = 0;
+    entry.waited_for_by = 0;
+    entry.parts = 0;
+    if (!operation.is_config) {
+      const Parts parts = parts_of(operation.first) | parts_of(operation.second);
+      entry.parts = parts;
+      p.parts |= parts;
+      const auto [one, other] = others(queue);
+      if (is_asked_if_full_) release_completed_of(one, other, now);
+      if ((partition(one).parts & parts) != 0) wait_for_overlaps(id, one, now);
+      if ((partition(other).parts & parts) != 0) wait_for_overlaps(id, other, now);
+    }
+    if (!operation.is_config || queue == Queue::kExecute) p.to_take.push(id);
+    if (p.to_issue.size() == 0 && entry.waits_for == 0) {
+      issue(queue, id, 1);
+    } else {
+      p.to_issue.push(id);  // behind others it has to wait for them
+    }
+  }
 
   // The commands of `queue` that its unit has not taken yet, oldest first; kNone beyond the last.
   // Configuration of the load and store queues is not among them.
-  Id pending(Queue queue, unsigned position) const {
+  NPU_INLINE Id pending(Queue queue, unsigned position) const {
     const Ring& ring = partition(queue).to_take;
     return position < ring.size() ? ring.at(position) : kNone;
   }
   // When the command goes to its unit; kNever while that is not known.
-  Cycle issued(Id id) const { return issued_[static_cast<size_t>(id)]; }
+  Cycle issued(Id id) const { return entry(id).issued; }
   // The unit has taken the oldest pending command; the entry stays until it completes.
-  Id take(Queue queue) {
-    Ring& ring = partition(queue).to_take;
-    return ring.ids[ring.head++ % kMaxEntries];
+  NPU_INLINE Id take(Queue queue) { return partition(queue).to_take.pop(); }
+  // The command of `queue` completes in cycle `when`: the last cycle it holds its entry.
+  NPU_INLINE void complete(Queue queue, Id id, Cycle when) {
+    Entry& entry = this->entry(id);
+    entry.completed = when;
+    if (recorder_ != nullptr) recorder_->completes(id, entry.issued, when);
+    --open_commands_;
+    partition(queue).releases.push(when, id);
+    last_completed_ = std::max(last_completed_, when);
+    if (entry.waited_for_by != 0) let_go_on(id, when);
   }
-  // The command completes in cycle `when`: the last cycle it holds its entry.
-  void complete(Id id, Cycle when);
 
   // The last cycle in which an entry that has completed so far was held.
   Cycle last_completed() const { return last_completed_; }
@@ -89,73 +129,57 @@ class ReservationStation {
   }
 
  private:
-  static constexpr unsigned kMaxEntries = 64;
+  static constexpr unsigned kMaxEntries = ReleaseList::kMaxEntries;
   using Set = uint64_t;
   static constexpr Set bit(Id id) { return Set{1} << id; }
 
+  // Rows of both memories in 64 parts, a bit each: what overlaps has a part in common.
+  using Parts = uint64_t;
+  static constexpr int kParts = 64;
+
+  struct alignas(64) Entry {
+    Cycle ready;  // latest end of a dependency that is known
+    Cycle issued;
+    Cycle completed;
+    Set waits_for;  // entries whose completion is not known yet
+    Set waited_for_by;
+    Parts parts;
+    Operation operation;
+  };
   struct Ring {
     std::array<uint8_t, kMaxEntries> ids{};
     unsigned head = 0;
     unsigned tail = 0;
     void push(Id id) { ids[tail++ % kMaxEntries] = static_cast<uint8_t>(id); }
+    Id pop() { return ids[head++ % kMaxEntries]; }
     Id at(unsigned position) const { return ids[(head + position) % kMaxEntries]; }
     unsigned size() const { return tail - head; }
   };
-  // Entries that complete at a known time, the earliest first.
-  class Releases {
-   public:
-    Cycle earliest() const { return earliest_; }
-    bool ends_by(Cycle when) const { return latest_ <= when; }
-    void push(Cycle completed, Id id) {
-      const unsigned end = tail_++;
-      earliest_ = std::min(earliest_, completed);
-      if (latest_ <= completed) {
-        latest_ = completed;
-        ring_[end % kMaxEntries] = {completed, id};
-      } else {
-        insert(end, completed, id);
-      }
-    }
-    // Those that have completed before `now`, which are taken out.
-    Set pop_before(Cycle now) { return earliest_ < now ? pop_some_before(now) : 0; }
-
-   private:
-    struct Release {
-      Cycle completed;
-      Id id;
-    };
-    Set pop_some_before(Cycle now);
-    // Puts it where it belongs before the position `end`.
-    void insert(unsigned end, Cycle completed, Id id);
-
-    std::array<Release, kMaxEntries> ring_{};
-    unsigned head_ = 0;
-    unsigned tail_ = 0;
-    Cycle earliest_ = kNever;
-    Cycle latest_ = kLongAgo;
-  };
-  // Rows of both memories in 64 parts, a bit each: what overlaps has a part in common.
-  using Parts = uint64_t;
-  static constexpr int kParts = 64;
   struct Partition {
-    unsigned queue_bit = 0;
-    Set all = 0;   // its entries
-    Set held = 0;  // those in use when last looked at
-    // Of those held, the ones that complete at a known time. COMPUTEs complete in order, and so
-    // do, much later, the PRELOADs before them: in two lists each goes to the end of its own.
-    std::array<Releases, 2> releases;
+    explicit Partition(int64_t entries) : releases(entries) {}
+    Set all = 0;      // its entries
+    Set held = 0;     // those in use when last looked at
     Parts parts = 0;  // where the rows are of those held, and maybe more
+    Cycle last_issued = -1;
     Ring to_issue;
     Ring to_take;
-    Cycle last_issued = -1;
+    ReleaseList releases;  // of those held, the ones that complete at a known time
   };
 
   Partition& partition(Queue queue) { return partitions_[static_cast<size_t>(queue)]; }
   const Partition& partition(Queue queue) const { return partitions_[static_cast<size_t>(queue)]; }
-  static void release_completed(Partition& p, Cycle now) {
-    p.held &= ~(p.releases[0].pop_before(now) | p.releases[1].pop_before(now));
+  Entry& entry(Id id) { return entries_[static_cast<size_t>(id)]; }
+  const Entry& entry(Id id) const { return entries_[static_cast<size_t>(id)]; }
+  // The other queues, in order.
+  static constexpr std::pair<Queue, Queue> others(Queue queue) {
+    return {queue == Queue::kLoad ? Queue::kExecute : Queue::kLoad,
+            queue == Queue::kStore ? Queue::kExecute : Queue::kStore};
   }
-  Parts parts_of(const RowRange& range) const {
+  NPU_INLINE static void release_completed(Partition& p, Cycle now) {
+    p.held &= ~p.releases.pop_before(now);
+  }
+  NPU_RARE void release_completed_of(Queue one, Queue other, Cycle now);
+  NPU_INLINE Parts parts_of(const RowRange& range) const {
     if (range.start > range.end) return 0;
     const int shift = range.start >= RowRange::kAccBase ? acc_shift_ : spad_shift_;
     // A range of no rows overlaps with those that its start is in.
@@ -167,20 +191,23 @@ class ReservationStation {
     const unsigned rotation = static_cast<unsigned>(first) % kParts;
     return parts << rotation | parts >> ((kParts - rotation) % kParts);
   }
-  void wait_for_overlaps(Id later, Partition& earlier);
-  void issue_ready(Partition& partition);
+  // The command is issued; with it `waiting` were to be.
+  NPU_INLINE void issue(Queue queue, Id id, unsigned waiting) {
+    Partition& p = partition(queue);
+    Entry& entry = this->entry(id);
+    entry.issued = p.last_issued = std::max(entry.ready, p.last_issued + 1);
+    // A unit looks at two commands ahead to tell its next step.
+    if (p.to_take.size() < waiting + 2) issued_queues_ |= 1u << static_cast<int>(queue);
+    if (queue != Queue::kExecute && entry.operation.is_config) complete(queue, id, entry.issued);
+  }
+  void issue_ready(Queue queue);
+  NPU_RARE void wait_for_overlaps(Id later, Queue earlier, Cycle now);
+  NPU_RARE void let_go_on(Id done, Cycle when);
 
   int spad_shift_;  // from rows to parts
   int acc_shift_;
   std::array<Partition, kQueues> partitions_;
-  // By entry.
-  std::array<Parts, kMaxEntries> parts_{};
-  std::vector<Operation> operations_;
-  std::array<Cycle, kMaxEntries> ready_{};  // latest end of a dependency that is known
-  std::array<Cycle, kMaxEntries> issued_{};
-  std::array<Cycle, kMaxEntries> completed_{};
-  std::array<Set, kMaxEntries> waits_for_{};  // entries whose completion is not known yet
-  std::array<Set, kMaxEntries> waited_for_by_{};
+  std::array<Entry, kMaxEntries> entries_;
   Cycle last_completed_ = kLongAgo;
   int open_commands_ = 0;
   unsigned issued_queues_ = 0;

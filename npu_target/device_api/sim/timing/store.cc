@@ -128,7 +128,7 @@ void StoreUnit::step(Cycle now) {
       recorder->works(id_, begun_, std::max(next_dispatch_, begun_ + 1));
       recorder->transfers(id_, first_accepted_, writer_.last_acknowledged() + 1);
     }
-    station_.complete(id_, completed);
+    station_.complete(Queue::kStore, id_, completed);
     id_ = ReservationStation::kNone;
   }
 }

@@ -48,38 +48,50 @@ void Timing::issue(const Command& command, uint32_t host_cycles) {
   ++commands_;
   const Cycle host_time = front_end_.host_time();
   Cycle now = front_end_.issue(host_cycles);
-  Recorder* const recorder = station_.recorder();
-  if (recorder != nullptr) {
+  if (Recorder* recorder = station_.recorder()) {
     recorder->host(command, host_time, host_time + host_cycles, front_end_.host_time());
   }
-  const Queue queue = OperationDecoder::queue_of(command);
   if (loops_.is_active() || is_loop_command(command.funct)) now = unroll_before(command, now);
-  if (is_loop_command(command.funct)) {
-    if (recorder != nullptr) recorder->takes_loop(command, now);
-    station_.will_be_asked_if_full();
-    loops_.take(command, commands_ - 1, now);
-    next_loop_step_ = loops_.next_step();
-    earliest_step_ = std::min({next_step_[0], next_step_[1], next_step_[2], next_loop_step_});
-  } else if (queue != Queue::kFront) {
-    advance(now);
-    const Cycle arrived = now;
-    if (!station_.has_room(queue, now)) now = wait_for_room(queue, now);
-    const ReservationStation::Id id = station_.reserve(queue);
-    decoder_.decode(command, station_.operation(id));
-    if (recorder != nullptr) {
-      recorder->held(queue, arrived, now);
-      recorder->enters(id, queue, command, now);
-    }
-    station_.enter(id, now);
-    refresh(0);
+  // A case each, so that each has its queue for a constant.
+  switch (OperationDecoder::queue_of(command)) {
+    case Queue::kExecute:
+      now = enter(Queue::kExecute, command, now);
+      break;
+    case Queue::kLoad:
+      now = enter(Queue::kLoad, command, now);
+      break;
+    case Queue::kStore:
+      now = enter(Queue::kStore, command, now);
+      break;
+    case Queue::kFront:
+      if (is_loop_command(command.funct)) take_loop(command, now);
+      break;
   }
   front_end_.leave(now);
+}
+
+Cycle Timing::enter(Queue queue, const Command& command, Cycle now) {
+  advance(now);
+  const Cycle arrived = now;
+  if (!station_.has_room(queue, now)) now = wait_for_room(queue, now);
+  const ReservationStation::Id id = station_.reserve(queue);
+  decoder_.decode(queue, command, station_.operation(id));
+  if (Recorder* recorder = station_.recorder()) {
+    recorder->held(queue, arrived, now);
+    recorder->enters(id, queue, command, now);
+  }
+  station_.enter(queue, id, now);
+  refresh(0);
+  return now;
 }
 
 Cycle Timing::wait_for_room(Queue queue, Cycle now) {
   // A step that begins before the next known release may bring an earlier one.
   Cycle release = station_.next_release(queue);
-  while (release > now && step_before(release)) release = station_.next_release(queue);
+  while (earliest_step_ < release && now < release) {
+    step(earliest_step_);
+    release = station_.next_release(queue);
+  }
   if (release >= kNever) {
     fail_stuck("every entry of this command's queue waits for a command behind it");
   }
@@ -88,10 +100,19 @@ Cycle Timing::wait_for_room(Queue queue, Cycle now) {
   return now;
 }
 
+void Timing::take_loop(const Command& command, Cycle now) {
+  if (Recorder* recorder = station_.recorder()) recorder->takes_loop(command, now);
+  station_.will_be_asked_if_full();
+  loops_.take(command, commands_ - 1, now);
+  next_loop_step_ = loops_.next_step();
+  earliest_step_ = std::min({next_step_[0], next_step_[1], next_step_[2], next_loop_step_});
+}
+
 Cycle Timing::unroll_before(const Command& command, Cycle now) {
   advance(now);
   while (loops_.passes(command, now) >= kNever) {
-    if (!step_before(kNever)) fail_stuck("a loop before this command cannot go on");
+    if (earliest_step_ >= kNever) fail_stuck("a loop before this command cannot go on");
+    step(earliest_step_);
   }
   const Cycle arrived = now;
   now = loops_.passes(command, now);
@@ -112,7 +133,7 @@ void Timing::step_loops(Cycle now) {
     recorder->enters(id, queue, issue.command, issue.enters,
                      issue.is_matmul ? Recorder::kMatmul : Recorder::kConv, issue.loop);
   }
-  station_.enter(id, issue.enters);
+  station_.enter(queue, id, issue.enters);
   refresh(bit_of(queue));
 }
 

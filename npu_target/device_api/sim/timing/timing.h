@@ -7,6 +7,7 @@
 #include "config.h"
 #include "execute.h"
 #include "front_end.h"
+#include "inline.h"
 #include "l2.h"
 #include "load.h"
 #include "loop_unrollers.h"
@@ -68,28 +69,25 @@ class Timing {
  private:
   // Runs every step that begins before `until`.
   void advance(Cycle until) {
-    while (step_before(until)) {
-    }
-  }
-  bool step_before(Cycle until) {
-    if (earliest_step_ >= until) return false;
-    step(earliest_step_);
-    return true;
+    while (earliest_step_ < until) step(earliest_step_);
   }
   void step(Cycle now);
   // Asks units again for their next step: those that have just run (a bit each), and
   // those with new commands.
-  void refresh(unsigned stepped) {
+  NPU_INLINE void refresh(unsigned stepped) {
     const unsigned queues = station_.poll_issued() | stepped;
     if (queues != 0 || loops_.is_active()) refresh_queues(queues);
   }
   void refresh_queues(unsigned queues);
-  // Runs steps until a command of `queue` finds an entry, from cycle `now` on. Returns when.
-  Cycle wait_for_room(Queue queue, Cycle now);
+  // The host's command enters its queue, in cycle `now` if there is room. Returns when.
+  NPU_INLINE Cycle enter(Queue queue, const Command& command, Cycle now);
+  // Runs steps until a command of `queue`, which is full, finds an entry. Returns when.
+  NPU_INLINE Cycle wait_for_room(Queue queue, Cycle now);
   // Unrolls loops until the command may pass the unrollers, from cycle `now` on. Returns when.
-  Cycle unroll_before(const Command& command, Cycle now);
+  NPU_RARE Cycle unroll_before(const Command& command, Cycle now);
   // An unroller issues its next command.
-  void step_loops(Cycle now);
+  NPU_RARE void step_loops(Cycle now);
+  NPU_RARE void take_loop(const Command& command, Cycle now);
   [[noreturn]] void fail_stuck(const char* reason) const;
 
   const Config config_;

@@ -42,7 +42,7 @@ class Bench {
       CHECK(station_.has_room(queue, now));
       const ReservationStation::Id id = station_.reserve(queue);
       decoder_.decode(issue.command, station_.operation(id));
-      station_.enter(id, issue.enters);
+      station_.enter(queue, id, issue.enters);
       if (issue.command.funct != kConfig) held_[static_cast<size_t>(queue)].push_back(id);
       left += letter(issue.command);
     }
@@ -53,7 +53,7 @@ class Bench {
     auto& ids = held_[static_cast<size_t>(queue)];
     for (; count > 0 && !ids.empty(); --count) {
       station_.take(queue);
-      station_.complete(ids.front(), when);
+      station_.complete(queue, ids.front(), when);
       ids.pop_front();
     }
   }

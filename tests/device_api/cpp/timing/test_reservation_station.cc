@@ -17,8 +17,11 @@ struct Feed {
   ReservationStation::Id enter(const Command& command, timing::Cycle now) {
     const ReservationStation::Id id = station.reserve(OperationDecoder::queue_of(command));
     decoder.decode(command, station.operation(id));
-    station.enter(id, now);
+    station.enter(OperationDecoder::queue_of(command), id, now);
     return id;
+  }
+  void complete(ReservationStation::Id id, timing::Cycle when) {
+    station.complete(station.operation(id).queue, id, when);
   }
 
   Config config;
@@ -33,7 +36,7 @@ timing::Cycle issue_after(const Command& earlier, const Command& later,
   Feed feed(timing_device());
   for (const Command& command : setup) {
     if (OperationDecoder::queue_of(command) == Queue::kExecute) {
-      feed.station.complete(feed.enter(command, 0), 1);
+      feed.complete(feed.enter(command, 0), 1);
       feed.station.take(Queue::kExecute);
     } else {
       feed.enter(command, 0);
@@ -41,7 +44,7 @@ timing::Cycle issue_after(const Command& earlier, const Command& later,
   }
   const ReservationStation::Id first = feed.enter(earlier, 5);
   const ReservationStation::Id second = feed.enter(later, 10);
-  if (feed.station.issued(second) == kNever) feed.station.complete(first, 100);
+  if (feed.station.issued(second) == kNever) feed.complete(first, 100);
   return feed.station.issued(second);
 }
 
@@ -130,8 +133,8 @@ const Test room("timing/reservation_station: an entry is free the cycle after co
   }
   CHECK(!feed.station.has_room(Queue::kLoad, 1000));
   CHECK(feed.station.next_release(Queue::kLoad) == kNever);
-  feed.station.complete(ids[3], 60);
-  feed.station.complete(ids[1], 50);
+  feed.complete(ids[3], 60);
+  feed.complete(ids[1], 50);
   CHECK_EQUAL(feed.station.next_release(Queue::kLoad), 51);
   CHECK(!feed.station.has_room(Queue::kLoad, 50));
   CHECK(feed.station.has_room(Queue::kLoad, 51));
@@ -149,7 +152,7 @@ const Test any_order("timing/reservation_station: entries become free in order o
   ReservationStation::Id ids[8];
   for (int i = 0; i < 8; ++i)
     ids[i] = feed.enter(mvout(kDram, 16u * static_cast<uint32_t>(i), 1, 16), i);
-  for (int i = 0; i < 8; ++i) feed.station.complete(ids[i], 1000 + ends[i]);
+  for (int i = 0; i < 8; ++i) feed.complete(ids[i], 1000 + ends[i]);
   for (const timing::Cycle end : {10, 20, 30, 50, 70, 80, 90, 110}) {
     CHECK_EQUAL(feed.station.next_release(Queue::kStore), 1000 + end + 1);
     feed.station.has_room(Queue::kStore, 1000 + end + 1);
@@ -177,7 +180,7 @@ const Test in_order("timing/reservation_station: a queue issues in order, a comm
   const auto first = feed.enter(mvin(kDram, 0, 16, 16), 2);    // overwrites A
   const auto second = feed.enter(mvin(kDram, 64, 16, 16), 3);  // needs nothing, but is behind
   CHECK(feed.station.issued(second) == kNever);
-  feed.station.complete(blocker, 70);
+  feed.complete(blocker, 70);
   CHECK_EQUAL(feed.station.issued(first), 71);
   CHECK_EQUAL(feed.station.issued(second), 72);
 });

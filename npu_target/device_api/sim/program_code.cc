@@ -1,0 +1,124 @@
+#include "program_code.h"
+
+#include <string>
+
+#include "error.h"
+
+namespace npu::sim {
+namespace {
+
+class Layout {
+ public:
+  Layout(const Program& program, const std::vector<uint64_t>& addresses, ProgramCode& code)
+      : program_(program), addresses_(addresses), code_(code) {}
+
+  void lay_out() {
+    append_all(program_.body);
+    append(Instruction::Kind::kEnd, 0);
+    for (size_t loop = 0; loop < code_.loops.size(); ++loop) {
+      code_.loops[loop].first_step = static_cast<uint32_t>(code_.steps.size());
+      code_.steps.insert(code_.steps.end(), steps_[loop].begin(), steps_[loop].end());
+      code_.loops[loop].step_end = static_cast<uint32_t>(code_.steps.size());
+    }
+  }
+
+ private:
+  uint32_t position() const { return static_cast<uint32_t>(code_.instructions.size()); }
+
+  Instruction& append(Instruction::Kind kind, size_t index) {
+    Instruction& instruction = code_.instructions.emplace_back();
+    instruction.kind = kind;
+    instruction.index = static_cast<uint32_t>(index);
+    return instruction;
+  }
+
+  void append_all(const std::vector<Node>& body) {
+    for (const Node& node : body) {
+      switch (node.kind) {
+        case Node::Kind::kLoop:
+          append_loop(node);
+          break;
+        case Node::Kind::kCommand:
+          append_command(node);
+          break;
+        case Node::Kind::kWeave:
+          append_weave(node);
+          break;
+      }
+    }
+  }
+
+  void append_loop(const Node& node) {
+    const size_t loop = code_.loops.size();
+    const uint32_t start = position();
+    code_.loops.push_back({node.slot, node.extent, 0, 0});
+    steps_.emplace_back();
+    append(Instruction::Kind::kLoop, loop);
+    enclosing_.push_back(loop);
+    append_all(node.body);
+    enclosing_.pop_back();
+    append(Instruction::Kind::kIterate, loop).target = start + 1;
+    code_.instructions[start].target = position();
+  }
+
+  void append_command(const Node& node) {
+    Instruction& command = append(Instruction::Kind::kCommand, code_.values.size());
+    command.funct = node.funct;
+    command.host_cycles = node.host_cycles;
+    command.first_general = static_cast<uint32_t>(code_.general.size());
+    append_operand(node.rs1, false);
+    append_operand(node.rs2, true);
+    command.general_end = static_cast<uint32_t>(code_.general.size());
+  }
+
+  void append_operand(const Operand& operand, bool is_rs2) {
+    const uint32_t value = static_cast<uint32_t>(code_.values.size());
+    code_.values.push_back(operand.base + (operand.address >= 0
+                                               ? addresses_[static_cast<size_t>(operand.address)]
+                                               : 0));
+    for (const Operand::Step& step : operand.steps) {
+      for (const size_t loop : enclosing_) {
+        if (code_.loops[loop].slot == step.slot) steps_[loop].push_back({value, step.increment});
+      }
+    }
+    for (const Operand::General& term : operand.general) {
+      code_.general.push_back({is_rs2, term.coefficient, term.expr});
+    }
+  }
+
+  void append_weave(const Node& node) {
+    const size_t weave = code_.weaves.size();
+    append(Instruction::Kind::kWeave, weave);
+    append_all(node.body);
+    const uint32_t end = position();
+    append(Instruction::Kind::kWeaveEnd, weave);
+    const uint32_t first_filler = static_cast<uint32_t>(code_.fillers.size());
+    for (const Filler& filler : node.fillers) {  // which hold no weaves
+      code_.fillers.push_back({position(), filler.period, filler.burst});
+      append_all(filler.body);
+      append(Instruction::Kind::kEnd, 0);
+    }
+    code_.weaves.push_back({first_filler, static_cast<uint32_t>(code_.fillers.size())});
+    code_.instructions[end].target = position();
+  }
+
+  const Program& program_;
+  const std::vector<uint64_t>& addresses_;
+  ProgramCode& code_;
+  std::vector<size_t> enclosing_;              // loops around what is laid out
+  std::vector<std::vector<ValueStep>> steps_;  // by loop
+};
+
+}  // namespace
+
+ProgramCode::ProgramCode(const Program& program, const std::vector<uint64_t>& addresses) {
+  if (addresses.size() != program.arguments.size()) {
+    throw SimError(ErrorKind::kBadProgram, -1,
+                   "program '" + program.name + "': needs " +
+                       std::to_string(program.arguments.size()) + " argument addresses, has " +
+                       std::to_string(addresses.size()));
+  }
+  Layout(program, addresses, *this).lay_out();
+}
+
+}  // namespace npu::sim

@@ -1,0 +1,77 @@
+// A program laid out flat for one launch: what running it needs, in the order it is needed.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "program.h"
+
+namespace npu::sim {
+
+struct Instruction {
+  enum class Kind : uint8_t {
+    kCommand,
+    kLoop,      // begins a loop, or goes on at `target` if that has no iteration
+    kIterate,   // ends an iteration: goes back to `target` for the next one, if there is one
+    kWeave,     // begins the body of a weave
+    kWeaveEnd,  // ends it and goes on at `target`, behind its fillers
+    kEnd,       // ends the program, or a filler
+  };
+  Kind kind = Kind::kEnd;
+  uint8_t funct = 0;
+  uint32_t host_cycles = 0;  // of a command
+  // A command's first value (rs1; rs2 is the next), or which of the loops or weaves it is.
+  uint32_t index = 0;
+  uint32_t target = 0;
+  // General terms of a command, in ProgramCode::general.
+  uint32_t first_general = 0;
+  uint32_t general_end = 0;
+};
+
+struct LoopCode {
+  uint32_t slot;    // of its variable
+  uint32_t extent;  // expression
+  // In ProgramCode::steps: what its iterations add to which values.
+  uint32_t first_step;
+  uint32_t step_end;
+};
+
+struct ValueStep {
+  uint32_t value;
+  uint64_t increment;
+};
+
+struct GeneralTerm {
+  bool is_rs2;
+  uint64_t coefficient;
+  uint32_t expr;
+};
+
+// Of a weave, in ProgramCode::fillers.
+struct WeaveCode {
+  uint32_t first_filler;
+  uint32_t filler_end;
+};
+
+struct FillerCode {
+  uint32_t start;  // of its instructions
+  uint32_t period;
+  uint32_t burst;
+};
+
+// Operands are values in memory that loops advance, as the host core's registers are: an operand
+// costs nothing at its command, and little where a loop goes on that it steps with.
+struct ProgramCode {
+  // `addresses` is one per argument; throws SimError bad_program if not.
+  ProgramCode(const Program& program, const std::vector<uint64_t>& addresses);
+
+  std::vector<Instruction> instructions;  // from the first on: those of the program's body
+  std::vector<uint64_t> values;           // before the first iteration of any loop
+  std::vector<LoopCode> loops;
+  std::vector<ValueStep> steps;
+  std::vector<GeneralTerm> general;
+  std::vector<WeaveCode> weaves;
+  std::vector<FillerCode> fillers;
+};
+
+}  // namespace npu::sim
