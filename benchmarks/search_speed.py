@@ -30,9 +30,8 @@ from npu_target.tuning.choose import cycles_of
 from npu_target.tuning.expected import expected_output, sample_inputs
 from npu_target.tuning.features import features_of
 from npu_target.tuning.layers import Layer
-from npu_target.tuning.points import PointSpace
 from npu_target.tuning.program_work import ProgramWork
-from npu_target.tuning.search import design_space
+from npu_target.tuning.search import point_space
 from npu_target.tuning.workload import workload_module
 
 REPORT = Path(__file__).parent / "reports" / "search_speed.md"
@@ -64,7 +63,7 @@ def stages(operator: Operator, config: NpuConfig, seed: int) -> dict[str, float]
         spent[name] += time.process_time() - start  # type: ignore[assignment]
         return result
 
-    space = PointSpace(design_space(operator, config, "both", seed), random.Random(seed))
+    space = point_space(operator, config, "both", seed, random.Random(seed))
     mod = workload_module(operator, config)
     done = 0
     for point in space.draw(4 * _SAMPLES):

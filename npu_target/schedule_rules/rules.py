@@ -15,7 +15,7 @@ from tvm.s_tir import Schedule
 from tvm.s_tir import meta_schedule as ms
 from tvm.s_tir.schedule import SBlockRV
 
-from ..topi.mac_schedule import STEP_ORDERS, MacStructure, for_kernel, mac_loops, schedule_mac
+from ..topi.mac_schedule import STEP_ORDERS, MacStructure, for_loops, mac_loops, schedule_mac
 from ..topi.simple_schedule import schedule_pool, schedule_sum
 
 
@@ -32,9 +32,9 @@ class TileArraySteps(ms.schedule_rule.PyScheduleRule):
         if sch.get(block).name_hint != "mac" or not mac_loops(sch):
             return [sch]
         results = []
-        for structure in mac_structures(mac_loops(sch)):
+        for structure in dict.fromkeys(for_loops(sch, s) for s in mac_structures(mac_loops(sch))):
             candidate = sch.copy()
-            schedule_mac(candidate, for_kernel(sch, structure))
+            schedule_mac(candidate, structure)
             results.append(candidate)
         return results
 

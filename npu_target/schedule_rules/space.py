@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import tvm_ffi
 from tvm import s_tir
@@ -10,9 +11,10 @@ from tvm.s_tir import Schedule
 from tvm.s_tir import meta_schedule as ms
 
 from ..topi import Operator
-from ..topi.templates import templates
+from ..topi.mac_schedule import MacStructure, for_loops, mac_loops, schedule_mac, tiled_loops
+from ..topi.templates import mac_templates, templates
 from .mutators import MoveTileFactor
-from .rules import schedule_rules
+from .rules import mac_structures, schedule_rules
 
 SPACES = ("template", "rules", "both")
 
@@ -45,18 +47,51 @@ def space_generator(
         )
 
     def generate(sch: Schedule) -> Sequence[Schedule]:
-        spaces = []
-        for template in templates(operator):
-            candidate = sch.copy()
-            template(candidate)
-            spaces.append(candidate)
-        if space == "both":
-            spaces += _generated(sch)
-        return spaces
+        return [design.schedule for design in designs(sch, operator, space)]
 
     return ms.space_generator.ScheduleFn(
         generate, sch_rules=[], postprocs=list(postprocs), mutator_probs=mutators
     )
+
+
+class Design(NamedTuple):
+    """A schedule whose tile sizes are drawn; of a multiply-accumulate, its structure and the loops
+    whose tiles are sampled, in the order of the samples."""
+
+    schedule: Schedule
+    structure: MacStructure | None = None
+    tiled: tuple[str, ...] = ()
+
+
+def designs(sch: Schedule, operator: Operator, space: str) -> list[Design]:
+    """One schedule for each structure of a space, made of a schedule of the operator's definition,
+    which stays as it is.
+
+    Raises
+    ------
+    ValueError
+        for an unknown space.
+    """
+    if space not in SPACES:
+        raise ValueError(f"unknown space {space!r}; known: {', '.join(SPACES)}")
+    loops = mac_loops(sch)
+    if loops:
+        structures = [*(mac_templates(operator) if space != "rules" else ())]
+        structures += mac_structures(loops) if space != "template" else []
+        distinct = dict.fromkeys(for_loops(sch, structure) for structure in structures)
+        made = [Design(sch.copy(), one, tiled_loops(loops, one)) for one in distinct]
+        for design in made:
+            assert design.structure is not None
+            schedule_mac(design.schedule, design.structure)
+        return made
+    made = []
+    if space != "rules":
+        for template in templates(operator):
+            made.append(Design(sch.copy()))
+            template(made[-1].schedule)
+    if space != "template":
+        made += [Design(schedule) for schedule in _generated(sch)]
+    return made
 
 
 def _generated(sch: Schedule) -> list[Schedule]:

@@ -7,7 +7,7 @@ them all.  What a structure leaves open, the tile sizes, is sampled, or given as
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
@@ -67,8 +67,35 @@ def mac_loops(sch: Schedule, suffix: str = "") -> tuple[str, ...]:
     return tuple(str(role) for role in loops.get(f"mac{suffix}", ()))
 
 
-def for_kernel(sch: Schedule, structure: MacStructure) -> MacStructure:
-    """The structure, splitting the kernel where that is large and nothing is to be kept."""
+def tiled_loops(loops: Sequence[str], structure: MacStructure) -> tuple[str, ...]:
+    """Of a definition's loops, those that a structure cuts into tiles of sampled sizes, in the
+    order of the samples.
+
+    Raises
+    ------
+    ValueError
+        if the structure splits a reduction that the definition does not have.
+    """
+    pixels = () if "joined" in loops else ("steps",)  # tiles take joined lines whole
+    split = _split_loops(loops, structure)
+    missing = [name for name in split if name not in loops]
+    if missing:
+        raise ValueError(f"{structure} splits {', '.join(missing)}, the loops are {list(loops)}")
+    return (*(name for name in ("blocks", "lines") if name in loops), *pixels, *split)
+
+
+def _split_loops(loops: Sequence[str], structure: MacStructure) -> tuple[str, ...]:
+    return (
+        *(name for name in KERNEL_LOOPS if structure.split_kernel and name in loops),
+        *(("depth",) if structure.split_depth else ()),
+    )
+
+
+def for_loops(sch: Schedule, structure: MacStructure) -> MacStructure:
+    """The structure as a definition takes it: splitting the kernel where that is large and nothing
+    is to be kept, and never wide where lines are joined, which would fall apart again."""
+    if "joined" in mac_loops(sch):
+        structure = replace(structure, wide=False)
     loops = zip(mac_loops(sch), sch.get_loops(sch.get_sblock("mac")), strict=True)
     positions = prod(_extent(sch, loop) for name, loop in loops if name in KERNEL_LOOPS)
     if positions <= _LARGE_KERNEL_POSITIONS or structure.kept:
@@ -114,19 +141,15 @@ def _schedule(
     joined = "joined" in loops  # pixels of all lines, which no tile takes apart
     pixels = loops.pop("joined" if joined else "pixels")
     loops["steps"], row = sch.split(pixels, [None, gemm_rows(intrinsic)])
-    split = [
-        *(name for name in KERNEL_LOOPS if structure.split_kernel and name in loops),
-        *(("depth",) if structure.split_depth else ()),
-    ]
-    missing = [name for name in split if name not in loops]
-    if missing:
-        raise ValueError(f"{structure} splits {', '.join(missing)}, the loops are {list(loops)}")
+    roles = mac_loops(sch, suffix)
+    sampled = tiled_loops(roles, structure)
+    split = _split_loops(roles, structure)
     outer = {}
     for name in ("blocks", "lines", "steps", *split):
         if name not in loops:
             continue
         loop = loops[name]
-        if fixed or (joined and name == "steps"):
+        if fixed or name not in sampled:
             outer[name], loops[name] = sch.split(loop, [None, fixed.get(name, _extent(sch, loop))])
         else:
             outer[name], loops[name] = _tile(sch, loop, decisions.get(name))
@@ -172,7 +195,7 @@ def _schedule(
         if structure.woven:
             for copy in copies:
                 sch.annotate(_loop_inside(sch, changing, copy), WOVEN, 1)
-    if structure.wide and not joined:  # joined lines would fall apart into short steps again
+    if structure.wide and not joined:  # see `for_loops`
         sch.annotate(_loop_inside(sch, innermost, store), WIDE, 1)
 
 

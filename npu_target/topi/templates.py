@@ -15,7 +15,7 @@ from tvm.s_tir import Schedule
 from .add import Add
 from .conv2d import Conv2d
 from .depthwise import DepthwiseConv2d
-from .mac_schedule import MacStructure, for_kernel, schedule_mac
+from .mac_schedule import MacStructure, for_loops, schedule_mac
 from .matmul import Matmul
 from .operator import Operator
 from .pool import GlobalAvgPool, MaxPool2d
@@ -47,6 +47,11 @@ _STRUCTURES: dict[type[Operator], tuple[MacStructure, ...]] = {
 }
 
 
+def mac_templates(operator: Operator) -> tuple[MacStructure, ...]:
+    """The structures of an operator's templates; none where it multiplies nothing."""
+    return _STRUCTURES.get(type(operator), ())
+
+
 def templates(operator: Operator) -> list[Template]:
     """Functions that each schedule the operator's definition with one structure.
 
@@ -56,8 +61,9 @@ def templates(operator: Operator) -> list[Template]:
         for an operator that has none.
     """
     kind = type(operator)
-    if kind in _STRUCTURES:
-        return [partial(_schedule_mac, structure) for structure in _STRUCTURES[kind]]
+    structures = mac_templates(operator)
+    if structures:
+        return [partial(_schedule_mac, structure) for structure in structures]
     schedule = {Add: schedule_sum, GlobalAvgPool: schedule_sum, MaxPool2d: schedule_pool}.get(kind)
     if schedule is None:
         raise TypeError(f"{operator.name}: no template for {kind.__name__}")
@@ -65,4 +71,4 @@ def templates(operator: Operator) -> list[Template]:
 
 
 def _schedule_mac(structure: MacStructure, sch: Schedule) -> None:
-    schedule_mac(sch, for_kernel(sch, structure))
+    schedule_mac(sch, for_loops(sch, structure))

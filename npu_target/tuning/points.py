@@ -6,8 +6,9 @@ takes milliseconds and compiling it tens of them; stepping from one point to the
 
 from __future__ import annotations
 
+import math
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, NamedTuple
@@ -66,12 +67,35 @@ class Structure:
         return prod(len(sizes) for sizes in self.options)
 
 
+class PointLimit(NamedTuple):
+    """Cycles that a point's program is not below, and what equal programs have in common."""
+
+    least_cycles: float
+    program: Hashable
+
+
+class PointLimits:
+    """What is known of points before they are compiled: nothing, if nobody knows the operator."""
+
+    def of(self, point: Point) -> PointLimit | None:
+        """None for a point that does not fit the device."""
+        return PointLimit(0, point)
+
+
 class PointSpace:
     """All points of a layer. Draws are from `generator`; what is given out once is not
-    drawn again."""
+    drawn again, and neither is what `limits` say is not worth it."""
 
-    def __init__(self, traces: Sequence[Any], generator: random.Random) -> None:
-        self.structures = [Structure.of(trace) for trace in traces]
+    def __init__(
+        self,
+        structures: Sequence[Structure],
+        generator: random.Random,
+        limits: PointLimits | None = None,
+    ) -> None:
+        self.structures = list(structures)
+        self._limits = limits or PointLimits()
+        self._known: dict[Point, PointLimit | None] = {}
+        self._programs: set[Hashable] = set()
         self._options = [structure.options for structure in self.structures]
         self._sizes = [structure.size for structure in self.structures]
         self._generator = generator
@@ -98,26 +122,33 @@ class PointSpace:
         if point in self._taken:
             return False
         self._taken.add(point)
+        limit = self._limit(point)
+        if limit is not None:
+            self._programs.add(limit.program)
+        return True
+
+    def is_open(self, point: Point, below_cycles: float = math.inf) -> bool:
+        """Whether a point may be given out: it was not, nor was another with the same program; it
+        fits, and may take less than so many cycles. One that may not counts as given out."""
+        if point in self._taken:
+            return False
+        limit = self._limit(point)
+        if (
+            limit is None
+            or limit.least_cycles >= below_cycles
+            or limit.program in self._programs
+            or self._is_too_large(point)
+        ):
+            self._taken.add(point)
+            return False
         return True
 
     def did_not_fit(self, point: Point) -> None:
         """Points like this one, but larger, do not fit either."""
         self._too_large.setdefault(self._kind(point), []).append(point.tiles)
 
-    def is_too_large(self, point: Point) -> bool:
-        """Whether smaller tiles of the same structure did not fit. Such a point counts as given
-        out."""
-        too_large = any(
-            all(ours >= theirs for ours, theirs in zip(point.tiles, tiles, strict=True))
-            for tiles in self._too_large.get(self._kind(point), ())
-        )
-        if too_large:
-            self._taken.add(point)
-        return too_large
-
-    def draw(self, count: int) -> list[Point]:
-        """At most `count` different random points that were not given out, fewer only where few
-        are left."""
+    def draw(self, count: int, below_cycles: float = math.inf) -> list[Point]:
+        """At most `count` different random points that are open, fewer only where few are left."""
         found: dict[Point, None] = {}
         for _ in range(_DRAWS * count):
             if len(found) == count:
@@ -125,15 +156,15 @@ class PointSpace:
             (structure,) = self._generator.choices(range(len(self._sizes)), self._sizes)
             tiles = tuple(self._generator.choice(sizes) for sizes in self._options[structure])
             point = Point(structure, tiles)
-            if point not in self._taken:
+            if self.is_open(point, below_cycles):
                 found[point] = None
         if sum(self._sizes) > _LISTED:
             return list(found)
-        left = [point for point in self._all() if point not in self._taken]
+        left = [point for point in self._all() if self.is_open(point, below_cycles)]
         return self._generator.sample(left, min(count, len(left)))
 
-    def neighbours(self, point: Point) -> list[Point]:
-        """Points not given out that differ by one step of one tile size, or by the structure."""
+    def neighbours(self, point: Point, below_cycles: float = math.inf) -> list[Point]:
+        """Open points that differ by one step of one tile size, or by the structure."""
         options = self._options[point.structure]
         found = []
         for place, sizes in enumerate(options):
@@ -148,7 +179,24 @@ class PointSpace:
             for index, structure in enumerate(self.structures)
             if structure.extents == extents
         ]
-        return [near for near in found if near not in self._taken]
+        return [near for near in found if self.is_open(near, below_cycles)]
+
+    def _limit(self, point: Point) -> PointLimit | None:
+        if point not in self._known:
+            self._known[point] = self._limits.of(point)
+        return self._known[point]
+
+    def _is_too_large(self, point: Point) -> bool:
+        """Whether smaller tiles of the same structure did not fit."""
+        return any(
+            all(ours >= theirs for ours, theirs in zip(point.tiles, tiles, strict=True))
+            for tiles in self._too_large.get(self._kind(point), ())
+        )
+
+    def program(self, point: Point) -> Hashable:
+        """Equal for points that are known to have the same program."""
+        limit = self._limit(point)
+        return point if limit is None else limit.program
 
     def _kind(self, point: Point) -> tuple[int, tuple[bool, ...]]:
         """What decides how much memory tiles of some size take: the structure, and which loops

@@ -8,41 +8,36 @@ without running it.
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 import random
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from tvm.ir import IRModule
-from tvm.s_tir import meta_schedule as ms
-from tvm.s_tir.meta_schedule.logging import get_logging_func
-from tvm.target import Target
+from tvm.s_tir import Schedule
 
 from ..config import NpuConfig
-from ..schedule_rules import space_generator
-from ..target import make_target
+from ..schedule_rules import designs
 from ..topi import Operator
+from ..topi.mac_schedule import mac_loops
 from .candidate import Candidate, trace_json
 from .compiling import Compiled
 from .cost_model import CostModel
 from .failure import DOES_NOT_FIT, Failure
 from .layers import Layer
+from .mac_tiles import MacPoints
 from .point_model import PointModel
-from .points import Point, PointSpace
+from .points import Point, PointSpace, Structure
 from .workload import workload_module
 
 BATCH = 16
-# Compiled for each batch: some do not fit, some are as slow as their bound says, and the model
-# chooses among the others. Those left over stand for the next batches.
-_COMPILED = 20
-_COMPILED_AT_FIRST = 28
+# Compiled programs that a batch is chosen from; those left over stand for the next batches.
+_READY = 28
 # They are the most promising of so many times as many points...
 _PROPOSED = 6
 # ... of which this share is next to the best points known; the others are drawn anywhere.
@@ -58,54 +53,16 @@ PRUNED = "pruned"
 Compile = Callable[[Operator, Any], "Future[Compiled | Failure]"]
 
 
-class NpuTuneContext(ms.TuneContext):
-    """TVM's TuneContext without what its constructor does first: parsing the tensor intrinsics of
-    all other devices, which takes many seconds."""
-
-    def __init__(
-        self,
-        mod: IRModule,
-        target: Target,
-        space_generator: ms.SpaceGenerator,
-        search_strategy: ms.SearchStrategy,
-        task_name: str,
-        num_threads: int,
-        rand_state: int,
-        logger: logging.Logger,
-    ) -> None:
-        self.__init_handle_by_constructor__(
-            ms._ffi_api.TuneContext,
-            mod,
-            target,
-            space_generator,
-            search_strategy,
-            task_name,
-            num_threads,
-            rand_state,
-            get_logging_func(logger),
-        )
-        ms._ffi_api.TuneContextInitialize(self)
-
-
-def design_space(operator: Operator, config: NpuConfig, space: str, seed: int) -> list[Any]:
-    """The structures of a layer's schedules (`operator` in canonical form; `space` is template,
-    rules or both): a trace each, in JSON form, with tiles drawn from `seed`."""
-    seed = seed % _SEEDS + 1
-    context = NpuTuneContext(
-        workload_module(operator, config),
-        make_target(config),
-        space_generator(operator, space, seed),
-        ms.search_strategy.ReplayTrace(),  # MetaSchedule wants one
-        operator.name,
-        1,
-        seed,
-        logging.getLogger(__name__),
-    )
-    traces = [trace_json(schedule.trace) for schedule in context.generate_design_space()]
-    # Templates are among what the rules generate.
-    return list(
-        {json.dumps(instructions): [instructions, d] for instructions, d in traces}.values()
-    )
+def point_space(
+    operator: Operator, config: NpuConfig, space: str, seed: int, generator: random.Random
+) -> PointSpace:
+    """The points of a layer's schedules (`operator` in canonical form; `space` is template, rules
+    or both); draws are from `generator`."""
+    start = Schedule(workload_module(operator, config), seed=seed % _SEEDS + 1)
+    found = designs(start, operator, space)
+    structures = [Structure.of(trace_json(design.schedule.trace)) for design in found]
+    limits = MacPoints(operator, config, found) if mac_loops(start) else None
+    return PointSpace(structures, generator, limits)
 
 
 class SearchFactory:
@@ -119,11 +76,10 @@ class SearchFactory:
         self._cost_model = CostModel(seed)
 
     def __call__(self, layer: Layer) -> Search:
-        traces = design_space(layer.operator, self._config, self._space, self._seed)
         generator = random.Random(f"{self._seed} {layer.name}")
         return Search(
             layer.operator,
-            PointSpace(traces, generator),
+            point_space(layer.operator, self._config, self._space, self._seed, generator),
             self._compile,
             self._cost_model,
             generator,
@@ -175,7 +131,7 @@ class Search:
         none this time; None when the space holds no more."""
         if not self._ready and not len(self._space):
             return None
-        self._compile_more(_COMPILED if self._points else _COMPILED_AT_FIRST)
+        self._compile_more(_READY - len(self._ready), best_cycles)
         hopeful = [entry for entry in self._ready if entry.compiled.least_cycles < best_cycles]
         for entry in self._ready:
             if entry.compiled.least_cycles >= best_cycles:
@@ -201,8 +157,8 @@ class Search:
                 self._cycles[point] = cycles
             self._point_model.learn(point, math.inf if cycles is None else cycles)
 
-    def _compile_more(self, count: int) -> None:
-        points = self._next_points(count)
+    def _compile_more(self, count: int, best_cycles: float) -> None:
+        points = self._next_points(count, best_cycles)
         traces = [self._space.trace(point) for point in points]
         futures = [self._compile(self._operator, trace) for trace in traces]
         for point, trace, future in zip(points, traces, futures, strict=True):
@@ -220,19 +176,20 @@ class Search:
             elif twin in self._cycles:
                 self._point_model.learn(point, self._cycles[twin])
 
-    def _next_points(self, count: int) -> list[Point]:
+    def _next_points(self, count: int, best_cycles: float) -> list[Point]:
         """Give out the points to compile next."""
         best = sorted(self._cycles, key=self._cycles.__getitem__)[:_BEST_POINTS]
-        near = [point for known in best for point in self._space.neighbours(known)]
+        near = [point for known in best for point in self._space.neighbours(known, best_cycles)]
         self._generator.shuffle(near)
         near = near[: round(_NEAR_SHARE * _PROPOSED * count)]
-        anywhere = self._space.draw(_PROPOSED * count - len(near))
+        anywhere = self._space.draw(_PROPOSED * count - len(near), best_cycles)
         # In turns: with little known, the first are taken.
-        proposed = dict.fromkeys(
-            point for pair in zip_longest(near, anywhere) for point in pair if point is not None
-        )
-        fitting = [point for point in proposed if not self._space.is_too_large(point)]
-        chosen = self._point_model.best_of(fitting, count)
+        proposed: dict[Hashable, Point] = {}
+        for pair in zip_longest(near, anywhere):
+            for point in pair:
+                if point is not None:
+                    proposed.setdefault(self._space.program(point), point)
+        chosen = self._point_model.best_of(list(proposed.values()), count)
         for point in chosen:
             self._space.take(point)
         return chosen

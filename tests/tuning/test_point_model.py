@@ -5,7 +5,7 @@ import math
 import random
 
 from npu_target.tuning.point_model import PointModel
-from npu_target.tuning.points import Point, PointSpace
+from npu_target.tuning.points import Point, PointSpace, Structure
 
 
 def trace_of(*extents: int, name: str = "", order: int = 0) -> list:
@@ -15,7 +15,9 @@ def trace_of(*extents: int, name: str = "", order: int = 0) -> list:
     return [instructions, [[1 + index, [extent, 1]] for index, extent in enumerate(extents)]]
 
 
-SPACE = PointSpace([trace_of(64, 64, name=f"{i}", order=i % 2) for i in range(6)], random.Random(0))
+SPACE = PointSpace(
+    [Structure.of(trace_of(64, 64, name=f"{i}", order=i % 2)) for i in range(6)], random.Random(0)
+)
 POINTS = [
     Point(structure, (1 << a, 1 << b))
     for structure, a, b in itertools.product(range(6), range(7), range(7))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from npu_target.tuning.points import Point, PointSpace, Structure, divisors
+from npu_target.tuning.points import Point, PointLimit, PointLimits, PointSpace, Structure, divisors
 
 SAMPLE = ["SamplePerfectTile", [], [2, 65536], []]
 
@@ -18,7 +18,7 @@ def trace_of(*extents: int, name: str = "") -> list:
 
 
 def space_of(*traces) -> PointSpace:
-    return PointSpace(traces, random.Random(0))
+    return PointSpace([Structure.of(trace) for trace in traces], random.Random(0))
 
 
 @given(st.integers(1, 5000))
@@ -58,11 +58,33 @@ def test_neighbours_are_one_step_away():
 def test_what_is_larger_than_what_did_not_fit_is_too_large():
     space = space_of(trace_of(16, 16, name="a"), trace_of(16, 16, name="b"))
     space.did_not_fit(Point(0, (4, 2)))
-    assert space.is_too_large(Point(0, (4, 4))) and not space.is_too_large(Point(0, (2, 8)))
-    assert not space.is_too_large(Point(1, (8, 8))), "of another structure"
+    assert not space.is_open(Point(0, (4, 4))) and space.is_open(Point(0, (2, 8)))
+    assert space.is_open(Point(1, (8, 8))), "of another structure"
     # With one tile only there is no second version of it: that may fit again.
-    assert not space.is_too_large(Point(0, (16, 4)))
+    assert space.is_open(Point(0, (16, 4)))
     assert not space.take(Point(0, (4, 4)))
+
+
+class EvenLimits(PointLimits):
+    """Tiles of up to 4 fit, a tile of n takes n cycles, those of structures 0 and 1 are equal."""
+
+    def of(self, point):
+        (tile,) = point.tiles
+        return PointLimit(tile, (min(point.structure, 1), tile)) if tile <= 4 else None
+
+
+def test_points_that_are_not_worth_it_are_never_given_out():
+    traces = [trace_of(16, name=name) for name in "abc"]
+    space = PointSpace([Structure.of(t) for t in traces], random.Random(0), EvenLimits())
+    assert set(space.draw(20, 4)) == {Point(s, (t,)) for s in range(3) for t in (1, 2)}
+    assert space.take(Point(1, (1,)))
+    assert not space.is_open(Point(2, (1,))), "another point has its program"
+    assert space.program(Point(1, (2,))) == space.program(Point(2, (2,)))
+    assert set(space.neighbours(Point(0, (2,)), 4)) == {
+        Point(0, (1,)),
+        *(Point(s, (2,)) for s in range(3)),
+    }
+    assert len(space) == 3 * 5 - 3 * 3 - 2
 
 
 def test_a_trace_of_another_space_has_no_point():

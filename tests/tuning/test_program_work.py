@@ -22,7 +22,7 @@ from npu_target.topi import Add, Conv2d, Matmul, Operator
 from npu_target.tuning.choose import cycles_of
 from npu_target.tuning.dump import argument_addresses
 from npu_target.tuning.program_work import COUNTS, ProgramWork
-from npu_target.tuning.search import NpuTuneContext
+from npu_target.tuning.tune_context import NpuTuneContext
 from npu_target.tuning.workload import workload_module
 
 CONFIG = NpuConfig.preset("gemmini-16x16")

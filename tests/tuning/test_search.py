@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import random
 from concurrent.futures import Future
 
 import numpy as np
@@ -26,10 +27,10 @@ from npu_target.tuning.schedules import default_of
 from npu_target.tuning.search import (
     BATCH,
     PRUNED,
-    NpuTuneContext,
     SearchFactory,
-    design_space,
+    point_space,
 )
+from npu_target.tuning.tune_context import NpuTuneContext
 from npu_target.tuning.workload import workload_module
 from rpc_server.local import LocalServers
 
@@ -93,11 +94,9 @@ def test_a_space_is_given_out_once_and_ends():
     search = factory(compile=compile)(LAYER)
     while (batch := search.next_batch(NOTHING_KNOWN)) is not None:
         search.learn(batch, [1000.0] * len(batch))
-    assert (
-        len(compiled)
-        == len(set(compiled))
-        == sum(structure.size for structure in search._space.structures)
-    )
+    space = point_space(OPERATOR, CONFIG, "both", 1, random.Random(1))
+    programs = {space.program(point) for point in space._all() if space.is_open(point)}
+    assert len(compiled) == len(set(compiled)) == len(programs) > BATCH
 
 
 def compile_played(trace) -> Future:
@@ -152,8 +151,11 @@ def test_a_known_schedule_is_not_compiled_again_but_its_neighbours_are():
 
 
 def test_structures_are_told_once(some_compiled):
-    both, rules = (design_space(OPERATOR, CONFIG, space, 1) for space in ("both", "rules"))
-    assert len({str(trace[0]) for trace in both}) == len(both) >= len(rules)
+    both, rules = (
+        point_space(OPERATOR, CONFIG, space, 1, random.Random(1)).structures
+        for space in ("both", "rules")
+    )
+    assert len({str(structure.instructions) for structure in both}) == len(both) >= len(rules)
 
 
 def test_what_cannot_be_compiled_is_counted_by_kind():

@@ -1,0 +1,144 @@
+"""What is known of a tiled multiply-accumulate from its structure and tile sizes alone: the memory
+that it takes, cycles that it cannot be below, and which others give the same program.
+
+A search looks at thousands of tilings this way in the time that compiling a few takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import prod
+
+from ..codegen_steps import step_sizes
+from ..config import NpuConfig
+from ..schedule_rules import Design
+from ..topi import Conv2d, DepthwiseConv2d, Matmul, Operator
+from ..topi.mac_schedule import MacStructure
+from ..topi.mac_shape import TILED, MacShape
+from .points import Point, PointLimit, PointLimits
+
+MacOperator = Conv2d | DepthwiseConv2d | Matmul
+
+
+@dataclass(frozen=True)
+class MacTiles:
+    """Tiles of sizes ``tile``, by the names in TILED, in a structure of an operator's schedules."""
+
+    operator: MacOperator
+    shape: MacShape
+    structure: MacStructure
+    tile: dict[str, int]
+
+    @cached_property
+    def _blocks(self) -> int:
+        """Tiles along the output channels."""
+        return self.shape.blocks // self.tile["blocks"]
+
+    @cached_property
+    def _pixels(self) -> int:
+        """Tiles along the output's lines and pixels."""
+        return prod(self.shape.extent(name) // self.tile[name] for name in ("lines", "steps"))
+
+    def fits(self, config: NpuConfig) -> bool:
+        """Whether the tiles and their versions have room."""
+        structure, shape = self.structure, self.shape
+        versions = 2 if structure.pipelined else 1
+        weights_stay = structure.kept and structure.tiles == "weights_kept"
+        inputs_stay = structure.kept and not weights_stay
+        scratchpad = (1 if inputs_stay else versions) * shape.a_rows(self.tile)
+        scratchpad += (1 if weights_stay else versions) * shape.b_rows(self.tile)
+        sums = (versions if structure.two_sums else 1) * shape.c_rows(self.tile, structure.wide)
+        return scratchpad <= config.spad_rows and sums <= config.acc_rows
+
+    def array_cycles(self) -> int:
+        """Cycles of the array at least: for each block of weights and tile of pixels the steps
+        over its rows, of which one may hide behind the preload of the weights."""
+        shape, dim = self.shape, self.shape.dim
+        line = self.tile["steps"] * shape.rows
+        rows = self.tile["lines"] * line
+        # Steps are cut anew along a line, over the lines, or not at all.
+        shortest = max(_shortest(cut, dim) for cut in (shape.rows, line, rows))
+        batch = self.operator.batch if isinstance(self.operator, Matmul) else self.operator.n
+        weights = batch * shape.blocks * shape.depth * prod(shape.kernel)
+        return self._pixels * weights * (rows - shortest + dim)
+
+    def load_beats(self, config: NpuConfig) -> int:
+        """Transfers of the bus at least, for loading both operands as often as the order of the
+        tiles has it."""
+        operator = self.operator
+        if isinstance(operator, DepthwiseConv2d) or self.shape.image_rows is not None:
+            return 0
+        kept, weights_kept = self.structure.kept, self.structure.tiles == "weights_kept"
+        inputs, weights = operator.args[:2]
+        loaded = (1 if kept and weights_kept else self._pixels) * prod(weights.shape)
+        times = 1 if kept and not weights_kept else self._blocks
+        if isinstance(operator, Matmul):
+            loaded += times * prod(inputs.shape)
+        elif not operator.windows:
+            loaded += times * self._pixels_read(operator) * operator.ci
+        return loaded // config.bus_bytes
+
+    def _pixels_read(self, operator: Conv2d) -> int:
+        """Pixels of the image that all tiles of one block of channels need."""
+        window, tile = operator.window, self.tile
+        (down, right), (top, left, _, _) = operator.strides, operator.pad
+        step = tile["steps"] * self.shape.rows
+        lines = _covered(operator.h, operator.kh, down, top, window.out_h, tile["lines"])
+        pixels = _covered(operator.w, operator.kw, right, left, window.out_w, step)
+        return operator.n * lines * pixels
+
+    @property
+    def program_structure(self) -> MacStructure:
+        """The structure that stands for all which give the same program with these tiles."""
+        structure = self.structure
+        if self.tile["blocks"] == 1:  # a loop of one iteration, wherever it is
+            structure = replace(structure, step_order="blocks_first")
+        if not structure.kept and 1 in (self._blocks, self._pixels):
+            structure = replace(structure, tiles="weights_kept")
+        return structure
+
+
+class MacPoints(PointLimits):
+    """The limits of an operator's points; ``designs`` are those that the structures' traces come
+    from, in their order."""
+
+    def __init__(self, operator: Operator, config: NpuConfig, designs: Sequence[Design]) -> None:
+        """Raises TypeError for an operator without multiply-accumulates."""
+        shape = MacShape.of(operator, config)
+        if shape is None or not isinstance(operator, (Conv2d, DepthwiseConv2d, Matmul)):
+            raise TypeError(f"{operator.name} has no multiply-accumulates")
+        self._operator = operator
+        self._shape = shape
+        self._config = config
+        self._whole = {name: shape.extent(name) for name in TILED}
+        self._designs = [(design.structure, design.tiled) for design in designs]
+
+    def of(self, point: Point) -> PointLimit | None:
+        structure, tiled = self._designs[point.structure]
+        assert structure is not None
+        tile = {**self._whole, **dict(zip(tiled, point.tiles, strict=True))}
+        tiles = MacTiles(self._operator, self._shape, structure, tile)
+        if not tiles.fits(self._config):
+            return None
+        least_cycles = max(tiles.array_cycles(), tiles.load_beats(self._config))
+        return PointLimit(least_cycles, (tiles.program_structure, tiled, point.tiles))
+
+
+def _shortest(rows: int, dim: int) -> int:
+    """The shortest of the steps that so many rows following each other are cut into."""
+    return rows if rows <= dim else min(size for size, _ in step_sizes(rows, dim))
+
+
+def _covered(size: int, kernel: int, stride: int, before: int, out: int, tile: int) -> int:
+    """How many elements of a dimension of an image are read by tiles of its output, those read
+    by several as often; of a kernel with a single position only what it meets."""
+    total = 0
+    for first in range(0, out, tile):
+        last = min(first + tile, out) - 1
+        if kernel == 1:
+            total += sum(0 <= i * stride - before < size for i in range(first, last + 1))
+        else:
+            total += min(size, last * stride - before + kernel) - max(0, first * stride - before)
+    return total
