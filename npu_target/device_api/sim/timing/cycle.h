@@ -18,6 +18,10 @@ using Ticks = int64_t;
 inline constexpr Ticks kTicksPerCycle = 1024;
 
 constexpr Ticks to_ticks(Cycle cycle) { return cycle * kTicksPerCycle; }
+// The cycle that `ticks`, which are not negative, are in.
+constexpr Cycle cycle_of(Ticks ticks) {
+  return static_cast<Cycle>(static_cast<uint64_t>(ticks) / kTicksPerCycle);
+}
 // The first whole cycle at or after `ticks`.
 constexpr Cycle to_cycle(Ticks ticks) { return (ticks + kTicksPerCycle - 1) / kTicksPerCycle; }
 

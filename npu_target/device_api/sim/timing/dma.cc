@@ -2,10 +2,7 @@
 
 namespace npu::sim::timing {
 
-Packet choose_packet(const PacketSizes& sizes, uint64_t address, int64_t bytes) {
-  if (bytes >= sizes.most_bytes && (address & static_cast<uint64_t>(sizes.most_bytes - 1)) == 0) {
-    return {address, sizes.most_bytes, 0, sizes.most_bytes};
-  }
+Packet choose_small_packet(const PacketSizes& sizes, uint64_t address, int64_t bytes) {
   Packet best{};
   for (int64_t size = sizes.least_bytes; size <= sizes.most_bytes; size *= 2) {
     const int64_t skipped = static_cast<int64_t>(address & static_cast<uint64_t>(size - 1));
@@ -25,16 +22,12 @@ DmaReader::DmaReader(const Config& config, L2& l2)
       scaled_row_cycles_(ceil_div(config.dim, config.mvin_scale_units)),
       in_flight_(config.dma_requests_in_flight) {}
 
-DmaReader::Arrival DmaReader::request(const Packet& packet, Cycle earliest) {
-  const Cycle sent = std::max({earliest, last_sent_ + 1, in_flight_.earliest()});
-  last_sent_ = sent;
-  const int64_t beats = bus_bytes_.divide(packet.size_bytes);
-  const Cycle back = l2_.read(packet.address, packet.size_bytes, sent);
-  const Ticks first =
-      l2_.send(to_ticks(std::max(back, merger_free_)), to_ticks(beats) + kL2ReadGapTicks);
-  const Cycle first_beat = first / kTicksPerCycle;
-  in_flight_.push(first_beat + beats - 1);
-  return {sent, first_beat, beats};
+std::optional<Packet> DmaReader::packet_of_each(const Row& row, uint64_t stride_bytes) const {
+  const Packet packet = choose_packet(packet_sizes_, row.address, row.bytes);
+  const bool is_aligned = packet.skipped_bytes == 0 &&
+                          (stride_bytes & static_cast<uint64_t>(packet.size_bytes - 1)) == 0;
+  if (!is_aligned || packet.useful_bytes != row.bytes || !leaves_with_beats(row)) return {};
+  return packet;
 }
 
 DmaWriter::DmaWriter(const Config& config, L2& l2)
@@ -50,7 +43,7 @@ void DmaWriter::send(uint64_t address, int64_t bytes, Cycle accepted) {
     const int64_t beats = bus_bytes_.divide(packet.size_bytes);
     const Ticks first = std::max(to_ticks(std::max(next_beat, in_flight_.earliest())), bus_free_);
     bus_free_ = first + to_ticks(beats) + kL2WriteGapTicks;
-    const Cycle last_beat = first / kTicksPerCycle + beats - 1;
+    const Cycle last_beat = cycle_of(first) + beats - 1;
     const bool is_partial = packet.useful_bytes < packet.size_bytes;
     const Cycle acknowledged = l2_.write(packet.address, packet.size_bytes, is_partial, last_beat);
     l2_.receive(acknowledged, to_ticks(beats));

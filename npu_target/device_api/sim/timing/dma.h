@@ -2,10 +2,12 @@
 #pragma once
 
 #include <algorithm>
-#include <vector>
+#include <optional>
 
 #include "config.h"
 #include "cycle.h"
+#include "in_flight.h"
+#include "inline.h"
 #include "l2.h"
 #include "power_of_two.h"
 #include "stages.h"
@@ -26,23 +28,17 @@ struct PacketSizes {
   int64_t least_bytes;
   int64_t most_bytes;
 };
-Packet choose_packet(const PacketSizes& sizes, uint64_t address, int64_t bytes);
-
-// Times at which the last `size` requests were done: request i may start once i - size is done.
-class InFlight {
- public:
-  explicit InFlight(int64_t size) : done_(static_cast<size_t>(size), -1) {}
-  // The first cycle the next request may start in.
-  Cycle earliest() const { return done_[next_] + 1; }
-  void push(Cycle done) {
-    done_[next_] = done;
-    next_ = next_ + 1 == done_.size() ? 0 : next_ + 1;
+Packet choose_small_packet(const PacketSizes& sizes, uint64_t address, int64_t bytes);
+NPU_INLINE Packet choose_packet(const PacketSizes& sizes, uint64_t address, int64_t bytes) {
+  if (bytes >= sizes.most_bytes && (address & static_cast<uint64_t>(sizes.most_bytes - 1)) == 0) {
+    return {address, sizes.most_bytes, 0, sizes.most_bytes};
   }
-
- private:
-  std::vector<Cycle> done_;
-  size_t next_ = 0;
-};
+  // A row that fits into one beat.
+  if (bytes <= sizes.least_bytes && (address & static_cast<uint64_t>(sizes.least_bytes - 1)) == 0) {
+    return {address, sizes.least_bytes, 0, bytes};
+  }
+  return choose_small_packet(sizes, address, bytes);
+}
 
 // Reads rows from memory and hands them to the scratchpad's write port.
 //
@@ -69,16 +65,36 @@ class DmaReader {
   // end)` for the SRAM rows `first` to `last` (counted from the row's first), which are written
   // in cycles [start, end). Returns the cycle in which the row's last request left.
   template <typename Write>
-  Cycle read(const Row& row, Cycle earliest, Write&& write);
+  NPU_INLINE Cycle read(const Row& row, Cycle earliest, Write&& write);
+
+  // The packet of `row` when it, and rows any number of `stride_bytes` behind it, each fit into one
+  // packet of such a size, from its start on, and leave the merger a beat after the other.
+  std::optional<Packet> packet_of_each(const Row& row, uint64_t stride_bytes) const;
+  // The same as to read() `count` such rows, which reach the engine one a cycle. Calls
+  // `write(start, end)` for each.
+  template <typename Write>
+  NPU_INLINE Cycle read_each(Packet packet, uint64_t stride_bytes, int64_t count, Cycle earliest,
+                             Write&& write);
 
  private:
+  // A row leaves the merger the cycle after each beat.
+  bool leaves_with_beats(const Row& row) const {
+    return row.bytes_per_sram_row == bus_bytes_.value() && row.writes_per_sram_row == 1 &&
+           !row.is_scaled;
+  }
   // Times of one packet: data from `first_beat` on.
   struct Arrival {
     Cycle sent;
     Cycle first_beat;
     int64_t beats;
   };
-  Arrival request(const Packet& packet, Cycle earliest);
+  NPU_INLINE Arrival request(const Packet& packet, Cycle earliest);
+  // When the merger turns to the next packet: when the last row has left and all beats are in; it
+  // loses a cycle when the last row leaves together with the last beat's arrival.
+  Cycle turns_to_next(const Arrival& arrival) const {
+    const Cycle all_beats = arrival.first_beat + arrival.beats;
+    return last_row_out_ == all_beats - 1 ? all_beats + 1 : std::max(all_beats, last_row_out_);
+  }
 
   // How much of a row has been requested.
   struct Progress {
@@ -88,8 +104,8 @@ class DmaReader {
   };
   // Takes the packet's SRAM rows out of the beat merger.
   template <typename Write>
-  void merge(const Row& row, const Packet& packet, Cycle first_beat, Progress& progress,
-             Write&& write);
+  NPU_RARE void merge(const Row& row, const Packet& packet, Cycle first_beat, Progress& progress,
+                      Write&& write);
 
   L2& l2_;
   const PowerOfTwo bus_bytes_;
@@ -131,15 +147,25 @@ class DmaWriter {
   Cycle last_acknowledged_ = kLongAgo;
 };
 
+DmaReader::Arrival DmaReader::request(const Packet& packet, Cycle earliest) {
+  const Cycle sent = std::max({earliest, last_sent_ + 1, in_flight_.earliest()});
+  last_sent_ = sent;
+  const int64_t beats = bus_bytes_.divide(packet.size_bytes);
+  const Cycle back = l2_.read(packet.address, packet.size_bytes, sent);
+  const Ticks first =
+      l2_.send(to_ticks(std::max(back, merger_free_)), to_ticks(beats) + kL2ReadGapTicks);
+  const Cycle first_beat = cycle_of(first);
+  in_flight_.push(first_beat + beats - 1);
+  return {sent, first_beat, beats};
+}
+
 template <typename Write>
 Cycle DmaReader::read(const Row& row, Cycle earliest, Write&& write) {
   Progress progress;
   progress.block_end_bytes = row.bytes_per_sram_row;
   Cycle sent = earliest;
-  // Most rows: packets of whole SRAM rows, each the size of a beat, so that a row leaves the
-  // merger the cycle after each beat.
-  const bool leaves_with_beats = row.bytes_per_sram_row == bus_bytes_.value() &&
-                                 row.writes_per_sram_row == 1 && !row.is_scaled;
+  // Most rows: packets of whole SRAM rows, each the size of a beat.
+  const bool leaves_with_beats = this->leaves_with_beats(row);
   while (progress.done_bytes < row.bytes) {
     const Packet packet =
         choose_packet(packet_sizes_, row.address + static_cast<uint64_t>(progress.done_bytes),
@@ -159,13 +185,26 @@ Cycle DmaReader::read(const Row& row, Cycle earliest, Write&& write) {
     } else {
       merge(row, packet, arrival.first_beat, progress, write);
     }
-    // The merger turns to the next request when the last row leaves and all beats are in; it
-    // loses a cycle when the last row leaves together with the last beat's arrival.
-    const Cycle all_beats = arrival.first_beat + arrival.beats;
-    merger_free_ =
-        last_row_out_ == all_beats - 1 ? all_beats + 1 : std::max(all_beats, last_row_out_);
+    merger_free_ = turns_to_next(arrival);
   }
   return sent;
+}
+
+template <typename Write>
+Cycle DmaReader::read_each(Packet packet, uint64_t stride_bytes, int64_t count, Cycle earliest,
+                           Write&& write) {
+  const Cycle rows = bus_bytes_.divide_up(packet.useful_bytes);
+  for (int64_t i = 0; i < count; ++i) {
+    const Arrival arrival = request(packet, earliest + i);
+    // The merger is through with the packet before; its rows may still wait for the write port.
+    const Cycle start = std::max(arrival.first_beat + 1 + kLoadWriteStages, write_port_free_);
+    last_row_out_ = start - kLoadWriteStages + rows - 1;
+    write_port_free_ = start + rows;
+    write(start, write_port_free_);
+    merger_free_ = turns_to_next(arrival);
+    packet.address += stride_bytes;
+  }
+  return last_sent_;
 }
 
 template <typename Write>

@@ -5,7 +5,7 @@
 
 #include "config.h"
 #include "cycle.h"
-#include "dma.h"
+#include "in_flight.h"
 #include "inline.h"
 #include "stages.h"
 

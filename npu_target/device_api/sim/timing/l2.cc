@@ -16,15 +16,6 @@ L2::L2(const Config& config)
       ready_(ways_ * sets_, 0),
       is_dirty_(ways_ * sets_, 0) {}
 
-Cycle L2::read(uint64_t address, int64_t bytes, Cycle at) {
-  const uint64_t last = line_bytes_.divide(address + static_cast<uint64_t>(bytes) - 1);
-  Cycle ready = at;
-  for (uint64_t number = line_bytes_.divide(address); number <= last; ++number) {
-    ready = std::max(ready, ready_[touch(number, true, at)]);
-  }
-  return ready + hit_latency_;
-}
-
 Cycle L2::write(uint64_t address, int64_t bytes, bool is_partial, Cycle at) {
   const uint64_t last = line_bytes_.divide(address + static_cast<uint64_t>(bytes) - 1);
   const bool needs_data = is_partial || bytes < line_bytes_.value();
@@ -42,26 +33,9 @@ void L2::invalidate() {
   lfsr_ = 1;
 }
 
-size_t L2::touch(uint64_t number, bool needs_data, Cycle at) {
-  // Every lookup clocks the LFSR (taps 16, 14, 13, 11).
-  const uint64_t feedback = (lfsr_ ^ (lfsr_ >> 2) ^ (lfsr_ >> 3) ^ (lfsr_ >> 5)) & 1;
-  lfsr_ = (lfsr_ >> 1) | (feedback << 15);
-  // The number of sets is a power of two in every real cache; the config does not ask for it.
-  const uint64_t set = (sets_ & (sets_ - 1)) == 0 ? number & (sets_ - 1) : number % sets_;
-  const uint64_t first = set * ways_;
-  for (uint64_t place = first; place < first + ways_; ++place) {
-    if (numbers_[place] == number) {
-      ++hits_;
-      return place;
-    }
-  }
+size_t L2::replace(uint64_t first_place, uint64_t number, bool needs_data, Cycle at) {
   ++misses_;
-  const uint64_t victim = first + ((lfsr_ * ways_) >> 16);
-  replace(victim, number, needs_data, at);
-  return victim;
-}
-
-void L2::replace(size_t place, uint64_t number, bool needs_data, Cycle at) {
+  const uint64_t place = first_place + ((lfsr_ * ways_) >> 16);
   Cycle ready = at;
   if (numbers_[place] != kNoLine && is_dirty_[place] != 0) {
     ready = transfer(write_channel_free_, at);
@@ -72,6 +46,7 @@ void L2::replace(size_t place, uint64_t number, bool needs_data, Cycle at) {
   numbers_[place] = number;
   ready_[place] = ready;
   is_dirty_[place] = 0;
+  return place;
 }
 
 Cycle L2::transfer(Ticks& channel_free, Cycle earliest) const {

@@ -6,6 +6,7 @@
 
 #include "config.h"
 #include "cycle.h"
+#include "inline.h"
 #include "power_of_two.h"
 
 namespace npu::sim::timing {
@@ -25,7 +26,7 @@ class L2 {
 
   // A request for `bytes` at `address` leaves the DMA in cycle `at`. Returns the cycle in which
   // the first beat of data, or the acknowledgement of a write, is back.
-  Cycle read(uint64_t address, int64_t bytes, Cycle at);
+  NPU_INLINE Cycle read(uint64_t address, int64_t bytes, Cycle at);
   Cycle write(uint64_t address, int64_t bytes, bool is_partial, Cycle at);
 
   // When data that keep the pipeline busy for `duration` begin to go out to a reader that can
@@ -51,8 +52,13 @@ class L2 {
 
   // Makes sure that the line of this number (address / line bytes) is, or will be, in the cache.
   // Returns its place.
-  size_t touch(uint64_t number, bool needs_data, Cycle at);
-  void replace(size_t place, uint64_t number, bool needs_data, Cycle at);
+  NPU_INLINE size_t touch(uint64_t number, bool needs_data, Cycle at);
+  size_t hit(size_t place) {
+    ++hits_;
+    return place;
+  }
+  // A line that is not there comes to a victim's place, which it returns.
+  NPU_RARE size_t replace(uint64_t first_place, uint64_t number, bool needs_data, Cycle at);
   Cycle transfer(Ticks& channel_free, Cycle earliest) const;
 
   const uint64_t ways_;
@@ -72,5 +78,37 @@ class L2 {
   int64_t hits_ = 0;
   int64_t misses_ = 0;
 };
+
+size_t L2::touch(uint64_t number, bool needs_data, Cycle at) {
+  // Every lookup clocks the LFSR (taps 16, 14, 13, 11).
+  const uint64_t feedback = (lfsr_ ^ (lfsr_ >> 2) ^ (lfsr_ >> 3) ^ (lfsr_ >> 5)) & 1;
+  lfsr_ = (lfsr_ >> 1) | (feedback << 15);
+  // The number of sets is a power of two in every real cache; the config does not ask for it.
+  const uint64_t set = (sets_ & (sets_ - 1)) == 0 ? number & (sets_ - 1) : number % sets_;
+  const uint64_t first = set * ways_;
+  const uint64_t end = first + ways_;
+  uint64_t place = first;
+  // Four at a time, which is all of them in most caches.
+  for (; place + 4 <= end; place += 4) {
+    const uint64_t* numbers = &numbers_[place];
+    if (numbers[0] == number) return hit(place);
+    if (numbers[1] == number) return hit(place + 1);
+    if (numbers[2] == number) return hit(place + 2);
+    if (numbers[3] == number) return hit(place + 3);
+  }
+  for (; place < end; ++place) {
+    if (numbers_[place] == number) return hit(place);
+  }
+  return replace(first, number, needs_data, at);
+}
+
+Cycle L2::read(uint64_t address, int64_t bytes, Cycle at) {
+  const uint64_t last = line_bytes_.divide(address + static_cast<uint64_t>(bytes) - 1);
+  Cycle ready = at;
+  for (uint64_t number = line_bytes_.divide(address); number <= last; ++number) {
+    ready = std::max(ready, ready_[touch(number, true, at)]);
+  }
+  return ready + hit_latency_;
+}
 
 }  // namespace npu::sim::timing

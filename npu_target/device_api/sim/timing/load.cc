@@ -38,43 +38,18 @@ void LoadUnit::step(Cycle now) {
   station_.complete(Queue::kLoad, id, last_write + 1);
 }
 
-Cycle LoadUnit::run_zeros(const LoadOperation& load, Cycle start) {
-  const int64_t blocks = dim_.divide_up(load.cols);
-  Cycle write = std::max(start, zero_writer_free_) + kZeroWriteStages;
-  for (int64_t row = 0; row < load.rows; ++row) {
-    take_ports(load, row, 0, blocks - 1, write, write + blocks * load.pixel_repeats);
-    write += blocks * load.pixel_repeats;
+void LoadUnit::take(PortCalendar& ports, const PowerOfTwo& bank_rows, int64_t first, int64_t last,
+                    Cycle start, Cycle end) {
+  const BankMask first_bank = BankMask{1} << bank_rows.divide(first);
+  const BankMask last_bank = BankMask{1} << bank_rows.divide(last);
+  // Blocks that lie in several banks (a block stride that leads there) are shared out evenly.
+  if (first_bank == last_bank) {
+    ports.take(first_bank, start, end);
+  } else {
+    const Cycle middle = start + (end - start + 1) / 2;
+    ports.take(first_bank, start, middle);
+    ports.take(last_bank, middle, end);
   }
-  zero_writer_free_ = write - kZeroWriteStages;
-  controller_free_ = zero_writer_free_;
-  return write - 1;
-}
-
-Cycle LoadUnit::run_reads(const LoadOperation& load, Cycle start) {
-  const bool repeats_one_row = load.stride_bytes == 0;
-  const int64_t rows_read = repeats_one_row ? 1 : load.rows;
-  DmaReader::Row row{};
-  row.address = load.dram_address;
-  row.bytes = load.cols * load.element_bytes;
-  row.bytes_per_sram_row = dim_.value() * load.element_bytes;
-  row.writes_per_sram_row = load.pixel_repeats * (repeats_one_row ? load.rows : 1);
-  row.is_scaled = load.is_scaled;
-  bytes_loaded_ += rows_read * row.bytes;
-
-  Cycle last_write = start;
-  Cycle last_sent = start;
-  for (int64_t i = 0; i < rows_read; ++i) {
-    last_sent = reader_.read(row, start + i + kLoadRequestStages,
-                             [&](int64_t first, int64_t last, Cycle from, Cycle to) {
-                               take_ports(load, i, first, last, from, to);
-                               last_write = to - 1;
-                             });
-    row.address += load.stride_bytes;
-  }
-  // A command of one row still spends a cycle in each of two states.
-  controller_free_ = std::max(
-      {start + rows_read, start + 2, last_sent - kLoadRequestStages - kLoadRequestQueueRows});
-  return last_write;
 }
 
 void LoadUnit::take_ports(const LoadOperation& load, int64_t row, int64_t first_block,
@@ -89,18 +64,62 @@ void LoadUnit::take_ports(const LoadOperation& load, int64_t row, int64_t first_
   }
 }
 
-void LoadUnit::take(PortCalendar& ports, const PowerOfTwo& bank_rows, int64_t first, int64_t last,
-                    Cycle start, Cycle end) {
-  const BankMask first_bank = BankMask{1} << bank_rows.divide(first);
-  const BankMask last_bank = BankMask{1} << bank_rows.divide(last);
-  // Blocks that lie in several banks (a block stride that leads there) are shared out evenly.
-  if (first_bank == last_bank) {
-    ports.take(first_bank, start, end);
-  } else {
-    const Cycle middle = start + (end - start + 1) / 2;
-    ports.take(first_bank, start, middle);
-    ports.take(last_bank, middle, end);
+Cycle LoadUnit::run_zeros(const LoadOperation& load, Cycle start) {
+  const int64_t blocks = dim_.divide_up(load.cols);
+  Cycle write = std::max(start, zero_writer_free_) + kZeroWriteStages;
+  for (int64_t row = 0; row < load.rows; ++row) {
+    take_ports(load, row, 0, blocks - 1, write, write + blocks * load.pixel_repeats);
+    write += blocks * load.pixel_repeats;
   }
+  zero_writer_free_ = write - kZeroWriteStages;
+  controller_free_ = zero_writer_free_;
+  return write - 1;
+}
+
+LoadUnit::Last LoadUnit::run_rows(const LoadOperation& load, DmaReader::Row row, int64_t count,
+                                  Cycle start) {
+  Last last = {start, start};
+  const Cycle earliest = start + kLoadRequestStages;
+  const int64_t last_row = load.rows - 1 + (dim_.divide_up(load.cols) - 1) * load.block_stride_rows;
+  if (count > 1 && !load.is_acc &&
+      spad_bank_rows_.divide(load.first_row) == spad_bank_rows_.divide(load.first_row + last_row)) {
+    if (const std::optional<Packet> packet = reader_.packet_of_each(row, load.stride_bytes)) {
+      const BankMask bank = BankMask{1} << spad_bank_rows_.divide(load.first_row);
+      last.sent =
+          reader_.read_each(*packet, load.stride_bytes, count, earliest, [&](Cycle from, Cycle to) {
+            spad_writes_.take(bank, from, to);
+            last.write = to - 1;
+          });
+      return last;
+    }
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    last.sent = reader_.read(row, earliest + i,
+                             [&](int64_t first_block, int64_t last_block, Cycle from, Cycle to) {
+                               take_ports(load, i, first_block, last_block, from, to);
+                               last.write = to - 1;
+                             });
+    row.address += load.stride_bytes;
+  }
+  return last;
+}
+
+Cycle LoadUnit::run_reads(const LoadOperation& load, Cycle start) {
+  const bool repeats_one_row = load.stride_bytes == 0;
+  const int64_t rows_read = repeats_one_row ? 1 : load.rows;
+  DmaReader::Row row{};
+  row.address = load.dram_address;
+  row.bytes = load.cols * load.element_bytes;
+  row.bytes_per_sram_row = dim_.value() * load.element_bytes;
+  row.writes_per_sram_row = load.pixel_repeats * (repeats_one_row ? load.rows : 1);
+  row.is_scaled = load.is_scaled;
+  bytes_loaded_ += rows_read * row.bytes;
+
+  const auto [last_sent, last_write] = run_rows(load, row, rows_read, start);
+  // A command of one row still spends a cycle in each of two states.
+  controller_free_ = std::max(
+      {start + rows_read, start + 2, last_sent - kLoadRequestStages - kLoadRequestQueueRows});
+  return last_write;
 }
 
 }  // namespace npu::sim::timing

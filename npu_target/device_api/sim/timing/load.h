@@ -5,6 +5,8 @@
 
 #include "config.h"
 #include "dma.h"
+#include "in_flight.h"
+#include "inline.h"
 #include "ports.h"
 #include "power_of_two.h"
 #include "reservation_station.h"
@@ -27,17 +29,24 @@ class LoadUnit {
 
   // When the next command begins, kNever if none can yet.
   Cycle next_step() const;
-  void step(Cycle now);
+  NPU_RARE void step(Cycle now);
 
   int64_t bytes_loaded() const { return bytes_loaded_; }
 
  private:
   Cycle run_zeros(const LoadOperation& load, Cycle start);
   Cycle run_reads(const LoadOperation& load, Cycle start);
-  void take_ports(const LoadOperation& load, int64_t row, int64_t first_block, int64_t last_block,
-                  Cycle start, Cycle end);
-  static void take(PortCalendar& ports, const PowerOfTwo& bank_rows, int64_t first, int64_t last,
-                   Cycle start, Cycle end);
+  // When the last request left and the last row was written.
+  struct Last {
+    Cycle sent;
+    Cycle write;
+  };
+  // Reads `count` rows like `row`, from cycle `start` on.
+  Last run_rows(const LoadOperation& load, DmaReader::Row row, int64_t count, Cycle start);
+  NPU_INLINE void take_ports(const LoadOperation& load, int64_t row, int64_t first_block,
+                             int64_t last_block, Cycle start, Cycle end);
+  NPU_INLINE static void take(PortCalendar& ports, const PowerOfTwo& bank_rows, int64_t first,
+                              int64_t last, Cycle start, Cycle end);
 
   const PowerOfTwo dim_;
   const PowerOfTwo spad_bank_rows_;

@@ -9,8 +9,9 @@ Mesh::Mesh(const Config& config, ReservationStation& station, PortCalendar& acc_
       station_(station),
       acc_reads_(acc_reads),
       leaving_(static_cast<size_t>(config.mesh_tag_queue_entries), Leaving{0, -1}),
+      last_leaving_(leaving_.size() - 1),
       // The tag of request i - entries leaves with the request after it.
-      out_(static_cast<size_t>(std::max<int64_t>(1, config.mesh_tag_queue_entries - 1)), -1) {}
+      out_(std::max<int64_t>(1, config.mesh_tag_queue_entries - 1)) {}
 
 Cycle Mesh::result_of(uint32_t address) const {
   for (size_t i = 0; i < pending_count_; ++i) {

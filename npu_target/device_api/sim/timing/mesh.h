@@ -7,6 +7,7 @@
 
 #include "config.h"
 #include "cycle.h"
+#include "in_flight.h"
 #include "inline.h"
 #include "operation.h"
 #include "ports.h"
@@ -28,27 +29,19 @@ class Mesh {
   // The first cycle in which the rows of the next request may be read.
   Cycle earliest_request() const {
     // The request enters kArrayReadStages after its first row is read, the cycle after a tag left.
-    return out_[next_out_] + 1 - kArrayReadStages;
+    return out_.earliest() - kArrayReadStages;
   }
 
   // A request whose rows are read in cycles [start, end). `preload` is the PRELOAD in it that
   // wants a result, kNone if there is none.
   NPU_INLINE void request(Cycle start, Cycle end, ReservationStation::Id preload) {
-    out_[next_out_] = end - 1 + latency_;
-    next_out_ = next_out_ + 1 == out_.size() ? 0 : next_out_ + 1;
-    size_t kept = 0;
-    for (size_t i = 0; i < pending_count_; ++i) {
-      if (--pending_[i].requests_left == 0) {
-        leave(pending_[i].preload, start, end);
-      } else {
-        pending_[kept++] = pending_[i];
-      }
-    }
-    pending_count_ = kept;
+    out_.push(end - 1 + latency_);
+    ++requests_;
+    while (pending_count_ != 0 && pending_[0].leaves_with == requests_) leave(start, end);
     if (preload == ReservationStation::kNone) return;
     const ExecuteOperation& operation = station_.operation(preload).execute;
     pending_[pending_count_++] = {preload, operation.second.address(),
-                                  operation.mode.is_weight_stationary ? 1 : 2};
+                                  requests_ + (operation.mode.is_weight_stationary ? 1 : 2)};
     if (operation.acc_banks == 0) last_spad_result_ = kNever;
   }
 
@@ -69,25 +62,28 @@ class Mesh {
   struct Pending {
     ReservationStation::Id preload;
     uint32_t address;
-    int requests_left;
+    int64_t leaves_with;  // the request of this number
   };
   struct Leaving {
     uint32_t address;
     Cycle last;
   };
   Cycle result_of(uint32_t address) const;
-  NPU_INLINE void leave(ReservationStation::Id preload, Cycle start, Cycle end) {
+  // The oldest pending result leaves with a request.
+  NPU_INLINE void leave(Cycle start, Cycle end) {
+    const ReservationStation::Id preload = pending_[0].preload;
     const ExecuteOperation& operation = station_.operation(preload).execute;
-    const Cycle last = end - 1 + latency_;
-    last_result_ = std::max(last_result_, last);
-    leaving_[next_leaving_] = {operation.second.address(), last};
-    next_leaving_ = next_leaving_ + 1 == leaving_.size() ? 0 : next_leaving_ + 1;
-    if (operation.acc_banks == 0) last_spad_result_ = last;
+    last_result_ = end - 1 + latency_;
+    leaving_[next_leaving_] = {pending_[0].address, last_result_};
+    next_leaving_ = next_leaving_ == last_leaving_ ? 0 : next_leaving_ + 1;
+    for (size_t i = 1; i < pending_count_; ++i) pending_[i - 1] = pending_[i];
+    --pending_count_;
+    if (operation.acc_banks == 0) last_spad_result_ = last_result_;
     if (operation.accumulates) {
       acc_reads_.take(operation.acc_banks, start + latency_,
                       std::min<Cycle>(end, start + operation.second.rows()) + latency_);
     }
-    station_.complete(Queue::kExecute, preload, last);
+    station_.complete(Queue::kExecute, preload, last_result_, true);
   }
 
   const Cycle latency_;
@@ -95,10 +91,11 @@ class Mesh {
   PortCalendar& acc_reads_;
   std::array<Pending, 3> pending_{};  // the oldest first
   size_t pending_count_ = 0;
+  int64_t requests_ = 0;
   std::vector<Leaving> leaving_;  // a ring of the latest results
+  const size_t last_leaving_;
   size_t next_leaving_ = 0;
-  std::vector<Cycle> out_;  // last rows of the latest requests, a ring
-  size_t next_out_ = 0;
+  InFlight out_;  // last rows of the latest requests
   Cycle last_result_ = -1;
   Cycle last_spad_result_ = -1;  // kNever while one is pending
 };

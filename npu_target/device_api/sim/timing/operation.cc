@@ -18,29 +18,14 @@ OperationDecoder::OperationDecoder(const Config& config)
       spad_bank_rows_("spad_bank_rows", config.spad_bank_rows),
       acc_bank_rows_("acc_bank_rows", config.acc_bank_rows) {}
 
-Queue OperationDecoder::queue_of(const Command& command) {
-  switch (command.funct) {
-    case kConfig:
-      switch (bits(command.rs1, 1, 0)) {
-        case kConfigEx:
-          return Queue::kExecute;
-        case kConfigLd:
-          return Queue::kLoad;
-        default:
-          return Queue::kStore;
-      }
-    case kMvin:
-    case kMvin2:
-    case kMvin3:
-      return Queue::kLoad;
-    case kPreload:
-    case kComputePreloaded:
-    case kComputeAccumulated:
+Queue OperationDecoder::queue_of_config(const Command& command) {
+  switch (bits(command.rs1, 1, 0)) {
+    case kConfigEx:
       return Queue::kExecute;
-    case kMvout:
-      return Queue::kStore;
+    case kConfigLd:
+      return Queue::kLoad;
     default:
-      return Queue::kFront;  // FLUSH, counters
+      return Queue::kStore;
   }
 }
 

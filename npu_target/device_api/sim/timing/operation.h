@@ -1,6 +1,7 @@
 // A command as the timing model's units want it: where it goes and what it moves.
 #pragma once
 
+#include <array>
 #include <limits>
 
 #include "command.h"
@@ -125,7 +126,10 @@ class OperationDecoder {
   explicit OperationDecoder(const Config& config);
 
   // The queue of a command.
-  static Queue queue_of(const Command& command);
+  static Queue queue_of(const Command& command) {
+    if (command.funct == kConfig) return queue_of_config(command);
+    return command.funct < kQueueOfFunct.size() ? kQueueOfFunct[command.funct] : Queue::kFront;
+  }
 
   // Fills the parts of `operation` that its queue uses; not for commands of Queue::kFront.
   void decode(const Command& command, Operation& operation) {
@@ -153,6 +157,16 @@ class OperationDecoder {
     bool is_scaled = false;
   };
 
+  // By funct; what is not here ends before the queues (FLUSH, loops, counters).
+  static constexpr std::array<Queue, kMvin3 + 1> kQueueOfFunct = [] {
+    std::array<Queue, kMvin3 + 1> queues{};
+    for (Queue& queue : queues) queue = Queue::kFront;
+    queues[kMvin] = queues[kMvin2] = queues[kMvin3] = Queue::kLoad;
+    queues[kPreload] = queues[kComputePreloaded] = queues[kComputeAccumulated] = Queue::kExecute;
+    queues[kMvout] = Queue::kStore;
+    return queues;
+  }();
+  static Queue queue_of_config(const Command& command);
   NPU_RARE void decode_config(const Command& command, Operation& operation);
   void decode_load(const Command& command, Operation& operation) const;
   NPU_INLINE void decode_execute(const Command& command, Operation& operation) const;

@@ -16,14 +16,13 @@ uint64_t power_of_two_at_least(int64_t value) {
 PortCalendar::PortCalendar(int64_t capacity)
     : spans_(power_of_two_at_least(capacity)), wrap_(spans_.size() - 1) {}
 
-void PortCalendar::add(const Span& span) {
-  if (tail_ - head_ == spans_.size()) ++head_;
+void PortCalendar::insert(BankMask mask, Cycle start, Cycle end) {
   uint64_t position = tail_++;
   // Two producers (say the DMA and the zero writer) may come slightly out of order.
-  for (; position > head_ && at(position - 1).start > span.start; --position) {
+  for (; position > head_ && at(position - 1).start > start; --position) {
     at(position) = at(position - 1);
   }
-  at(position) = span;
+  at(position) = {mask, start, end};
 }
 
 Cycle PortCalendar::look_for_free(BankMask mask, Cycle from) const {

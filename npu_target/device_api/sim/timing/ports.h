@@ -34,9 +34,17 @@ class PortCalendar {
     Span& last = at(tail_ - 1);
     if (last.end == start && last.mask == mask && tail_ > head_) {
       last.end = end;
-    } else {
-      add({mask, start, end});
+      return;
     }
+    if (tail_ - head_ > wrap_) ++head_;
+    if (last.start > start && tail_ > head_) {
+      insert(mask, start, end);
+      return;
+    }
+    Span& next = at(tail_++);
+    next.mask = mask;
+    next.start = start;
+    next.end = end;
   }
 
   // The first cycle at or after `from` in which no bank of `mask` is taken.
@@ -59,14 +67,14 @@ class PortCalendar {
   }
 
  private:
-  struct Span {
+  struct alignas(32) Span {
     BankMask mask;
     Cycle start;
     Cycle end;
   };
   const Span& at(uint64_t position) const { return spans_[position & wrap_]; }
   Span& at(uint64_t position) { return spans_[position & wrap_]; }
-  NPU_RARE void add(const Span& span);
+  NPU_RARE void insert(BankMask mask, Cycle start, Cycle end);
   NPU_RARE Cycle look_for_free(BankMask mask, Cycle from) const;
   NPU_RARE Cycle look_after_free(BankMask mask, Cycle from, Cycle until, int64_t& count) const;
 

@@ -6,13 +6,14 @@
 #include <cstdint>
 
 #include "cycle.h"
+#include "inline.h"
 
 namespace npu::sim::timing {
 
 // Entries that complete at a known time, the earliest first.
 //
-// COMPUTEs complete in order, and so do, much later, the PRELOADs before them: kept in two rows,
-// each entry goes to the end of one of them as a rule.
+// They come in two rows. COMPUTEs complete in order, and so do, much later, the PRELOADs before
+// them: where commands of a kind have a row of their own, each goes to its end as a rule.
 class ReleaseList {
  public:
   static constexpr unsigned kMaxEntries = 64;
@@ -24,10 +25,14 @@ class ReleaseList {
 
   // When the first of them completes; kNever if there are none.
   Cycle earliest() const { return earliest_; }
+  // When the last of all that ever came completes.
+  Cycle latest() const { return std::max(rows_[0].latest, rows_[1].latest); }
+  unsigned size() const {
+    return ((rows_[0].tail - rows_[0].head) & wrap_) + ((rows_[1].tail - rows_[1].head) & wrap_);
+  }
 
-  void push(Cycle completed, int entry) {
-    earliest_ = std::min(earliest_, completed);
-    Row& row = rows_[rows_[0].latest <= completed ? 0 : 1];
+  NPU_INLINE void push(bool to_second_row, Cycle completed, int entry) {
+    Row& row = rows_[to_second_row];
     unsigned place = row.tail;
     row.tail = (place + 1) & wrap_;
     row.ring[row.tail].completed = kNever;
@@ -36,17 +41,17 @@ class ReleaseList {
     } else {
       place = make_place(row, place, completed);
     }
-    row.ring[place] = {completed, entry};
+    row.ring[place] = {completed, uint64_t{1} << entry};
+    if (place == row.head) row.first = completed;
+    earliest_ = std::min(earliest_, completed);
   }
 
   // Takes out those that have completed before `now`; returns them, a bit each.
-  uint64_t pop_before(Cycle now) {
+  NPU_INLINE uint64_t pop_before(Cycle now) {
     uint64_t gone = 0;
     while (earliest_ < now) {
-      Row& row = rows_[rows_[0].first() == earliest_ ? 0 : 1];
-      gone |= uint64_t{1} << row.ring[row.head].entry;
-      row.head = (row.head + 1) & wrap_;
-      earliest_ = std::min(rows_[0].first(), rows_[1].first());
+      gone |= rows_[0].first == earliest_ ? pop(rows_[0]) : pop(rows_[1]);
+      earliest_ = std::min(rows_[0].first, rows_[1].first);
     }
     return gone;
   }
@@ -54,18 +59,24 @@ class ReleaseList {
  private:
   struct Release {
     Cycle completed = kNever;
-    int entry = 0;
+    uint64_t entry = 0;  // its bit
   };
   struct Row {
+    Cycle first = kNever;
+    Cycle latest = kLongAgo;
     unsigned head = 0;
     unsigned tail = 0;
-    Cycle latest = kLongAgo;
     std::array<Release, 2 * kMaxEntries> ring{};
-    Cycle first() const { return ring[head].completed; }
   };
 
+  NPU_INLINE uint64_t pop(Row& row) const {
+    const uint64_t entry = row.ring[row.head].entry;
+    row.head = (row.head + 1) & wrap_;
+    row.first = row.ring[row.head].completed;
+    return entry;
+  }
   // Moves what completes later than `completed` a place on; returns the place that is free then.
-  unsigned make_place(Row& row, unsigned place, Cycle completed) const;
+  NPU_RARE unsigned make_place(Row& row, unsigned place, Cycle completed) const;
 
   unsigned wrap_ = 1;
   Cycle earliest_ = kNever;

@@ -55,6 +55,20 @@ ReservationStation::ReservationStation(const Config& config)
   }
 }
 
+Cycle ReservationStation::last_completed() const {
+  Cycle last = kLongAgo;
+  for (const Partition& p : partitions_) last = std::max(last, p.releases.latest());
+  return last;
+}
+
+int ReservationStation::open_commands() const {
+  int open = 0;
+  for (const Partition& p : partitions_) {
+    open += __builtin_popcountll(p.held) - static_cast<int>(p.releases.size());
+  }
+  return open;
+}
+
 void ReservationStation::release_completed_of(Queue one, Queue other, Cycle now) {
   release_completed(partition(one), now);
   release_completed(partition(other), now);

@@ -5,6 +5,8 @@
 
 #include "config.h"
 #include "dma.h"
+#include "in_flight.h"
+#include "inline.h"
 #include "ports.h"
 #include "power_of_two.h"
 #include "reservation_station.h"
@@ -29,7 +31,7 @@ class StoreUnit {
 
   // When the next blocks can be handed over, kNever if nothing is to be done yet.
   Cycle next_step() const;
-  void step(Cycle now);
+  NPU_RARE void step(Cycle now);
 
   // When the latest acknowledgement from memory is back.
   Cycle last_acknowledged() const { return writer_.last_acknowledged(); }

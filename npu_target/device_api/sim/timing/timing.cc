@@ -51,7 +51,7 @@ void Timing::issue(const Command& command, uint32_t host_cycles) {
   if (Recorder* recorder = station_.recorder()) {
     recorder->host(command, host_time, host_time + host_cycles, front_end_.host_time());
   }
-  if (loops_.is_active() || is_loop_command(command.funct)) now = unroll_before(command, now);
+  if (loops_.is_active()) now = unroll_before(command, now);
   // A case each, so that each has its queue for a constant.
   switch (OperationDecoder::queue_of(command)) {
     case Queue::kExecute:
@@ -64,7 +64,7 @@ void Timing::issue(const Command& command, uint32_t host_cycles) {
       now = enter(Queue::kStore, command, now);
       break;
     case Queue::kFront:
-      if (is_loop_command(command.funct)) take_loop(command, now);
+      if (is_loop_command(command.funct)) now = take_loop(command, now);
       break;
   }
   front_end_.leave(now);
@@ -100,12 +100,14 @@ Cycle Timing::wait_for_room(Queue queue, Cycle now) {
   return now;
 }
 
-void Timing::take_loop(const Command& command, Cycle now) {
+Cycle Timing::take_loop(const Command& command, Cycle now) {
+  if (!loops_.is_active()) now = unroll_before(command, now);
   if (Recorder* recorder = station_.recorder()) recorder->takes_loop(command, now);
   station_.will_be_asked_if_full();
   loops_.take(command, commands_ - 1, now);
   next_loop_step_ = loops_.next_step();
   earliest_step_ = std::min({next_step_[0], next_step_[1], next_step_[2], next_loop_step_});
+  return now;
 }
 
 Cycle Timing::unroll_before(const Command& command, Cycle now) {

@@ -87,7 +87,8 @@ class Timing {
   NPU_RARE Cycle unroll_before(const Command& command, Cycle now);
   // An unroller issues its next command.
   NPU_RARE void step_loops(Cycle now);
-  NPU_RARE void take_loop(const Command& command, Cycle now);
+  // The unrollers take a command of a loop. Returns when.
+  NPU_RARE Cycle take_loop(const Command& command, Cycle now);
   [[noreturn]] void fail_stuck(const char* reason) const;
 
   const Config config_;

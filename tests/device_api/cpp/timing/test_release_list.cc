@@ -22,8 +22,8 @@ const Test empty("timing/release_list: nothing is released of nothing", [] {
 
 const Test before("timing/release_list: an entry goes the cycle after it completed", [] {
   ReleaseList list(2);
-  list.push(10, 3);
-  list.push(10, 63);
+  list.push(false, 10, 3);
+  list.push(true, 10, 63);
   CHECK_EQUAL(list.earliest(), 10);
   CHECK_EQUAL(list.pop_before(10), 0u);
   CHECK_EQUAL(list.pop_before(11), uint64_t{1} << 3 | uint64_t{1} << 63);
@@ -42,7 +42,7 @@ const Test any_order("timing/release_list: whatever order they come in, they go 
         const auto is_entry = [&](const auto& one) { return one.second == entry; };
         while (std::any_of(held.begin(), held.end(), is_entry)) ++entry;
         held.push_back({now + static_cast<Cycle>(random() % 50), entry});
-        list.push(held.back().first, entry);
+        list.push(random() % 2 != 0, held.back().first, entry);
       }
       now += static_cast<Cycle>(random() % 12);
       uint64_t gone = 0;
@@ -58,6 +58,7 @@ const Test any_order("timing/release_list: whatever order they come in, they go 
       }
       CHECK_EQUAL(list.pop_before(now), gone);
       CHECK_EQUAL(list.earliest(), earliest);
+      CHECK_EQUAL(list.size(), held.size());
     }
   }
 });
