@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 from . import expr
@@ -182,12 +183,7 @@ class Emitter:
         if copy.source is None:
             return self.settings.any_load()
         return self.settings.load(
-            ConfigLd(
-                stride_bytes=transfer.row_bytes,
-                block_stride=transfer.block_rows,
-                scale=copy.scale,
-                shrunk=copy.shrunk,
-            )
+            _load_setting(transfer.row_bytes, transfer.block_rows, copy.scale, copy.shrunk)
         )
 
     def _config_st(self, copy: Store, transfer: Transfer) -> ConfigSt:
@@ -198,6 +194,13 @@ class Emitter:
     def _argument(self, name: str | None, offset_bytes: Linear) -> Operand:
         assert name is not None
         return Operand.argument(self.arguments[name], to_operand(offset_bytes))
+
+
+@lru_cache(maxsize=256)
+def _load_setting(stride_bytes: int, block_stride: int, scale: float, shrunk: bool) -> ConfigLd:
+    return ConfigLd(
+        stride_bytes=stride_bytes, block_stride=block_stride, scale=scale, shrunk=shrunk
+    )
 
 
 def _chunks(

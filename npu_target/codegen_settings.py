@@ -64,20 +64,18 @@ class DeviceSettings:
             return tuple(self._command(setting) for setting in self._made), made
 
     def load(self, setting: ConfigLd) -> tuple[int, tuple[Node, ...]]:
-        """Which of the settings for loads holds this one (its ``id`` does not matter), and the
-        commands that have to come before the copy."""
-        plain = replace(setting, id=0)
+        """Which of the settings for loads holds this one (its ``id`` is 0), and the commands that
+        have to come before the copy."""
         if ConfigLd in self._each:
-            return 0, (self._command(plain),)
-        held = [None if other is None else replace(other, id=0) for other in self._loads]
-        if plain in held:
-            id = held.index(plain)
+            return 0, (self._command(setting),)
+        if setting in self._loads:
+            id = self._loads.index(setting)
         else:
             free = [id for id in range(_LOAD_SETTINGS) if id not in self._needed]
             if not free:
                 raise _Overflow(ConfigLd)
-            id = min(free, key=lambda id: held[id] is not None)
-            self._loads[id] = replace(setting, id=id)
+            id = min(free, key=lambda id: self._loads[id] is not None)
+            self._loads[id] = setting
             self._made.append(replace(setting, id=id))
         self._needed.add(id)
         return id, ()

@@ -11,7 +11,7 @@ import math
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, ClassVar
 
 from .config import NpuConfig
@@ -70,6 +70,7 @@ class LocalAddress:
         """The address of nothing: reads as zeros (where allowed), writes go nowhere."""
         return self == GARBAGE
 
+    @lru_cache(maxsize=4096)  # noqa: B019  of values, which have no owner
     def encode(self) -> int:
         return sum(int(getattr(self, name)) << low for name, low, _ in self.PARTS)
 
@@ -96,7 +97,7 @@ GARBAGE = LocalAddress(2**LocalAddress.ROW_BITS - 1, True, True, True, 7)
 DeviceLimit = Callable[[NpuConfig], int]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # one object a field
 class FieldSpec:
     """Where a field is, what it may be, and how it reads."""
 
@@ -126,6 +127,16 @@ class FieldSpec:
         else:
             raw = int(value)
         return (raw << self.low_bit) & self.mask
+
+    @lru_cache(maxsize=4096)  # noqa: B019  programs have the same few values again and again
+    def _word(self, value: int | LocalAddress, mnemonic: str) -> int:
+        return self.encode(self.normalize(value, mnemonic))
+
+    def word(self, value: Any, mnemonic: str) -> int:
+        """`encode` of a value that is checked first. Raises as `normalize` does."""
+        if type(value) is int or type(value) is LocalAddress:
+            return self._word(value, mnemonic)
+        return self.encode(self.normalize(value, mnemonic))
 
     def decode(self, register: int) -> Any:
         raw = (register & self.mask) >> self.low_bit
@@ -277,6 +288,25 @@ class DeviceCommand:
     def defaults(cls) -> Mapping[str, Any]:
         """The fields' defaults by name, dataclasses.MISSING for those that must be given."""
         return {field.name: field.default for field in dataclasses.fields(cls)}
+
+    @classmethod
+    @cache
+    def left_out(cls, given: frozenset[str]) -> tuple[int, int, int]:
+        """What the defaults of the fields but the `given` ones add to each register (0 is none).
+
+        Raises IsaError for a field without a default, and for one that there is not.
+        """
+        words = [0, 0, 0]
+        for name, spec in cls.specs().items():
+            if name not in given:
+                value = cls.defaults()[name]
+                if value is dataclasses.MISSING:
+                    raise IsaError(f"{cls.mnemonic}: needs the field {name}")
+                words[spec.register] += spec.word(value, cls.mnemonic)
+        unknown = [name for name in given if name not in cls.specs()]
+        if unknown:
+            raise IsaError(f"{cls.mnemonic}: has no field {', '.join(sorted(unknown))}")
+        return words[0], words[1], words[2]
 
     def encode(self) -> tuple[int, int, int]:
         """(funct, rs1, rs2)."""

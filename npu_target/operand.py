@@ -75,17 +75,16 @@ class OperandSum:
             self.base += term * factor
 
     def operand(self) -> Operand:
-        steps = self.steps
-        general = self.general
-        wrapped = [(loop_id, wrap_int64(steps[loop_id])) for loop_id in sorted(steps)]
-        return Operand(
-            self.base & WORD_MASK,
-            self.address,
-            tuple([step for step in wrapped if step[1]]),
-            tuple([(wrap_int64(by), expr) for expr, by in general.items() if wrap_int64(by)])
-            if general
-            else (),
-        )
+        steps: tuple[tuple[int, int], ...] = ()
+        if self.steps:
+            wrapped = [(key, wrap_int64(by)) for key, by in self.steps.items()]
+            steps = tuple(sorted([step for step in wrapped if step[1]]))
+        general: tuple[tuple[int, Expr], ...] = ()
+        if self.general:
+            general = tuple(
+                [(wrap_int64(by), expr) for expr, by in self.general.items() if wrap_int64(by)]
+            )
+        return Operand(self.base & WORD_MASK, self.address, steps, general)
 
     def _add_operand(self, term: Operand, factor: int) -> None:
         if term.address is not None:

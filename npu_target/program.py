@@ -48,7 +48,7 @@ from .expr import (
     wrap_int64,
 )
 from .files import Pathish, write_atomically
-from .isa_encoding import WORD_BITS, DeviceCommand, FieldSpec, IsaError, LocalAddress
+from .isa_encoding import WORD_BITS, WORD_MASK, DeviceCommand, FieldSpec, IsaError, LocalAddress
 from .operand import Operand, OperandSum, Summand
 from .program_check import check_body
 from .program_nodes import MAX_LOOP_DEPTH, Command, Filler, Loop, Node, Weave, nodes_of
@@ -147,16 +147,15 @@ def device_command(
     Raises IsaError for constants that do not fit and for missing or unknown fields.
     """
     sums = (OperandSum(), OperandSum(cls.kind), OperandSum())
-    for name, spec in cls.specs().items():
-        value = fields.pop(name, cls.defaults()[name])
-        if value is dataclasses.MISSING:
-            raise IsaError(f"{cls.mnemonic}: needs the field {name}")
+    specs, left_out = cls.specs(), cls.left_out(frozenset(fields))
+    for register in (1, 2):
+        sums[register].base += left_out[register]
+    for name, value in fields.items():
+        spec = specs[name]
         if isinstance(value, (tuple, Expr, Operand)):
             _add_running(sums[spec.register], spec, value, cls.mnemonic)
         else:
-            sums[spec.register].base += spec.encode(spec.normalize(value, cls.mnemonic))
-    if fields:
-        raise IsaError(f"{cls.mnemonic}: has no field {', '.join(fields)}")
+            sums[spec.register].base += spec.word(value, cls.mnemonic)
     return Command(cls.funct, sums[1].operand(), sums[2].operand())
 
 
@@ -175,15 +174,17 @@ def _add_running(
             raise IsaError(f"{mnemonic}: {spec.name} has the term {term!r}, needs integers")
         else:
             total.add(term)
-    field = total.operand()
-    if not field.is_constant:
-        register.add(field, 1 << spec.low_bit)
-        return
+    if total.steps or total.general or total.address is not None:
+        field = total.operand()
+        if not field.is_constant:
+            register.add(field, 1 << spec.low_bit)
+            return
+    base = total.base & WORD_MASK
     # A negative sum wraps to a large base: complain about what it is.
-    constant: Any = field.base if spec.width == WORD_BITS else wrap_int64(field.base)
+    constant: Any = base if spec.width == WORD_BITS else wrap_int64(base)
     if spec.kind == "local" and 0 <= constant < 1 << spec.width:
         constant = LocalAddress.decode(constant)
-    register.base += spec.encode(spec.normalize(constant, mnemonic))
+    register.base += spec.word(constant, mnemonic)
 
 
 @dataclass(frozen=True)

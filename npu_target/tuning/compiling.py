@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,7 @@ class Compiled:
 
 def compile_trace(job: CompileJob) -> Compiled | Failure:
     """Compile, or say why that cannot be: does_not_apply, does_not_fit or build_error."""
-    schedule = Schedule(workload_module(job.operator, job.config))
+    schedule = _unscheduled(job.operator, job.config).copy()
     try:
         Trace.apply_json_to_schedule(job.trace, schedule)
     except (RuntimeError, ValueError, TypeError) as error:
@@ -58,3 +59,8 @@ def compile_trace(job: CompileJob) -> Compiled | Failure:
     data = program.to_bytes()
     digest = hashlib.sha256(data).hexdigest()[:_DIGEST_DIGITS]
     return Compiled(data, digest, work.least_cycles, features_of(job.operator, work))
+
+
+@lru_cache(maxsize=64)  # TVM looks through the whole function when a schedule begins
+def _unscheduled(operator: Operator, config: NpuConfig) -> Schedule:
+    return Schedule(workload_module(operator, config))
