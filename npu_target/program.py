@@ -10,7 +10,6 @@ exact stream of (funct, rs1, rs2) that the device gets.
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -168,6 +168,7 @@ def _schedule(
     if structure.kept:
         keeper, *tiles = tiles if weights_kept else [_fused(sch, pixel_tiles), outer["blocks"]]
     innermost = _fused(sch, tiles)
+    around = [loops["batch"], *([] if keeper is None else [keeper]), innermost]
     changing = reduction[-1] if reduction else innermost
     load_a, load_b, store = (
         sch.get_sblock(f"{name}{suffix}") for name in ("load_a", "load_b", "store")
@@ -194,17 +195,10 @@ def _schedule(
             annotate_pipeline(sch, changing, [*stages, *([1] if reduction else [1, 1, 1])])
         if structure.woven:
             for copy in copies:
-                sch.annotate(_loop_inside(sch, changing, copy), WOVEN, 1)
+                outermost = sch.get_loops(copy)[len(around) + len(reduction)]
+                sch.annotate(outermost, WOVEN, 1)
     if structure.wide and not joined:  # see `for_loops`
-        sch.annotate(_loop_inside(sch, innermost, store), WIDE, 1)
-
-
-def _loop_inside(sch: Schedule, loop: Any, block: Any) -> Any:
-    """The outermost loop of a block inside of another one of its loops."""
-    name = sch.get(loop).loop_var.name
-    loops = sch.get_loops(block)
-    depth = [sch.get(around).loop_var.name for around in loops].index(name)
-    return loops[depth + 1]
+        sch.annotate(sch.get_loops(store)[len(around)], WIDE, 1)
 
 
 def _fused(sch: Schedule, loops: list[Any]) -> Any:

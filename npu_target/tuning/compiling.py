@@ -13,6 +13,7 @@ from tvm.s_tir.schedule import Trace
 
 from ..codegen_tir import CodegenError, DoesNotFit, build_program
 from ..config import NpuConfig
+from ..passes.conditions import without_sure_conditions
 from ..topi import Operator
 from .failure import BUILD_ERROR, DOES_NOT_APPLY, DOES_NOT_FIT, Failure, last_line
 from .features import features_of
@@ -63,4 +64,4 @@ def compile_trace(job: CompileJob) -> Compiled | Failure:
 
 @lru_cache(maxsize=64)  # TVM looks through the whole function when a schedule begins
 def _unscheduled(operator: Operator, config: NpuConfig) -> Schedule:
-    return Schedule(workload_module(operator, config))
+    return Schedule(without_sure_conditions(workload_module(operator, config)["main"]))
