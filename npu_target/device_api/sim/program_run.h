@@ -36,28 +36,31 @@ class ProgramRunner {
         loops_(code_.loops.size()) {}
 
   void run() {
-    for (uint32_t position = 0;;) {
-      const Instruction& instruction = after_loops(position);
-      switch (instruction.kind) {
+    const Instruction* next = code_.instructions.data();
+    for (;;) {
+      next = after_loops(next);
+      for (; next->kind == Instruction::Kind::kCommand; ++next) {
+        if (until_gap_ == 0 && !fill_gap()) until_gap_ = kNoGap;
+        --until_gap_;
+        issue(*next);
+      }
+      switch (next->kind) {
         case Instruction::Kind::kWeave:
-          begin_filler(code_.weaves[instruction.index].first_filler,
-                       code_.weaves[instruction.index].filler_end);
+          begin_filler(code_.weaves[next->index].first_filler,
+                       code_.weaves[next->index].filler_end);
           until_gap_ = 0;
-          ++position;
+          ++next;
           break;
         case Instruction::Kind::kWeaveEnd:
           while (fill_gap()) {
           }
           until_gap_ = kNoGap;
-          position = instruction.target;
+          next = at(next->target);
           break;
         case Instruction::Kind::kEnd:
           return;
         default:
-          if (until_gap_ == 0 && !fill_gap()) until_gap_ = kNoGap;
-          --until_gap_;
-          issue(instruction);
-          ++position;
+          break;  // a loop's
       }
     }
   }
@@ -68,16 +71,17 @@ class ProgramRunner {
     int64_t extent;
   };
 
-  // Goes on from `position` to the next instruction that is not a loop's.
-  const Instruction& after_loops(uint32_t& position) {
+  const Instruction* at(uint32_t position) const { return &code_.instructions[position]; }
+
+  // From `next` on the first instruction that is not a loop's.
+  const Instruction* after_loops(const Instruction* next) {
     for (;;) {
-      const Instruction& instruction = code_.instructions[position];
-      if (instruction.kind == Instruction::Kind::kIterate) {
-        position = iterate(instruction.index) ? instruction.target : position + 1;
-      } else if (instruction.kind == Instruction::Kind::kLoop) {
-        position = begin_loop(instruction.index) ? position + 1 : instruction.target;
+      if (next->kind == Instruction::Kind::kIterate) {
+        next = iterate(next->index) ? at(next->target) : next + 1;
+      } else if (next->kind == Instruction::Kind::kLoop) {
+        next = begin_loop(next->index) ? next + 1 : at(next->target);
       } else {
-        return instruction;
+        return next;
       }
     }
   }
@@ -116,7 +120,7 @@ class ProgramRunner {
   void begin_filler(uint32_t filler, uint32_t end) {
     filler_ = filler;
     filler_end_ = end;
-    if (filler < end) filler_position_ = code_.fillers[filler].start;
+    if (filler < end) filler_next_ = at(code_.fillers[filler].start);
   }
 
   // Issues what goes into a gap; false when no filler has anything left.
@@ -125,10 +129,9 @@ class ProgramRunner {
       const FillerCode& filler = code_.fillers[filler_];
       uint32_t issued = 0;
       for (; issued < filler.burst; ++issued) {
-        const Instruction& instruction = after_loops(filler_position_);
-        if (instruction.kind == Instruction::Kind::kEnd) break;
-        issue(instruction);
-        ++filler_position_;
+        filler_next_ = after_loops(filler_next_);
+        if (filler_next_->kind == Instruction::Kind::kEnd) break;
+        issue(*filler_next_++);
       }
       if (issued > 0) {
         until_gap_ = filler.period;
@@ -184,7 +187,7 @@ class ProgramRunner {
   uint64_t until_gap_ = kNoGap;
   uint32_t filler_ = 0;
   uint32_t filler_end_ = 0;
-  uint32_t filler_position_ = 0;
+  const Instruction* filler_next_ = nullptr;
 };
 
 template <typename Fn>

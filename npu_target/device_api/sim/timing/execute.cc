@@ -24,23 +24,33 @@ ExecuteUnit::ExecuteUnit(const Config& config, ReservationStation& station,
       mesh_(config, station, acc_reads) {}
 
 void ExecuteUnit::step(Cycle now) {
-  if (is_running_ || begin(now)) feed(now);
+  Run run;
+  if (is_running_) {
+    run = run_;
+  } else {
+    const ExecuteOperation* head = visible(0, now);
+    const bool has_compute = head != nullptr && head->kind == ExecuteKind::kCompute;
+    if (!has_compute && !begins_alone(head, now)) return;
+    run = begin_run(now, has_compute, !has_compute || runs_together(now));
+  }
+  is_running_ = run.next > now || !feed(run, now);
+  if (is_running_) {
+    run_ = run;
+  } else {
+    end_run(run);
+  }
 }
 
-bool ExecuteUnit::begin(Cycle now) {
-  const ExecuteOperation* head = visible(0, now);
-  const bool has_compute = head != nullptr && head->kind == ExecuteKind::kCompute;
-  if (!has_compute) {
-    if (must_flush(head, now)) {
-      run_flush(now);
-      return false;
-    }
-    if (head->kind == ExecuteKind::kConfig) {
-      run_config(now);
-      return false;
-    }
+bool ExecuteUnit::begins_alone(const ExecuteOperation* head, Cycle now) {
+  if (must_flush(head, now)) {
+    run_flush(now);
+    return false;
   }
-  return begin_run(now, has_compute, !has_compute || runs_together(now));
+  if (head->kind == ExecuteKind::kConfig) {
+    run_config(now);
+    return false;
+  }
+  return true;
 }
 
 bool ExecuteUnit::must_flush(const ExecuteOperation* head, Cycle now) const {
@@ -52,10 +62,12 @@ bool ExecuteUnit::must_flush(const ExecuteOperation* head, Cycle now) const {
 }
 
 bool ExecuteUnit::runs_together(Cycle now) const {
-  const ExecuteOperation* preload = visible(1, now);
+  // What was issued before the third has reached the controller before it.
   const ExecuteOperation* compute = visible(2, now);
-  return preload != nullptr && compute != nullptr && preload->kind == ExecuteKind::kPreload &&
-         operands_ready(*preload) < now && operands_ready(*compute) < now;
+  if (compute == nullptr) return false;
+  const ExecuteOperation& preload = operation(station_.pending(Queue::kExecute, 1));
+  return preload.kind == ExecuteKind::kPreload && operands_ready(preload) < now &&
+         operands_ready(*compute) < now;
 }
 
 void ExecuteUnit::run_config(Cycle now) {
@@ -94,71 +106,70 @@ Cycle ExecuteUnit::wait_for_operands(const ExecuteOperation& preload, Cycle star
   return std::max({start, operands_ready(preload) + 1, operands_ready(*visible(0, now)) + 1});
 }
 
-bool ExecuteUnit::begin_run(Cycle now, bool has_compute, bool has_preload) {
-  run_.compute = has_compute ? station_.take(Queue::kExecute) : ReservationStation::kNone;
-  run_.preload = has_preload ? station_.take(Queue::kExecute) : ReservationStation::kNone;
-  const ExecuteOperation* compute = has_compute ? &operation(run_.compute) : nullptr;
-  const ExecuteOperation* preload = has_preload ? &operation(run_.preload) : nullptr;
+ExecuteUnit::Run ExecuteUnit::begin_run(Cycle now, bool has_compute, bool has_preload) {
+  Run run;
+  run.compute = has_compute ? station_.take(Queue::kExecute) : ReservationStation::kNone;
+  run.preload = has_preload ? station_.take(Queue::kExecute) : ReservationStation::kNone;
+  const ExecuteOperation* compute = has_compute ? &operation(run.compute) : nullptr;
+  const ExecuteOperation* preload = has_preload ? &operation(run.preload) : nullptr;
 
   Cycle start = std::max(now, mesh_.earliest_request());
   if (!has_compute) start = wait_for_operands(*preload, start, now);
   if (Recorder* recorder = station_.recorder()) {
     if (has_compute) {
-      recorder->starts_run(run_.compute, ReservationStation::kNone, start);
+      recorder->starts_run(run.compute, ReservationStation::kNone, start);
     } else {
-      recorder->starts_run(run_.preload, station_.pending(Queue::kExecute, 0), start);
+      recorder->starts_run(run.preload, station_.pending(Queue::kExecute, 0), start);
     }
   }
   const BankMask a = has_compute ? compute->first.spad_banks : 0;
   const BankMask b = has_compute ? compute->second.spad_banks : 0;
   const BankMask d = has_preload ? preload->first.spad_banks : 0;
   const BankMask shared = (a & b) | (a & d) | (b & d);
-  run_.banks = a | b | d;
-  run_.rows = run_.reads_left = rows_to_feed(compute, preload);
+  run.banks = a | b | d;
+  run.rows = run.reads_left = rows_to_feed(compute, preload);
   // Operands in one bank take turns.
-  if (shared != 0) run_.reads_left += (a & b & d) != 0 ? 2 * run_.rows : run_.rows;
-  run_.start = run_.next = start;
-  is_running_ = true;
-  return start == now;
+  if (shared != 0) run.reads_left += (a & b & d) != 0 ? 2 * run.rows : run.rows;
+  run.start = run.next = start;
+  return run;
 }
 
-void ExecuteUnit::feed(Cycle now) {
-  const Cycle from = run_.next;
-  run_.next = spad_writes_.after_free(run_.banks, from, now + kLookAheadCycles, run_.reads_left);
-  spad_reads_.take(run_.banks, from, run_.next);
-  if (run_.reads_left == 0) end_run();
+bool ExecuteUnit::feed(Run& run, Cycle now) {
+  const Cycle from = run.next;
+  run.next = spad_writes_.after_free(run.banks, from, now + kLookAheadCycles, run.reads_left);
+  spad_reads_.take(run.banks, from, run.next);
+  return run.reads_left == 0;
 }
 
-void ExecuteUnit::end_run() {
-  is_running_ = false;
-  const bool has_compute = run_.compute != ReservationStation::kNone;
-  Cycle start = run_.start;
-  Cycle end = run_.next;
+void ExecuteUnit::end_run(const Run& run) {
+  const bool has_compute = run.compute != ReservationStation::kNone;
+  Cycle start = run.start;
+  Cycle end = run.next;
   busy_cycles_ += end - start;
-  conflict_cycles_ += end - start - run_.rows;
+  conflict_cycles_ += end - start - run.rows;
   if (Recorder* recorder = station_.recorder()) {
-    recorder->ends_run(run_.compute, run_.preload, start, run_.rows, end);
+    recorder->ends_run(run.compute, run.preload, start, run.rows, end);
   }
   if (has_compute) {
-    const ExecuteOperation& compute = operation(run_.compute);
+    const ExecuteOperation& compute = operation(run.compute);
     is_weight_stationary_ = compute.mode.is_weight_stationary;
     if (!compute.first.is_garbage()) {
       macs_ += compute.first.rows() * compute.first.cols() * result_cols_;
     }
-    station_.complete(Queue::kExecute, run_.compute, end);
+    station_.complete(Queue::kExecute, run.compute, end);
   }
   Id wants_result = ReservationStation::kNone;
-  if (run_.preload != ReservationStation::kNone) {
-    const ExecuteOperation& preload = operation(run_.preload);
+  if (run.preload != ReservationStation::kNone) {
+    const ExecuteOperation& preload = operation(run.preload);
     is_weight_stationary_ = preload.mode.is_weight_stationary;
     result_cols_ = preload.second.cols();
     if (is_weight_stationary_ && preload.mode.is_b_transposed && !preload.first.is_garbage()) {
       run_second_pass(start, end);
     }
     if (preload.second.is_garbage()) {
-      station_.complete(Queue::kExecute, run_.preload, end + (has_compute ? 1 : 0));
+      station_.complete(Queue::kExecute, run.preload, end + (has_compute ? 1 : 0));
     } else {
-      wants_result = run_.preload;
+      wants_result = run.preload;
     }
   }
   mesh_.request(start, end, wants_result);

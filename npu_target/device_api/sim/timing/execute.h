@@ -58,6 +58,17 @@ class ExecuteUnit {
  private:
   using Id = ReservationStation::Id;
 
+  // A run under way.
+  struct Run {
+    Id compute;
+    Id preload;
+    BankMask banks;
+    int64_t rows;
+    int64_t reads_left;
+    Cycle start;
+    Cycle next;  // the first cycle that is not worked out yet
+  };
+
   const ExecuteOperation& operation(Id id) const { return station_.operation(id).execute; }
   // When the command at `position` reaches the controller; kNever while that is not known.
   NPU_INLINE Cycle arrival(unsigned position) const {
@@ -85,17 +96,18 @@ class ExecuteUnit {
     return std::max(first, mesh_.result_out(operation.second));
   }
 
-  // Begins what is next. Returns whether that is a run, and it starts in this cycle.
-  bool begin(Cycle now);
+  // Whether `head`, a PRELOAD, begins to run now. What else may be at the front, which is no
+  // COMPUTE or nothing (nullptr), is dealt with.
+  NPU_RARE bool begins_alone(const ExecuteOperation* head, Cycle now);
   NPU_RARE void run_config(Cycle now);
   NPU_RARE void run_flush(Cycle now);
-  bool begin_run(Cycle now, bool has_compute, bool has_preload);
+  Run begin_run(Cycle now, bool has_compute, bool has_preload);
   // When the array can take the rows of a PRELOAD that runs alone, from `start` on.
   NPU_RARE Cycle wait_for_operands(const ExecuteOperation& preload, Cycle start, Cycle now) const;
   int64_t rows_to_feed(const ExecuteOperation* compute, const ExecuteOperation* preload) const;
-  // Goes on with the run under way; ends it when its last row is read.
-  void feed(Cycle now);
-  void end_run();
+  // Goes on with `run`. Returns whether its last row is read.
+  bool feed(Run& run, Cycle now);
+  void end_run(const Run& run);
   // The second pass of weights that are transposed, after a first one in [start, end).
   NPU_RARE void run_second_pass(Cycle& start, Cycle& end);
 
@@ -106,17 +118,7 @@ class ExecuteUnit {
   Mesh mesh_;
   Cycle free_ = 0;
 
-  // The run under way.
-  struct Run {
-    Id compute;
-    Id preload;
-    BankMask banks;
-    int64_t rows;
-    int64_t reads_left;
-    Cycle start;
-    Cycle next;  // the first cycle that is not worked out yet
-  };
-  Run run_{};
+  Run run_{};  // under way, if one is
   bool is_running_ = false;
 
   bool is_weight_stationary_ = true;  // of the last run

@@ -51,10 +51,9 @@ class Mesh {
   Cycle last_result() const { return last_result_; }
   // When the results for exactly the operand's local address are out, kNever while nothing pushes
   // them out; -1 if there are none.
-  Cycle result_out(const ArrayOperand& operand) const {
-    if (operand.is_garbage()) return -1;
+  NPU_INLINE Cycle result_out(const ArrayOperand& operand) const {
     // Results go to the accumulator as a rule, operands come from the scratchpad.
-    if (operand.spad_banks != 0 && last_spad_result_ < 0) return -1;
+    if (operand.spad_banks != 0 ? last_spad_result_ < 0 : operand.is_garbage()) return -1;
     return result_of(operand.address());
   }
 
@@ -68,7 +67,7 @@ class Mesh {
     uint32_t address;
     Cycle last;
   };
-  Cycle result_of(uint32_t address) const;
+  NPU_RARE Cycle result_of(uint32_t address) const;
   // The oldest pending result leaves with a request.
   NPU_INLINE void leave(Cycle start, Cycle end) {
     const ReservationStation::Id preload = pending_[0].preload;

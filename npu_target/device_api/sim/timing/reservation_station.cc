@@ -23,13 +23,6 @@ bool depends(const Operation& later, const Operation& earlier) {
          (later.first.overlaps(earlier.first) || later.second.overlaps(earlier.first));
 }
 
-// The least shift that makes `rows` rows to at most `parts` parts.
-int shift_to_parts(int64_t rows, int64_t parts) {
-  int shift = 0;
-  while (((rows - 1) >> shift) >= parts) ++shift;
-  return shift;
-}
-
 const Config& checked(const Config& config, int64_t most_entries) {
   const int64_t total = config.ld_queue_entries + config.ex_queue_entries + config.st_queue_entries;
   if (total > most_entries) {
@@ -43,9 +36,7 @@ const Config& checked(const Config& config, int64_t most_entries) {
 }  // namespace
 
 ReservationStation::ReservationStation(const Config& config)
-    : spad_shift_(shift_to_parts(config.spad_rows(), kParts)),
-      acc_shift_(shift_to_parts(config.acc_rows(), kParts)),
-      partitions_{Partition(checked(config, kMaxEntries).ld_queue_entries),
+    : partitions_{Partition(checked(config, kMaxEntries).ld_queue_entries),
                   Partition(config.ex_queue_entries), Partition(config.st_queue_entries)} {
   const int64_t sizes[kQueues] = {config.ld_queue_entries, config.ex_queue_entries,
                                   config.st_queue_entries};
@@ -81,8 +72,8 @@ void ReservationStation::wait_for_overlaps(Id later, Queue earlier, Cycle now) {
   Entry& waiting = entry(later);
   for_each_bit(p.held, [&](Id id) {
     Entry& other = entry(id);
-    p.parts |= other.parts;
-    if ((other.parts & waiting.parts) == 0) return;
+    p.parts |= other.operation.parts;
+    if ((other.operation.parts & waiting.operation.parts) == 0) return;
     if (!depends(waiting.operation, other.operation)) return;
     if (other.completed == kNever) {
       waiting.waits_for |= bit(id);
@@ -111,7 +102,8 @@ void ReservationStation::issue_ready(Queue queue) {
   Ring& ring = partition(queue).to_issue;
   while (ring.size() != 0 && entry(ring.at(0)).waits_for == 0) {
     const unsigned waiting = ring.size();
-    issue(queue, ring.pop(), waiting);
+    const Id id = ring.pop();
+    issue(queue, operation(id).is_config, id, waiting);
   }
 }
 

@@ -65,10 +65,9 @@ class ReservationStation {
     return id;
   }
   Operation& operation(Id id) { return entry(id).operation; }
-  // The reserved entry's command enters in cycle `now`.
-  NPU_INLINE void enter(Queue queue, Id id, Cycle now) {
+  // The reserved entry's command, configuration or not, enters in cycle `now`.
+  NPU_INLINE void enter(Queue queue, bool is_config, Id id, Cycle now) {
     Entry& entry = this->entry(id);
-    const Operation& operation = entry.operation;
     Partition& p = partition(queue);
     p.held |= bit(id);
     entry.ready = now + 1;
@@ -76,26 +75,24 @@ class ReservationStation {
     entry.completed = kNever;
     entry.waits_for = 0;
     entry.waited_for_by = 0;
-    entry.parts = 0;
-    if (!operation.is_config) {
-      const Parts parts = parts_of(operation.first) | parts_of(operation.second);
-      entry.parts = parts;
+    if (!is_config) {
+      const RowParts parts = entry.operation.parts;
       p.parts |= parts;
       const auto [one, other] = others(queue);
       if (is_asked_if_full_) release_completed_of(one, other, now);
       if ((partition(one).parts & parts) != 0) wait_for_overlaps(id, one, now);
       if ((partition(other).parts & parts) != 0) wait_for_overlaps(id, other, now);
     }
-    if (!operation.is_config || queue == Queue::kExecute) p.to_take.push(id);
+    if (!is_config || queue == Queue::kExecute) p.to_take.push(id);
     if (p.to_issue.size() == 0 && entry.waits_for == 0) {
-      issue(queue, id, 1);
+      issue(queue, is_config, id, 1);
     } else {
       p.to_issue.push(id);  // behind others it has to wait for them
     }
   }
 
   // The commands of `queue` that its unit has not taken yet, oldest first; kNone beyond the last.
-  // Configuration of the load and store queues is not among them.
+  // Configuration of the load and store queues is not among them. They are issued in order.
   NPU_INLINE Id pending(Queue queue, unsigned position) const {
     const Ring& ring = partition(queue).to_take;
     return position < ring.size() ? ring.at(position) : kNone;
@@ -131,17 +128,12 @@ class ReservationStation {
   using Set = uint64_t;
   static constexpr Set bit(Id id) { return Set{1} << id; }
 
-  // Rows of both memories in 64 parts, a bit each: what overlaps has a part in common.
-  using Parts = uint64_t;
-  static constexpr int kParts = 64;
-
   struct alignas(64) Entry {
     Cycle ready;  // latest end of a dependency that is known
     Cycle issued;
     Cycle completed;
     Set waits_for;  // entries whose completion is not known yet
     Set waited_for_by;
-    Parts parts;
     Operation operation;
   };
   struct Ring {
@@ -155,9 +147,9 @@ class ReservationStation {
   };
   struct Partition {
     explicit Partition(int64_t entries) : releases(entries) {}
-    Set all = 0;      // its entries
-    Set held = 0;     // those in use when last looked at
-    Parts parts = 0;  // where the rows are of those held, and maybe more
+    Set all = 0;         // its entries
+    Set held = 0;        // those in use when last looked at
+    RowParts parts = 0;  // where the rows are of those held, and maybe more
     Cycle last_issued = -1;
     Ring to_issue;
     Ring to_take;
@@ -177,34 +169,19 @@ class ReservationStation {
     p.held &= ~p.releases.pop_before(now);
   }
   NPU_RARE void release_completed_of(Queue one, Queue other, Cycle now);
-  NPU_INLINE Parts parts_of(const RowRange& range) const {
-    if (range.start > range.end) return 0;
-    const int shift = range.start >= RowRange::kAccBase ? acc_shift_ : spad_shift_;
-    // A range of no rows overlaps with those that its start is in.
-    const int64_t first = range.start >> shift;
-    const int64_t count = (std::max(range.end - 1, range.start) >> shift) - first;
-    if (count >= kParts - 1) return ~Parts{0};
-    const Parts parts = (Parts{2} << count) - 1;
-    // The memories take turns in the same parts; rows far apart may share one too.
-    const unsigned rotation = static_cast<unsigned>(first) % kParts;
-    return parts << rotation | parts >> ((kParts - rotation) % kParts);
-  }
   // The command is issued; with it `waiting` were to be.
-  NPU_INLINE void issue(Queue queue, Id id, unsigned waiting) {
+  NPU_INLINE void issue(Queue queue, bool is_config, Id id, unsigned waiting) {
     Partition& p = partition(queue);
     Entry& entry = this->entry(id);
     entry.issued = p.last_issued = std::max(entry.ready, p.last_issued + 1);
     // A unit looks at two commands ahead to tell its next step.
     if (p.to_take.size() < waiting + 2) issued_queues_ |= 1u << static_cast<int>(queue);
-    if (queue != Queue::kExecute && entry.operation.is_config)
-      complete(queue, id, entry.issued, true);
+    if (queue != Queue::kExecute && is_config) complete(queue, id, entry.issued, true);
   }
   void issue_ready(Queue queue);
   NPU_RARE void wait_for_overlaps(Id later, Queue earlier, Cycle now);
   NPU_RARE void let_go_on(Id done, Cycle when);
 
-  int spad_shift_;  // from rows to parts
-  int acc_shift_;
   std::array<Partition, kQueues> partitions_;
   std::array<Entry, kMaxEntries> entries_;
   unsigned issued_queues_ = 0;

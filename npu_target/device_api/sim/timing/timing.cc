@@ -53,34 +53,39 @@ void Timing::issue(const Command& command, uint32_t host_cycles) {
   }
   if (loops_.is_active()) now = unroll_before(command, now);
   // A case each, so that each has its queue for a constant.
-  switch (OperationDecoder::queue_of(command)) {
+  switch (OperationDecoder::queue_of(command.funct)) {
     case Queue::kExecute:
-      now = enter(Queue::kExecute, command, now);
+      now = enter(Queue::kExecute, false, command, now);
       break;
     case Queue::kLoad:
-      now = enter(Queue::kLoad, command, now);
+      now = enter(Queue::kLoad, false, command, now);
       break;
     case Queue::kStore:
-      now = enter(Queue::kStore, command, now);
+      now = enter(Queue::kStore, false, command, now);
       break;
     case Queue::kFront:
+      if (command.funct == kConfig) now = enter_config(command, now);
       if (is_loop_command(command.funct)) now = take_loop(command, now);
       break;
   }
   front_end_.leave(now);
 }
 
-Cycle Timing::enter(Queue queue, const Command& command, Cycle now) {
+Cycle Timing::enter_config(const Command& command, Cycle now) {
+  return enter(OperationDecoder::queue_of(command), true, command, now);
+}
+
+Cycle Timing::enter(Queue queue, bool is_config, const Command& command, Cycle now) {
   advance(now);
   const Cycle arrived = now;
   if (!station_.has_room(queue, now)) now = wait_for_room(queue, now);
   const ReservationStation::Id id = station_.reserve(queue);
-  decoder_.decode(queue, command, station_.operation(id));
+  decoder_.decode(queue, is_config, command, station_.operation(id));
   if (Recorder* recorder = station_.recorder()) {
     recorder->held(queue, arrived, now);
     recorder->enters(id, queue, command, now);
   }
-  station_.enter(queue, id, now);
+  station_.enter(queue, is_config, id, now);
   refresh(0);
   return now;
 }
@@ -106,7 +111,7 @@ Cycle Timing::take_loop(const Command& command, Cycle now) {
   station_.will_be_asked_if_full();
   loops_.take(command, commands_ - 1, now);
   next_loop_step_ = loops_.next_step();
-  earliest_step_ = std::min({next_step_[0], next_step_[1], next_step_[2], next_loop_step_});
+  find_earliest_step();
   return now;
 }
 
@@ -135,7 +140,7 @@ void Timing::step_loops(Cycle now) {
     recorder->enters(id, queue, issue.command, issue.enters,
                      issue.is_matmul ? Recorder::kMatmul : Recorder::kConv, issue.loop);
   }
-  station_.enter(queue, id, issue.enters);
+  station_.enter(queue, issue.command.funct == kConfig, id, issue.enters);
   refresh(bit_of(queue));
 }
 
@@ -180,9 +185,7 @@ void Timing::step(Cycle now) {
     load_.step(now);
     refresh(bit_of(Queue::kLoad));
   } else if (next_step_[static_cast<int>(Queue::kExecute)] == now) {
-    spad_writes_.expire(now);
-    execute_.step(now);
-    refresh(bit_of(Queue::kExecute));
+    step_execute(now);
   } else if (next_step_[static_cast<int>(Queue::kStore)] == now) {
     spad_writes_.expire(now);
     spad_reads_.expire(now);
@@ -192,6 +195,14 @@ void Timing::step(Cycle now) {
   } else {
     step_loops(now);
   }
+}
+
+void Timing::step_execute(Cycle now) {
+  spad_writes_.expire(now);
+  execute_.step(now);
+  next_step_[static_cast<int>(Queue::kExecute)] = execute_.next_step();
+  find_earliest_step();
+  refresh(0);
 }
 
 void Timing::refresh_queues(unsigned queues) {
@@ -206,7 +217,7 @@ void Timing::refresh_queues(unsigned queues) {
   }
   // Any completion may make room for an unroller's command.
   next_loop_step_ = loops_.is_active() ? loops_.next_step() : kNever;
-  earliest_step_ = std::min({next_step_[0], next_step_[1], next_step_[2], next_loop_step_});
+  find_earliest_step();
 }
 
 }  // namespace npu::sim::timing

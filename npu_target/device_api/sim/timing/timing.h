@@ -1,6 +1,7 @@
 // The cycle model of the device.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "command.h"
@@ -12,6 +13,7 @@
 #include "load.h"
 #include "loop_unrollers.h"
 #include "operation.h"
+#include "operation_decoder.h"
 #include "ports.h"
 #include "recorder.h"
 #include "reservation_station.h"
@@ -78,9 +80,15 @@ class Timing {
     const unsigned queues = station_.poll_issued() | stepped;
     if (queues != 0 || loops_.is_active()) refresh_queues(queues);
   }
-  void refresh_queues(unsigned queues);
+  NPU_RARE void refresh_queues(unsigned queues);
+  void find_earliest_step() {
+    earliest_step_ =
+        std::min(std::min(next_step_[0], next_step_[1]), std::min(next_step_[2], next_loop_step_));
+  }
+  void step_execute(Cycle now);
   // The host's command enters its queue, in cycle `now` if there is room. Returns when.
-  NPU_INLINE Cycle enter(Queue queue, const Command& command, Cycle now);
+  NPU_INLINE Cycle enter(Queue queue, bool is_config, const Command& command, Cycle now);
+  NPU_RARE Cycle enter_config(const Command& command, Cycle now);
   // Runs steps until a command of `queue`, which is full, finds an entry. Returns when.
   NPU_INLINE Cycle wait_for_room(Queue queue, Cycle now);
   // Unrolls loops until the command may pass the unrollers, from cycle `now` on. Returns when.

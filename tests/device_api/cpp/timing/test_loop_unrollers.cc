@@ -42,7 +42,7 @@ class Bench {
       CHECK(station_.has_room(queue, now));
       const ReservationStation::Id id = station_.reserve(queue);
       decoder_.decode(issue.command, station_.operation(id));
-      station_.enter(queue, id, issue.enters);
+      station_.enter(queue, issue.command.funct == kConfig, id, issue.enters);
       if (issue.command.funct != kConfig) held_[static_cast<size_t>(queue)].push_back(id);
       left += letter(issue.command);
     }

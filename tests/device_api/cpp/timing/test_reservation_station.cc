@@ -1,5 +1,6 @@
 #include "../check.h"
 #include "stream.h"
+#include "timing/operation_decoder.h"
 #include "timing/reservation_station.h"
 
 namespace npu::sim::testing {
@@ -17,7 +18,7 @@ struct Feed {
   ReservationStation::Id enter(const Command& command, timing::Cycle now) {
     const ReservationStation::Id id = station.reserve(OperationDecoder::queue_of(command));
     decoder.decode(command, station.operation(id));
-    station.enter(OperationDecoder::queue_of(command), id, now);
+    station.enter(OperationDecoder::queue_of(command), command.funct == kConfig, id, now);
     return id;
   }
   void complete(ReservationStation::Id id, timing::Cycle when) {

@@ -1,4 +1,4 @@
-#include "operation.h"
+#include "operation_decoder.h"
 
 #include <algorithm>
 
@@ -11,7 +11,8 @@ constexpr uint64_t kScaleOne = 0x3F800000;
 }  // namespace
 
 OperationDecoder::OperationDecoder(const Config& config)
-    : has_mvin_scale_(config.has_mvin_scale != 0),
+    : rows_(config),
+      has_mvin_scale_(config.has_mvin_scale != 0),
       has_pooling_(config.has_pooling != 0),
       spad_half_rows_(config.spad_rows() / 2),
       dim_("dim", config.dim),
@@ -33,6 +34,7 @@ void OperationDecoder::decode_config(const Command& command, Operation& operatio
   operation.writes_first = false;
   operation.first = {};
   operation.second = {};
+  operation.parts = 0;
   const uint64_t rs1 = command.rs1;
   const uint64_t rs2 = command.rs2;
   switch (bits(rs1, 1, 0)) {
@@ -96,6 +98,7 @@ void OperationDecoder::decode_load(const Command& command, Operation& operation)
     operation.first.start = std::max(half, operation.first.start - (load.pixel_repeats - 1));
   }
   operation.second = {};
+  operation.parts = rows_.parts_of(operation.first, to.is_acc());
   operation.writes_first = true;
 }
 
@@ -118,6 +121,7 @@ void OperationDecoder::decode_store(const Command& command, Operation& operation
     operation.first = range(from, (blocks - 1) * dim_.value() + from.rows);
   }
   operation.second = {};
+  operation.parts = rows_.parts_of(operation.first, from.is_acc());
   operation.writes_first = false;
 }
 
