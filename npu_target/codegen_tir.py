@@ -15,6 +15,7 @@ from tvm.tirx.buffer import BufferType
 
 from . import expr
 from .codegen_emit import Emitter
+from .codegen_ends import overlap_ends
 from .codegen_nests import (
     Branch,
     CopyNest,
@@ -27,6 +28,7 @@ from .codegen_nests import (
     Values,
     constant,
 )
+from .codegen_rotate import rotate
 from .codegen_weave import Touched, WaitingCopies, weave
 from .config import NpuConfig
 from .isa import IsaError
@@ -59,7 +61,8 @@ def build_program(func: tirx.PrimFunc, config: NpuConfig, name: str) -> Program:
     """
     try:
         args = _arguments(func)
-        body = _Walk(lower(func), config, Emitter(config, [arg.name for arg in args])).program()
+        walk = _Walk(lower(func), config, Emitter(config, [arg.name for arg in args]))
+        body = overlap_ends(rotate(walk.program()), config)
     except DoesNotFit as error:
         raise DoesNotFit(f"{name}: {error}") from error
     except (CodegenError, IsaError) as error:

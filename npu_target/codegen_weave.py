@@ -13,7 +13,7 @@ from math import ceil
 from typing import NamedTuple
 
 from .config import NpuConfig
-from .isa import Mvin, Mvin2, Mvin3, Mvout, decode
+from .isa import LOADS, Mvout, decode
 from .operand import Operand
 from .passes.linear import Linear
 from .passes.memory import Placement
@@ -141,7 +141,7 @@ def estimate(node: Node, config: NpuConfig) -> Cost:
 
 def _copy_cycles(command: Command, config: NpuConfig) -> float:
     copy = decode(command.funct, 0, command.rs2.base)
-    if not isinstance(copy, (Mvin, Mvin2, Mvin3, Mvout)):
+    if not isinstance(copy, (*LOADS, Mvout)):
         return 0
     rows, columns = copy.rows or config.dim, copy.cols or config.dim  # 0: not known
     if isinstance(copy, Mvout):

@@ -6,7 +6,7 @@ constants on the way, and a hash costs the same however large the expression is.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import IntEnum
 
 INT64_MIN = -(2**63)
@@ -342,6 +342,38 @@ def select(condition: ExprLike, a: ExprLike, b: ExprLike) -> Expr:
         return a
     return Expr(Op.SELECT, args=(condition, a, b))
 
+
+def substitute(value: Expr, variables: Mapping[int, Expr]) -> Expr:
+    """`value` with loop variables, by their ids, replaced."""
+    done: dict[Expr, Expr] = {}
+
+    def replaced(node: Expr) -> Expr:
+        if node.op is Op.CONST:
+            return node
+        if node.op is Op.VAR:
+            return variables.get(node.value, node)
+        if node not in done:
+            done[node] = _MAKE[node.op](*(replaced(part) for part in node.args))
+        return done[node]
+
+    return replaced(value)
+
+
+_MAKE: dict[Op, Callable[..., Expr]] = {
+    Op.ADD: add,
+    Op.SUB: sub,
+    Op.MUL: mul,
+    Op.FLOOR_DIV: floor_div,
+    Op.FLOOR_MOD: floor_mod,
+    Op.MIN: minimum,
+    Op.MAX: maximum,
+    Op.LT: lt,
+    Op.LE: le,
+    Op.EQ: eq,
+    Op.AND: logical_and,
+    Op.OR: logical_or,
+    Op.SELECT: select,
+}
 
 ZERO = const(0)
 ONE = const(1)

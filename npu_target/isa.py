@@ -49,8 +49,10 @@ from .isa_loops import (
 
 __all__ = [
     "ACTIVATIONS",
+    "COMPUTES",
     "DATAFLOWS",
     "GARBAGE",
+    "LOADS",
     "ComputeAccumulated",
     "ComputePreloaded",
     "ConfigEx",
@@ -244,11 +246,15 @@ class Mvin3(_Load, mnemonic="mvin3", funct=14, template=_LOAD_TEXT):
     __doc__ = _Load.__doc__
 
 
+# By the id of the CONFIG_LD that they obey.
+LOADS = (Mvin, Mvin2, Mvin3)
+
+
 def mvin_class(id: int) -> type[_Load]:
     """The load that obeys the CONFIG_LD of this id."""
     if not 0 <= id < _LOAD_IDS:
         raise IsaError(f"mvin: id is {id}, needs 0 to {_LOAD_IDS - 1}")
-    return (Mvin, Mvin2, Mvin3)[id]
+    return LOADS[id]
 
 
 @dataclass(frozen=True)
@@ -321,6 +327,9 @@ class ComputePreloaded(_Compute, mnemonic="compute_preloaded", funct=4, template
 @dataclass(frozen=True)
 class ComputeAccumulated(_Compute, mnemonic="compute_accumulated", funct=5, template=_COMPUTE_TEXT):
     """COMPUTE with the stationary operand that is in the array already."""
+
+
+COMPUTES = (ComputePreloaded, ComputeAccumulated)
 
 
 @dataclass(frozen=True)

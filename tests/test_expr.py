@@ -129,3 +129,9 @@ def test_wrap(values: list[int]) -> None:
     wrapped = expr.wrap_int64(total)
     assert -(2**63) <= wrapped < 2**63
     assert (wrapped - total) % 2**64 == 0
+
+
+@given(expressions(LOOPS, max_leaves=20), expressions((0,)), INT64S, INT64S)
+def test_replaced_variables_keep_the_value(tree: Expr, inner: Expr, a: int, b: int) -> None:
+    replaced = expr.substitute(tree, {7: inner})
+    assert evaluate(replaced, {0: a}) == evaluate(tree, {0: a, 7: evaluate(inner, {0: a})})

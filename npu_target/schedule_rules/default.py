@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 
 from tvm.s_tir import Schedule
 from tvm.tirx import PrimFunc
@@ -43,8 +44,7 @@ def default_schedule(
             structure = MacStructure(kept=True, two_sums=True, wide=shape.stores_wide)
             schedule_mac(sch, structure, _tile_decisions(shape, tile))
     elif isinstance(operator, Add):
-        extents = {"cb": ceil_div(operator.cols, config.dim), "r": operator.rows}
-        schedule_sum(sch, True, _decisions(extents, _sum_fits(config)))
+        schedule_sum(sch, True, _add_tile(operator, config))
     elif isinstance(operator, GlobalAvgPool):
         extents = {"n": operator.n, "cb": ceil_div(operator.c, config.dim)}
         schedule_sum(sch, True, _decisions(extents, _sum_fits(config)))
@@ -63,8 +63,10 @@ def _kept_tile(shape: MacShape, config: NpuConfig, windows: bool) -> Tiles | Non
 
     def fits(tile: Tiles) -> bool:
         weights = shape.b_rows(tile)
+        passing = [extents[name] // tile[name] for name in ("lines", "steps")]
         return (
-            2 * weights <= config.spad_rows
+            prod(passing) >= _LEAST_PIXEL_TILES
+            and 2 * weights <= config.spad_rows
             and 2 * shape.a_rows(tile) + weights <= config.spad_rows
             and 2 * shape.c_rows(tile, shape.stores_wide) <= config.acc_rows
         )
@@ -77,9 +79,7 @@ def _kept_tile(shape: MacShape, config: NpuConfig, windows: bool) -> Tiles | Non
     blocks_first = windows or extents["lines"] == 1
     for name in ("blocks", "lines", "steps") if blocks_first else ("steps", "blocks", "lines"):
         tile = grow_tiles(extents, (name,), fits, tile)
-    left = {name: extents[name] // tile[name] for name in TILED}
-    passing = left["lines"] * left["steps"]
-    return tile if passing >= _LEAST_PIXEL_TILES and left["blocks"] <= _MOST_PASSES else None
+    return tile if extents["blocks"] // tile["blocks"] <= _MOST_PASSES else None
 
 
 def _tile_decisions(shape: MacShape, tile: Tiles) -> dict[str, list[int]]:
@@ -129,6 +129,22 @@ def _pool(sch: Schedule, operator: MaxPool2d, config: NpuConfig) -> None:
         return max(lines, pixels) <= _MAX_POOLED_IMAGE and 2 * rows <= config.spad_rows
 
     schedule_pool(sch, True, _decisions(extents, fits))
+
+
+def _add_tile(operator: Add, config: NpuConfig) -> dict[str, list[int]]:
+    """What one command loads, or a few: nothing is used twice, so larger tiles are only later."""
+    extents = {"cb": ceil_div(operator.cols, config.dim), "r": operator.rows}
+    blocks = max(1, config.dma_request_bytes // config.dim)
+
+    def one_load(tile: Tiles) -> bool:
+        return tile["r"] <= config.dim and tile["cb"] <= blocks
+
+    def few_rows(tile: Tiles) -> bool:
+        return tile["r"] * tile["cb"] <= blocks * config.dim and _sum_fits(config)(tile)
+
+    tile = grow_tiles(extents, ("r", "cb"), one_load, dict.fromkeys(extents, 1))
+    tile = grow_tiles(extents, ("cb",), few_rows, tile)
+    return {name: [extents[name] // tile[name], tile[name]] for name in extents}
 
 
 def _sum_fits(config: NpuConfig) -> Callable[[Tiles], bool]:

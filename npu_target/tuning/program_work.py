@@ -16,14 +16,11 @@ import numpy as np
 
 from ..expr import Op
 from ..isa import (
+    COMPUTES,
     CONFIG_FUNCT,
     GARBAGE,
-    ComputeAccumulated,
-    ComputePreloaded,
+    LOADS,
     ConfigSt,
-    Mvin,
-    Mvin2,
-    Mvin3,
     Mvout,
     Preload,
 )
@@ -33,8 +30,8 @@ from ..program import Command, Loop, Node, Program, Weave
 from ..topi import Conv2d, DepthwiseConv2d, MaxPool2d, Operator
 from ..topi.blocking import ceil_div
 
-_LOADS = frozenset(cls.funct for cls in (Mvin, Mvin2, Mvin3))
-_COMPUTES = frozenset(cls.funct for cls in (ComputePreloaded, ComputeAccumulated))
+_LOADS = frozenset(cls.funct for cls in LOADS)
+_COMPUTES = frozenset(cls.funct for cls in COMPUTES)
 # Local addresses and what follows them in a word; the sizes are above.
 _SIZES_FROM_BIT = 32
 _LOCAL_MASK = (1 << _SIZES_FROM_BIT) - 1
@@ -156,10 +153,10 @@ class _Walk:
 
     def array_cycles(self) -> int:
         """A run of the array takes a compute, the preload after it, or both. With new weights it
-        is as long as these have rows; the shortest computes may be those that hide behind it."""
+        is as long as these have rows; the longest computes may be those that hide behind it."""
         hidden = self.sure["weight_changes"]
         cycles = hidden * self.config.dim
-        for rows in sorted(self.sure_rows):
+        for rows in sorted(self.sure_rows, reverse=True):
             count = self.sure_rows[rows]
             cycles += max(0, count - hidden) * rows
             hidden = max(0, hidden - count)

@@ -1,0 +1,117 @@
+"""Copies of a program one by one, with what they touch and cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from . import expr
+from .codegen_weave import estimate
+from .config import NpuConfig
+from .isa_encoding import LocalAddress
+from .program_edit import moved
+from .program_nodes import Command, Loop, Node
+from .program_rows import NotConstant, RowSettings, accesses, leaves, starts
+
+# More copies than this make a program long, and are a small part of its time.
+_MOST_COPIES = 1024
+
+
+@dataclass(frozen=True)
+class SingleCopies:
+    """Copies as single commands, in the order in which they are issued.
+
+    rows : what each of them touches.
+    cycles : about how long each keeps the copy engine.
+    are_loads : bool, whether each writes those rows.
+    """
+
+    commands: list[Command]
+    rows: list[np.ndarray]
+    cycles: list[float]
+    are_loads: np.ndarray
+
+    @classmethod
+    def of(cls, nodes: Iterable[Node], settings: RowSettings, config: NpuConfig) -> SingleCopies:
+        """Those of loops.  Raises NotConstant, also where they are too many."""
+        commands: list[Command] = []
+        rows: list[np.ndarray] = []
+        cycles: list[float] = []
+        are_loads: list[bool] = []
+        for command, loops in leaves(nodes):
+            (access,) = accesses(command, settings, config)
+            extents = tuple(extent for _, extent in loops)
+            number = prod(extents)
+            if len(commands) + number > _MOST_COPIES:
+                raise NotConstant
+            ids = [loop_id for loop_id, _ in loops]
+            for at in np.ndindex(*extents):
+                commands += moved((command,), dict(zip(ids, at, strict=True)))  # type: ignore[arg-type]
+            firsts = np.broadcast_to(starts(access, loops), extents).ravel()
+            rows += list(firsts[:, None] + access.offsets)
+            cycles += [estimate(command, config).cycles] * number
+            are_loads += [access.writes] * number
+        return cls(commands, rows, cycles, np.array(are_loads, dtype=bool))
+
+    def __len__(self) -> int:
+        return len(self.commands)
+
+    def in_order(self, order: Sequence[int]) -> SingleCopies:
+        """Some of them, in another order."""
+        return SingleCopies(
+            [self.commands[i] for i in order],
+            [self.rows[i] for i in order],
+            [self.cycles[i] for i in order],
+            self.are_loads[list(order)],
+        )
+
+    def owners(self, n_rows: int) -> tuple[np.ndarray, list[set[int]]]:
+        """The last copy that touches each row, -1 for none, and for each copy those before it
+        that touch rows of its own."""
+        owner = np.full(n_rows, -1, dtype=np.int64)
+        before: list[set[int]] = []
+        for index, rows in enumerate(self.rows):
+            others = owner[rows]
+            before.append(set(others[others >= 0].tolist()) if others.max() >= 0 else set())
+            owner[rows] = index
+        return owner, before
+
+
+def rolled(commands: Sequence[Command], fresh: Callable[[], int]) -> tuple[Node, ...]:
+    """Commands, in loops where their operands advance by the same amounts."""
+    nodes: list[Node] = []
+    first = 0
+    while first < len(commands):
+        end, by = first + 1, None
+        while end < len(commands):
+            advance = _advance(commands[end - 1], commands[end])
+            if advance is None or (by is not None and advance != by):
+                break
+            end, by = end + 1, advance
+        command = commands[first]
+        if by is None:
+            nodes.append(command)
+        else:
+            loop_id = fresh()
+            index = expr.var(loop_id)
+            rs1, rs2 = command.rs1 + index * by[0], command.rs2 + index * by[1]
+            body = (Command(command.funct, rs1, rs2),)
+            nodes.append(Loop(loop_id, expr.const(end - first), body))
+        first = end
+    return tuple(nodes)
+
+
+def _advance(one: Command, other: Command) -> tuple[int, int] | None:
+    """By how much the words of a copy are more than another's; None for other copies, or sizes."""
+    words = ((one.rs1, other.rs1), (one.rs2, other.rs2))
+    if one.funct != other.funct or any(
+        (ours.address, ours.steps, ours.general) != (theirs.address, theirs.steps, theirs.general)
+        for ours, theirs in words
+    ):
+        return None
+    if one.rs2.base >> LocalAddress.BITS != other.rs2.base >> LocalAddress.BITS:
+        return None
+    return other.rs1.base - one.rs1.base, other.rs2.base - one.rs2.base

@@ -1,0 +1,165 @@
+"""The array's steps of a few loop nests, as positions on a line that can be cut anywhere.
+
+A position is an iteration of a nest's perfect loops: what is inside of them stays together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import accumulate
+from math import prod
+
+import numpy as np
+
+from . import expr
+from .config import NpuConfig
+from .isa import COMPUTES
+from .program_edit import moved
+from .program_nodes import Loop, Node
+from .program_rows import (
+    Access,
+    RowSettings,
+    accesses,
+    constant_extent,
+    decoded,
+    leaves,
+    starts,
+)
+
+
+@dataclass(frozen=True)
+class _Nest:
+    """``inside`` in perfect loops, given as ``(loop id, extent)`` from the outside in."""
+
+    loops: tuple[tuple[int, int], ...]
+    inside: tuple[Node, ...]
+
+    @classmethod
+    def of(cls, node: Node) -> _Nest:
+        loops: list[tuple[int, int]] = []
+        inside: tuple[Node, ...] = (node,)
+        while len(inside) == 1 and isinstance(inside[0], Loop):
+            loop = inside[0]
+            loops.append((loop.loop_id, constant_extent(loop)))
+            inside = loop.body
+        return cls(tuple(loops), inside)
+
+    @property
+    def positions(self) -> int:
+        return prod(extent for _, extent in self.loops)
+
+    def cut(self, first: int, end: int) -> tuple[Node, ...]:
+        """The iterations from ``first`` to ``end``."""
+        return self._cut(0, first, end, {})
+
+    def _cut(self, depth: int, first: int, end: int, at: dict[int, int]) -> tuple[Node, ...]:
+        if first >= end:
+            return ()
+        if depth == len(self.loops):
+            return moved(self.inside, at)
+        loop_id, _ = self.loops[depth]
+        size = prod(extent for _, extent in self.loops[depth + 1 :])
+        (low, skipped), (high, left) = divmod(first, size), divmod(end, size)
+        if low == high:
+            return self._cut(depth + 1, skipped, left, {**at, loop_id: low})
+        nodes: tuple[Node, ...] = ()
+        if skipped:
+            nodes += self._cut(depth + 1, skipped, size, {**at, loop_id: low})
+            low += 1
+        if high > low:
+            body = self._cut(depth + 1, 0, size, {**at, loop_id: low})
+            if high - low > 1:
+                inner = {key: value for key, value in at.items() if key != loop_id}
+                inside = self._whole(depth + 1, {**inner, loop_id: low}, {loop_id})
+                body = (Loop(loop_id, expr.const(high - low), inside),)
+            nodes += body
+        return nodes + self._cut(depth + 1, 0, left, {**at, loop_id: high})
+
+    def _whole(self, depth: int, at: Mapping[int, int], running: set[int]) -> tuple[Node, ...]:
+        """All iterations of the loops from ``depth`` on; those of ``running`` begin where ``at``
+        says."""
+        nodes = moved(self.inside, at, running)
+        for loop_id, extent in reversed(self.loops[depth:]):
+            nodes = (Loop(loop_id, expr.const(extent), nodes),)
+        return nodes
+
+
+class StepSpace:
+    """Positions 0 to ``positions`` of nodes that hold the array's steps and nothing else.
+
+    Raises NotConstant where a loop's extent, or a row, is known only when the program runs.
+    """
+
+    def __init__(self, nodes: tuple[Node, ...], settings: RowSettings, config: NpuConfig) -> None:
+        self._nests = [_Nest.of(node) for node in nodes]
+        self._settings = settings
+        self._config = config
+        *self._firsts, self.positions = accumulate((n.positions for n in self._nests), initial=0)
+        busy = [nest.positions * self._cycles(nest) for nest in self._nests]
+        self._begins = list(accumulate(busy, initial=0))
+
+    @property
+    def cycles(self) -> int:
+        """What the array needs for all positions."""
+        return self._begins[-1]
+
+    def cycles_before(self, position: int) -> float:
+        """What it needs for those before a position."""
+        return float(np.interp(position, [*self._firsts, self.positions], self._begins))
+
+    def position_at(self, cycles: float) -> int:
+        """The position at which the array is after so many cycles."""
+        return int(np.interp(cycles, self._begins, [*self._firsts, self.positions]))
+
+    def cut(self, first: int, end: int) -> tuple[Node, ...]:
+        """The nodes of the positions from ``first`` to ``end``."""
+        nodes: tuple[Node, ...] = ()
+        for start, nest in zip(self._firsts, self._nests, strict=True):
+            low, high = max(first - start, 0), min(end - start, nest.positions)
+            nodes += nest.cut(low, high)
+        return nodes
+
+    def touched(self, last: bool) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """What is touched, piece by piece: rows, and for each of them the first position at which
+        that is (or the ``last``)."""
+        for start, nest in zip(self._firsts, self._nests, strict=True):
+            sizes = [extent for _, extent in nest.loops]
+            weights = [prod(sizes[axis + 1 :]) for axis in range(len(sizes))]
+            for command, inner in leaves(nest.inside):
+                for access in accesses(command, self._settings, self._config):
+                    yield _touches(access, nest, inner, weights, start, last)
+
+    @staticmethod
+    def _cycles(nest: _Nest) -> int:
+        """Of the steps at one position."""
+        total = 0
+        for command, loops in leaves(nest.inside):
+            plain = decoded(command)
+            if isinstance(plain, COMPUTES):
+                total += plain.a_rows * prod(extent for _, extent in loops)
+        return total
+
+
+def _touches(
+    access: Access,
+    nest: _Nest,
+    inner: tuple[tuple[int, int], ...],
+    weights: list[int],
+    start: int,
+    last: bool,
+) -> tuple[np.ndarray, np.ndarray]:
+    rows = starts(access, (*nest.loops, *inner))
+    positions = np.full((1,) * len(nest.loops), start, dtype=np.int64)
+    for axis, (loop_id, extent) in enumerate(nest.loops):
+        if loop_id in access.steps:
+            shape = [1] * len(nest.loops)
+            shape[axis] = extent
+            steps = np.arange(extent, dtype=np.int64) * weights[axis]
+            positions = positions + steps.reshape(shape)
+        elif last:
+            positions = positions + (extent - 1) * weights[axis]
+    positions = positions.reshape(positions.shape + (1,) * len(inner))
+    rows = rows[..., None] + access.offsets
+    positions = np.broadcast_to(positions[..., None], rows.shape)
+    return rows.ravel(), positions.ravel()

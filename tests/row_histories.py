@@ -1,0 +1,61 @@
+"""What happens to each row of the device's memories as a stream of commands goes on."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+from npu_target import isa
+from npu_target.config import NpuConfig
+
+Words = tuple[int, int, int]
+
+
+def row_histories(stream: Iterable[Words], config: NpuConfig) -> dict[Any, list[list[Any]]]:
+    """For each row: its writes in order, each with the reads behind it in any order. A command is
+    told by its words and the settings that it obeys."""
+    settings: dict[Any, Any] = {}
+    histories: dict[Any, list[list[Any]]] = defaultdict(lambda: [[]])
+    for words in stream:
+        command = isa.decode(*words)
+        if isinstance(command, isa.ConfigLd):
+            settings[isa.LOADS[command.id]] = command
+        elif isinstance(command, (isa.ConfigSt, isa.ConfigEx)):
+            settings[type(command)] = command
+        else:
+            obeyed = _obeyed(command, settings)
+            for row, writes in set(_touched(command, obeyed, config)):
+                if writes:
+                    histories[row].append([(words, obeyed)])
+                else:
+                    histories[row][-1].append((words, obeyed))
+    return {row: [[*w[:1], *sorted(w[1:], key=repr)] for w in h] for row, h in histories.items()}
+
+
+def _obeyed(command: isa.DeviceCommand, settings: dict[Any, Any]) -> Any:
+    if isinstance(command, isa.LOADS):
+        return settings.get(type(command))
+    return settings.get(isa.ConfigSt if isinstance(command, isa.Mvout) else isa.ConfigEx)
+
+
+def _touched(command: Any, obeyed: Any, config: NpuConfig) -> Iterable[tuple[Any, bool]]:
+    def rows(local: isa.LocalAddress, number: int, stride: int, writes: bool) -> Any:
+        for index in () if local.is_garbage else range(number):
+            yield (local.accumulator, local.row + index * stride), writes
+
+    if isinstance(command, (*isa.LOADS, isa.Mvout)):
+        is_load = isinstance(command, isa.LOADS)
+        block_rows = obeyed.block_stride if is_load else config.dim
+        pools = not is_load and obeyed.pool_stride
+        number = obeyed.out_rows * obeyed.out_cols if pools else command.rows
+        for block in range(-(-command.cols // config.dim)):
+            local = command.local
+            first = isa.LocalAddress(local.row + block * block_rows, local.accumulator)
+            yield from rows(first, number, 1, is_load)
+    elif isinstance(command, isa.Preload):
+        yield from rows(command.bd, command.bd_rows, 1, False)
+        yield from rows(command.c, command.c_rows, 1, True)
+    elif isinstance(command, isa.COMPUTES):
+        yield from rows(command.a, command.a_rows, obeyed.a_stride, False)
+        yield from rows(command.bd, command.bd_rows, 1, False)

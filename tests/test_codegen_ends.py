@@ -1,0 +1,124 @@
+"""The ends of a pipeline: the same commands, in an order that changes nothing but the time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kernel_runs import kernel_schedule
+from operator_strategies import conv2ds, matmuls
+from program_evaluator import expand
+from row_histories import row_histories
+
+from npu_target import codegen_tir, topi
+from npu_target.codegen_ends import overlap_ends
+from npu_target.codegen_rotate import rotate
+from npu_target.codegen_tir import DoesNotFit, build_program
+from npu_target.config import NpuConfig
+from npu_target.program import Command, Node, Operand, Program
+from npu_target.program_edit import CONFIG, LOAD, STEP, STORE, kinds
+from npu_target.schedule_rules import default_schedule
+from npu_target.topi.templates import templates
+from npu_target.tuning.choose import cycles_of
+
+CONFIG_8 = NpuConfig.preset("gemmini-8x8")
+CONFIG_16 = NpuConfig.preset("gemmini-16x16")
+
+
+@contextmanager
+def plain_code() -> Iterator[None]:
+    """Copies stay where the code generator leaves them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(codegen_tir, "overlap_ends", as_they_are)
+        patch.setattr(codegen_tir, "rotate", as_they_are)
+        yield
+
+
+def as_they_are(nodes: tuple[Node, ...], _: NpuConfig | None = None) -> tuple[Node, ...]:
+    return nodes
+
+
+def plain_program(operator: topi.Operator, config: NpuConfig, template: int, seed: int) -> Program:
+    schedule = kernel_schedule(operator, config, seed=seed)
+    found = list(templates(operator.kernel()))
+    found[template % len(found)](schedule)
+    with plain_code():
+        return build_program(schedule.mod["main"], config, operator.name)
+
+
+def stream(program: Program) -> list[tuple[int, int, int]]:
+    addresses = {arg.name: 0x8000_0000 + (i << 24) for i, arg in enumerate(program.args)}
+    return expand(program, addresses)
+
+
+def overlapped(program: Program) -> Program:
+    return replace(program, body=overlap_ends(program.body, program.config))
+
+
+OPERATORS = st.one_of(conv2ds(), matmuls())
+
+
+@settings(max_examples=15)
+@given(OPERATORS, st.integers(0, 99), st.integers(1, 99))
+def test_every_row_sees_the_same(operator: topi.Operator, template: int, seed: int) -> None:
+    check_rows(operator, template, seed)
+
+
+@pytest.mark.slow
+@settings(max_examples=500)
+@given(OPERATORS, st.integers(0, 99), st.integers(1, 99))
+def test_every_row_of_many_programs(operator: topi.Operator, template: int, seed: int) -> None:
+    check_rows(operator, template, seed)
+
+
+def check_rows(operator: topi.Operator, template: int, seed: int) -> None:
+    try:
+        program = plain_program(operator, CONFIG_8, template, seed)
+    except DoesNotFit:
+        return
+    turned = replace(program, body=rotate(program.body))
+    before = stream(program)
+    assert stream(turned) == before, "turning loops keeps the order of all commands"
+    after = stream(overlapped(turned))
+    assert Counter(after) == Counter(before)
+    assert row_histories(after, CONFIG_8) == row_histories(before, CONFIG_8)
+
+
+CONV = topi.Conv2d(1, 28, 28, 64, 64, 3, 3, (1, 1), (1, 1, 1, 1))
+SPLIT = topi.Conv2d(1, 14, 14, 256, 128, 3, 3, (1, 1), (1, 1, 1, 1))
+
+
+@pytest.mark.parametrize("operator", [CONV, SPLIT, topi.Matmul(1, 128, 128, 128)])
+def test_the_array_starts_before_all_is_loaded(operator: topi.Operator) -> None:
+    func = default_schedule(operator.canonical(), CONFIG_16).mod["main"]
+    program = build_program(func, CONFIG_16, operator.name)
+    with plain_code():
+        plain = build_program(func, CONFIG_16, operator.name)
+    assert cycles_of(program) < 0.99 * cycles_of(plain)
+    assert at_the_end(program, LOAD) < at_the_end(plain, LOAD) / 2
+    assert at_the_end(program, STORE) < at_the_end(plain, STORE)
+
+
+def at_the_end(program: Program, kind: str) -> int:
+    """Loads before the first step, or stores behind the last one."""
+    found = [kinds(Command(words[0], Operand(), Operand())) for words in stream(program)]
+    found = found if kind == LOAD else found[::-1]
+    return found[: found.index({STEP})].count({kind})
+
+
+def test_settings_stay_before_what_obeys_them() -> None:
+    """Two strides of the same id: nothing may pass the second one."""
+    program = plain_program(CONV, CONFIG_16, 0, 1)
+    found = [kinds(node) for node in program.body]
+    assert {CONFIG} in found
+    again = next(node for node in program.body if kinds(node) == {CONFIG})
+    index = next(i for i, held in enumerate(found) if LOAD in held)
+    body = (*program.body[: index + 1], again, *program.body[index + 1 :])
+    twice = replace(program, body=body)
+    before, after = stream(twice), stream(overlapped(twice))
+    assert row_histories(after, CONFIG_16) == row_histories(before, CONFIG_16)
