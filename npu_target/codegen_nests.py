@@ -9,7 +9,7 @@ TensorIR, which is slow to look at from Python, is read once: index expressions 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -29,6 +29,8 @@ from .passes.tiles import is_gemm
 from .passes.transfers import LoopExtent
 
 Values = Mapping[int, Linear]  # of symbols
+# A tile, whether it has versions, and the indices of an element of it.
+Access = tuple[Placement, bool, list[tirx.Expr]]
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,8 @@ class Unsupported:
 
 @dataclass(frozen=True)
 class Repeat:
-    """A loop that stays one.  After ``period`` iterations the versions of tiles come round."""
+    """A loop that stays one.  After ``period`` iterations the versions of tiles that it alternates
+    between come round."""
 
     symbol: int
     start: int
@@ -67,6 +70,10 @@ class Branch:
         symbols = [reader.symbols[var] for var in variables if var in reader.symbols]
         self._symbols = {key for form in symbols for key, _ in form.items}
         self._is_known = len(symbols) == len(variables)
+        # What is done where the condition holds, and where it does not.
+        self.then = reader.statement(stmt.then_case)
+        case = stmt.else_case
+        self.otherwise = Sequence(()) if case is None else reader.statement(case)
 
     def holds(self, values: Values) -> bool | None:
         """Whether the condition does; None where more is to be known for that."""
@@ -80,17 +87,6 @@ class Branch:
     @cached_property
     def _forms(self) -> list[Linear]:
         return comparisons(self._stmt.condition, self._reader.symbols)
-
-    @cached_property
-    def then(self) -> Statement:
-        """What is done where the condition holds."""
-        return self._reader.statement(self._stmt.then_case)
-
-    @cached_property
-    def otherwise(self) -> Statement:
-        """What is done where it does not."""
-        case = self._stmt.else_case
-        return Sequence(()) if case is None else self._reader.statement(case)
 
     @cached_property
     def whole(self) -> Statement:
@@ -118,14 +114,10 @@ class Nest:
         self._guards = guards
         self.n_loops = len(loops)
         self.woven = bool(loops) and WOVEN in loops[0].annotations
-        numbers = {stmt.loop_var: reader.fresh() for stmt in loops}
-        inner = {**reader.symbols, **{var: Linear.loop(n) for var, n in numbers.items()}}
-        accesses = reader.tile_accesses(leaf, inner)
-        self._touched = [
-            (placement, indices[0] if versioned else Linear())
-            for placement, versioned, indices in accesses
-        ]
-        steps = _wide_pixels(loops, numbers, accesses) if isinstance(leaf, BufferStore) else {}
+        accesses = reader.tile_accesses(leaf)
+        steps = {}
+        if isinstance(leaf, BufferStore) and any(tile.wide for tile, _, _ in accesses):
+            steps = _wide_pixels(loops, reader, accesses)
         self._symbols = dict(reader.symbols)
         self.loops: list[LoopExtent] = []
         for stmt in loops:
@@ -137,6 +129,10 @@ class Nest:
                     self.loops.append(LoopExtent(reader.fresh(), count))
                     value = value + Linear.loop(self.loops[-1].loop_id) * size
             self._symbols[stmt.loop_var] = value
+        self._touched = [
+            (tile, linear(indices[0], self._symbols) if versioned else Linear())
+            for tile, versioned, indices in accesses
+        ]
 
     def touched(self, values: Values) -> list[Touched]:
         """The tiles that are read or written, with the version where they have several."""
@@ -191,6 +187,8 @@ class Reader:
         self._placements = placements
         self._versions = versions
         self._n_symbols = 0
+        # What indices of tiles are taken modulo, and the variables of what is divided.
+        self._moduli: list[tuple[int, list[Var]]] = []
         self.symbols: dict[Var, Linear] = {}  # of the loops that are no part of a nest
 
     def statement(self, stmt: tirx.Stmt) -> Statement:
@@ -248,28 +246,39 @@ class Reader:
             row = row + Linear.of(pixel.const // rows, steps) * (step - rows)
         return row, indices[-1]
 
-    def tile_accesses(
-        self, stmt: tirx.Stmt, env: Mapping[Var, Linear]
-    ) -> list[tuple[Placement, bool, list[Linear]]]:
+    def tile_accesses(self, stmt: tirx.Stmt) -> list[Access]:
         """The tiles that a statement reads or writes, whether they have versions, the indices."""
-        found: list[tuple[Placement, bool, list[Linear]]] = []
+        found: list[Access] = []
 
         def visit(buffer: tirx.Buffer, indices: list[tirx.Expr]) -> None:
             placement = self._placements.get(buffer.name)
             if placement is not None and buffer.scope() in (SCRATCHPAD, ACCUMULATOR):
-                forms = [linear(index, env) for index in indices]
-                found.append((placement, buffer.name in self._versions, forms))
+                indices = list(indices)
+                found.append((placement, buffer.name in self._versions, indices))
+                for index in indices:
+                    _collect_moduli(index, self._moduli)
 
-        _walk_accesses(stmt, visit)
+        tvm_ffi.structural_walk(
+            stmt,
+            (
+                (TensorLoad, lambda load: visit(load.source, load.indices)),
+                (BufferStore, lambda store: visit(store.buffer, store.indices)),
+            ),
+        )
         return found
 
     def _repeat(self, stmt: tirx.For) -> Repeat:
         extent, symbol = constant(stmt.extent), self.fresh()
-        unrolled = stmt.kind == tirx.ForKind.UNROLLED
-        period = extent if unrolled else min(_period(stmt), extent)
         self.symbols[stmt.loop_var] = Linear.loop(symbol)
+        before = len(self._moduli)
         body = self.statement(stmt.body)
-        return Repeat(symbol, constant(stmt.min), extent, period, body)
+        if stmt.kind == tirx.ForKind.UNROLLED:
+            period = extent
+        else:
+            # Only the addresses of tiles count: they are in every command of the array.
+            moduli = self._moduli[before:]
+            period = math.lcm(1, *(n for n, vars in moduli if _holds(vars, stmt.loop_var)))
+        return Repeat(symbol, constant(stmt.min), extent, min(period, extent), body)
 
 
 def constant(value: tirx.Expr) -> int:
@@ -279,58 +288,36 @@ def constant(value: tirx.Expr) -> int:
     return int(value.value)
 
 
-def _wide_pixels(
-    loops: list[tirx.For],
-    symbols: Mapping[Var, int],
-    accesses: list[tuple[Placement, bool, list[Linear]]],
-) -> dict[Var, int]:
+def _wide_pixels(loops: list[tirx.For], reader: Reader, accesses: list[Access]) -> dict[Var, int]:
     """The loops over the pixels of several steps of wide sums that a nest loads or stores, with
     the rows of a step."""
+    numbers = {stmt.loop_var: reader.fresh() for stmt in loops}
+    env = {**reader.symbols, **{var: Linear.loop(n) for var, n in numbers.items()}}
     found: dict[Var, int] = {}
     for placement, _, indices in accesses:
         if placement.wide is None:
             continue
         rows, _ = placement.wide
+        pixel = linear(indices[-2], env)
         for stmt in loops:
-            one_by_one = indices[-2].coefficient(symbols[stmt.loop_var]) == 1
+            one_by_one = pixel.coefficient(numbers[stmt.loop_var]) == 1
             if one_by_one and constant(stmt.extent) > rows:
                 found[stmt.loop_var] = rows
     return found
 
 
-def _walk_accesses(stmt: tirx.Stmt, visit: Callable[[tirx.Buffer, list[tirx.Expr]], None]) -> None:
-    """Call ``visit`` with the buffer and the indices of every load and store."""
-    tvm_ffi.structural_walk(
-        stmt,
-        (
-            (TensorLoad, lambda load: visit(load.source, load.indices)),
-            (BufferStore, lambda store: visit(store.buffer, store.indices)),
-        ),
-    )
+def _collect_moduli(node: tirx.Expr, found: list[tuple[int, list[Var]]]) -> list[Var]:
+    """Add the constants that an index is taken modulo, each with the variables of what is divided;
+    returns the variables of the index."""
+    if isinstance(node, Var):
+        return [node]
+    if not hasattr(node, "a"):
+        return _collect_moduli(node.value, found) if isinstance(node, tirx.Cast) else []
+    variables = _collect_moduli(node.a, found)
+    if isinstance(node, tirx.FloorMod) and isinstance(node.b, tirx.IntImm):
+        found.append((int(node.b.value), variables))
+    return [*variables, *_collect_moduli(node.b, found)]
 
 
-def _period(loop: tirx.For) -> int:
-    """After how many iterations the versions of tiles that a loop alternates between come
-    round.  Only the addresses of tiles count: they are in every command of the array."""
-    divisors: list[int] = []
-
-    def visit(node: tirx.FloorMod) -> None:
-        if isinstance(node.b, tirx.IntImm) and _uses(node.a, loop.loop_var):
-            divisors.append(int(node.b.value))
-
-    def visit_tile(buffer: tirx.Buffer, indices: list[tirx.Expr]) -> None:
-        if buffer.scope() in (SCRATCHPAD, ACCUMULATOR):
-            for index in indices:
-                if not isinstance(index, (Var, tirx.IntImm)):
-                    tvm_ffi.structural_walk(index, (tirx.FloorMod, visit))
-
-    _walk_accesses(loop.body, visit_tile)
-    return math.lcm(1, *divisors)
-
-
-def _uses(node: tirx.Expr, variable: Var) -> bool:
-    found: list[Var] = []
-    tvm_ffi.structural_walk(
-        node, (Var, lambda inner: found.append(inner) if inner.same_as(variable) else None)
-    )
-    return bool(found)
+def _holds(variables: list[Var], variable: Var) -> bool:
+    return any(variable.same_as(other) for other in variables)

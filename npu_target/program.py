@@ -165,14 +165,19 @@ def _add_running(
     if spec.kind == "scale":
         raise IsaError(f"{mnemonic}: {spec.name} is a float32, needs one constant")
     terms = value if isinstance(value, tuple) else (value,)
-    total = OperandSum()
+    running = [term for term in terms if isinstance(term, Operand) and not term.is_constant]
+    # A single running term cannot come to a constant, so there is nothing to check.
+    total = register if len(running) == 1 else OperandSum()
+    factor = 1 << spec.low_bit if len(running) == 1 else 1
     for term in terms:
         if isinstance(term, LocalAddress) and spec.kind == "local":
-            total.base += term.encode()
+            total.base += term.encode() * factor
         elif isinstance(term, (float, LocalAddress)):
             raise IsaError(f"{mnemonic}: {spec.name} has the term {term!r}, needs integers")
         else:
-            total.add(term)
+            total.add(term, factor)
+    if total is register:
+        return
     if total.steps or total.general or total.address is not None:
         field = total.operand()
         if not field.is_constant:

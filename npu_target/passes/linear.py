@@ -109,7 +109,10 @@ class Linear(NamedTuple):
 
     def substitute(self, values: Mapping[int, Linear]) -> Linear:
         """The form with loops replaced, inside atoms too."""
-        if not self.items:
+        for key, _ in self.items:
+            if key in values or type(key) is Atom:
+                break
+        else:
             return self
         const = self.const
         terms: dict[Key, int] = {}
@@ -127,9 +130,9 @@ class Linear(NamedTuple):
         return Linear.of(const, terms)
 
 
-def _order(item: Item) -> tuple[bool, str]:
-    """Loops before atoms."""
-    return type(item[0]) is Atom, str(item[0])
+def _order(item: Item) -> str:
+    """Loops before atoms, whose names begin with a letter."""
+    return str(item[0])
 
 
 def _rejoined(const: int, terms: Mapping[Key, int]) -> tuple[int, Mapping[Key, int]]:
@@ -187,19 +190,21 @@ def linear(node: tirx.Expr, env: Mapping[Var, Linear]) -> Linear:
     CodegenError
         for an expression that is no sum, product by a constant, division, minimum or maximum.
     """
+    kind = type(node)
+    if kind is tirx.Var:
+        form = env.get(node)
+        if form is None:
+            raise CodegenError(f"index {node} is no loop around it")
+        return form
+    if kind is tirx.IntImm:
+        return Linear(int(node.value))
     if isinstance(node, int):
         return Linear(node)
-    if isinstance(node, tirx.IntImm):
-        return Linear(int(node.value))
-    if isinstance(node, tirx.Var):
-        if node not in env:
-            raise CodegenError(f"index {node} is no loop around it")
-        return env[node]
-    if isinstance(node, tirx.Cast):
+    if kind is tirx.Cast:
         return linear(node.value, env)
-    name = _BINARY.get(type(node))
+    name = _BINARY.get(kind)
     if name is None:
-        raise CodegenError(f"index expression {node} ({type(node).__name__}) is not supported")
+        raise CodegenError(f"index expression {node} ({kind.__name__}) is not supported")
     a, b = linear(node.a, env), linear(node.b, env)
     if name == "add":
         return a + b
