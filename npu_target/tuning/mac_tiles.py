@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 
-from ..codegen_steps import step_sizes
 from ..config import NpuConfig
 from ..schedule_rules import Design
 from ..topi import Conv2d, DepthwiseConv2d, Matmul, Operator
@@ -54,15 +53,14 @@ class MacTiles:
 
     def array_cycles(self) -> int:
         """Cycles of the array at least: for each block of weights and tile of pixels the steps
-        over its rows, of which one may hide behind the preload of the weights."""
+        over its rows, of which the longest may hide behind the preload of the weights."""
         shape, dim = self.shape, self.shape.dim
-        line = self.tile["steps"] * shape.rows
-        rows = self.tile["lines"] * line
-        # Steps are cut anew along a line, over the lines, or not at all.
-        shortest = max(_shortest(cut, dim) for cut in (shape.rows, line, rows))
+        rows = self.tile["lines"] * self.tile["steps"] * shape.rows
+        # Steps may be cut anew, with a full one among them; those of wide sums are not.
+        longest = shape.rows if self.structure.wide else min(rows, dim)
         batch = self.operator.batch if isinstance(self.operator, Matmul) else self.operator.n
         weights = batch * shape.blocks * shape.depth * prod(shape.kernel)
-        return self._pixels * weights * (rows - shortest + dim)
+        return self._pixels * weights * (rows - longest + dim)
 
     def load_beats(self, config: NpuConfig) -> int:
         """Transfers of the bus at least, for loading both operands as often as the order of the
@@ -124,11 +122,6 @@ class MacPoints(PointLimits):
             return None
         least_cycles = max(tiles.array_cycles(), tiles.load_beats(self._config))
         return PointLimit(least_cycles, (tiles.program_structure, tiled, point.tiles))
-
-
-def _shortest(rows: int, dim: int) -> int:
-    """The shortest of the steps that so many rows following each other are cut into."""
-    return rows if rows <= dim else min(size for size, _ in step_sizes(rows, dim))
 
 
 def _covered(size: int, kernel: int, stride: int, before: int, out: int, tile: int) -> int:
