@@ -55,9 +55,13 @@ class MacTiles:
         """Cycles of the array at least: for each block of weights and tile of pixels the steps
         over its rows, of which the longest may hide behind the preload of the weights."""
         shape, dim = self.shape, self.shape.dim
-        rows = self.tile["lines"] * self.tile["steps"] * shape.rows
-        # Steps may be cut anew, with a full one among them; those of wide sums are not.
-        longest = shape.rows if self.structure.wide else min(rows, dim)
+        line = self.tile["steps"] * shape.rows
+        rows = self.tile["lines"] * line
+        # Steps are cut anew along a line, and over lines without a halo between them, or not;
+        # those of wide sums are not.
+        follows = line if shape.kernel[1] > 1 else rows
+        cuts = (shape.rows,) if self.structure.wide else (shape.rows, line, follows)
+        longest = max(_longest(cut, dim) for cut in cuts)
         batch = self.operator.batch if isinstance(self.operator, Matmul) else self.operator.n
         weights = batch * shape.blocks * shape.depth * prod(shape.kernel)
         return self._pixels * weights * (rows - longest + dim)
@@ -122,6 +126,11 @@ class MacPoints(PointLimits):
             return None
         least_cycles = max(tiles.array_cycles(), tiles.load_beats(self._config))
         return PointLimit(least_cycles, (tiles.program_structure, tiled, point.tiles))
+
+
+def _longest(rows: int, dim: int) -> int:
+    """The longest of the steps that so many rows following each other are cut into."""
+    return rows if rows <= dim else max(size for size, _ in step_sizes(rows, dim))
 
 
 def _covered(size: int, kernel: int, stride: int, before: int, out: int, tile: int) -> int:
