@@ -11,8 +11,8 @@ import numpy as np
 from . import expr
 from .codegen_weave import estimate
 from .config import NpuConfig
-from .isa_encoding import LocalAddress
-from .program_edit import moved
+from .isa_encoding import WORD_MASK, LocalAddress
+from .operand import Operand
 from .program_nodes import Command, Loop, Node
 from .program_rows import NotConstant, RowSettings, accesses, leaves, starts
 
@@ -47,9 +47,11 @@ class SingleCopies:
             number = prod(extents)
             if len(commands) + number > _MOST_COPIES:
                 raise NotConstant
-            ids = [loop_id for loop_id, _ in loops]
-            for at in np.ndindex(*extents):
-                commands += moved((command,), dict(zip(ids, at, strict=True)))  # type: ignore[arg-type]
+            first = _one_by_one(command.rs1, loops)
+            second = _one_by_one(command.rs2, loops)
+            commands += [
+                Command(command.funct, *words) for words in zip(first, second, strict=True)
+            ]
             firsts = np.broadcast_to(starts(access, loops), extents).ravel()
             rows += list(firsts[:, None] + access.offsets)
             cycles += [estimate(command, config).cycles] * number
@@ -72,12 +74,31 @@ class SingleCopies:
         """The last copy that touches each row, -1 for none, and for each copy those before it
         that touch rows of its own."""
         owner = np.full(n_rows, -1, dtype=np.int64)
-        before: list[set[int]] = []
-        for index, rows in enumerate(self.rows):
-            others = owner[rows]
-            before.append(set(others[others >= 0].tolist()) if others.max() >= 0 else set())
-            owner[rows] = index
+        before: list[set[int]] = [set() for _ in self.rows]
+        if not self.rows:
+            return owner, before
+        rows = np.concatenate(self.rows)
+        owner[rows] = np.repeat(np.arange(len(self)), [len(own) for own in self.rows])
+        if np.count_nonzero(owner >= 0) < len(rows):  # some rows are of several copies
+            owner[:] = -1
+            for index, own in enumerate(self.rows):
+                others = owner[own]
+                before[index] = set(others[others >= 0].tolist())
+                owner[own] = index
         return owner, before
+
+
+def _one_by_one(operand: Operand, loops: tuple[tuple[int, int], ...]) -> list[Operand]:
+    """An operand for every iteration of loops."""
+    if operand.general:
+        raise NotConstant
+    steps = dict(operand.steps)
+    offsets = [0]
+    for loop_id, extent in loops:
+        by = steps.pop(loop_id, 0)
+        offsets = [offset + by * i for offset in offsets for i in range(extent)]
+    left = tuple(steps.items())
+    return [Operand((operand.base + o) & WORD_MASK, operand.address, left) for o in offsets]
 
 
 def rolled(commands: Sequence[Command], fresh: Callable[[], int]) -> tuple[Node, ...]:

@@ -9,8 +9,10 @@ after the last step that adds to it.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from itertools import accumulate, pairwise
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -18,9 +20,9 @@ import numpy as np
 from .codegen_copies import SingleCopies, rolled
 from .codegen_weave import estimate, weave
 from .config import NpuConfig
-from .isa import LOADS, ConfigLd, ConfigSt, Mvout
+from .isa import COMPUTES, LOADS, ConfigLd, ConfigSt, Mvout, Preload
 from .isa_encoding import CONFIG_FUNCT
-from .program_edit import CONFIG, LOAD, STEP, STORE, kinds
+from .program_edit import CONFIG, LOAD, STEP, STORE, NodeKinds
 from .program_nodes import Command, Loop, Node, Weave, loop_ids, nodes_of
 from .program_rows import NotConstant, RowSettings, decoded
 from .step_space import StepSpace
@@ -32,6 +34,8 @@ _GROUP_CYCLES = 256
 _LARGEST_GROUP = 6
 # From a copy's last byte, or a step's last row, to what waits for it.
 _LATENCY_CYCLES = 60
+
+_STEPS = {cls.funct for cls in (Preload, *COMPUTES)}
 
 
 def overlap_ends(nodes: tuple[Node, ...], config: NpuConfig) -> tuple[Node, ...]:
@@ -50,6 +54,7 @@ class _Ends:
     def __init__(self, nodes: tuple[Node, ...], config: NpuConfig) -> None:
         self.config = config
         self.n_rows = config.spad_rows + config.acc_rows
+        self.kinds = NodeKinds()
         self.next_id = max(loop_ids(nodes), default=-1) + 1
 
     def fresh_loop(self) -> int:
@@ -64,13 +69,13 @@ class _Ends:
         done: list[Node] = []
         open_steps: _Steps | None = None  # which copies behind may still go into
         copies: list[Node] = []
-        for steps, node in _runs(nodes):
+        for steps, node in self.runs(nodes):
             if steps is not None:
                 done, copies = self.close(done, open_steps, copies, settings)
                 before, open_steps = self.started(copies, steps, settings)
                 done += before
                 copies = []
-            elif kinds(node) <= {CONFIG, LOAD, STORE}:
+            elif self.kinds(node) <= {CONFIG, LOAD, STORE}:
                 copies.append(node)
             else:
                 done, copies = self.close(done, open_steps, copies, settings)
@@ -84,7 +89,7 @@ class _Ends:
         """A loop over tiles."""
         if not isinstance(node, Loop):
             return node
-        if CONFIG not in kinds(node):
+        if CONFIG not in self.kinds(node):
             return Loop(node.loop_id, node.extent, self.sequence(node.body, settings))
         settings.forget()
         body = self.sequence(node.body, settings)
@@ -101,11 +106,13 @@ class _Ends:
         """The nodes with the steps behind them, and the copies that are still to come."""
         if steps is None:
             return done, copies
-        if _can_move(copies) and not _set_by(copies) & _obeyed_by((*steps.body, *steps.filling)):
-            settings_behind = [node for node in copies if kinds(node) == {CONFIG}]
+        if self.can_move(copies) and not _set_by(copies) & _obeyed_by(
+            (*steps.body, *steps.filling)
+        ):
+            settings_behind = [node for node in copies if self.kinds(node) == {CONFIG}]
             done = [*done, *self.plain(settings_behind, settings)]
-            copies = [node for node in copies if kinds(node) != {CONFIG}]
-        ends = next((i for i, node in enumerate(copies) if CONFIG in kinds(node)), len(copies))
+            copies = [node for node in copies if self.kinds(node) != {CONFIG}]
+        ends = next((i for i, node in enumerate(copies) if CONFIG in self.kinds(node)), len(copies))
         made, left = self.finished(steps, copies[:ends], settings)
         return [*done, *made], [*left, *copies[ends:]]
 
@@ -116,6 +123,38 @@ class _Ends:
                 settings.apply(decoded(node))
         return nodes
 
+    def runs(self, nodes: Iterable[Node]) -> Iterator[tuple[_Steps | None, Node]]:
+        """The nodes one by one; those that are a tile's steps as one, with what is woven in."""
+        body: list[Node] = []
+        for node in nodes:
+            if self.kinds(node) == {STEP}:
+                body.append(node)
+                continue
+            if body:
+                yield _Steps(tuple(body), ()), body[0]
+                body = []
+            if isinstance(node, Weave) and self.can_take_apart(node):
+                yield _Steps(node.body, node.filling), node
+            else:
+                yield None, node
+        if body:
+            yield _Steps(tuple(body), ()), body[0]
+
+    def can_take_apart(self, weave: Weave) -> bool:
+        steps = all(self.kinds(node) == {STEP} for node in weave.body)
+        return steps and not any(CONFIG in self.kinds(node) for node in weave.filling)
+
+    def can_move(self, nodes: list[Node]) -> bool:
+        """Whether all copies of a sequence may come after all its settings."""
+        obeyed: set[object] = set()
+        for node in nodes:
+            if CONFIG in self.kinds(node) and self.kinds(node) != {CONFIG}:
+                return False
+            if obeyed & _set_by((node,)):
+                return False
+            obeyed |= _obeyed_by((node,))
+        return True
+
     # ---- the first tile -----------------------------------------------------------------
 
     def started(
@@ -123,10 +162,10 @@ class _Ends:
     ) -> tuple[list[Node], _Steps]:
         """What comes before the steps, and the last of them, with copies between the others."""
         unchanged = self.plain(before, settings), steps
-        if not _can_move(before):
+        if not self.can_move(before):
             return unchanged
-        configs = [node for node in before if kinds(node) == {CONFIG}]
-        moving = [node for node in before if kinds(node) != {CONFIG}]
+        configs = [node for node in before if self.kinds(node) == {CONFIG}]
+        moving = [node for node in before if self.kinds(node) != {CONFIG}]
         try:
             copies = SingleCopies.of(moving, settings, self.config)
             space = StepSpace(steps.body, settings, self.config)
@@ -174,16 +213,17 @@ class _Ends:
         begins = [0.0, *accumulate(cycles)]  # of the engine's work on them, and the end of all
         waited = 0.0
         delays: list[tuple[float, float]] = []  # when the array has waited, and how long in all
-        for index, position in enumerate(needed):
-            reached = space.cycles_before(position) + waited
+        for index, busy in enumerate(space.cycles_before(needed)):
+            reached = busy + waited
             waited += max(0.0, begins[index + 1] + _LATENCY_CYCLES - reached)
             delays.append((reached, waited))
-        where = []
-        for index, position in enumerate(needed):
-            time = begins[max(0, index - _LOADS_AHEAD)]
-            waited = max((after for at, after in delays if at <= time), default=0.0)
-            where.append(min(position, space.position_at(max(0.0, time - waited))))
-        return list(accumulate(where, max))
+        times = [begins[max(0, index - _LOADS_AHEAD)] for index in range(len(needed))]
+        at = [bisect_right(delays, (time, inf)) - 1 for time in times]
+        busy_until = [
+            max(0.0, time - (delays[i][1] if i >= 0 else 0.0))
+            for time, i in zip(times, at, strict=True)
+        ]
+        return list(accumulate(map(min, needed, space.positions_at(busy_until)), max))
 
     # ---- the last tile ------------------------------------------------------------------
 
@@ -238,19 +278,16 @@ class _Ends:
         """Where to issue copies that are in the order in which they may be."""
         free = {True: 0.0, False: 0.0}  # of the engines for loads and for stores
         for node in filling:
-            free[LOAD in kinds(node)] += estimate(node, self.config).cycles
+            free[LOAD in self.kinds(node)] += estimate(node, self.config).cycles
         begins: dict[bool, list[float]] = {True: [], False: []}
-        where = []
-        for index, position in enumerate(ready):
+        times = []
+        for index, busy in enumerate(space.cycles_before(ready)):
             engine = bool(copies.are_loads[index])
-            begins[engine].append(
-                max(free[engine], space.cycles_before(position) + _LATENCY_CYCLES)
-            )
+            begins[engine].append(max(free[engine], busy + _LATENCY_CYCLES))
             free[engine] = begins[engine][-1] + copies.cycles[index]
             ahead = _LOADS_AHEAD if engine else _STORES_AHEAD
-            time = begins[engine][max(0, len(begins[engine]) - 1 - ahead)]
-            where.append(min(space.positions, max(position, space.position_at(time))))
-        return list(accumulate(where, max))
+            times.append(begins[engine][max(0, len(begins[engine]) - 1 - ahead)])
+        return list(accumulate(map(max, ready, space.positions_at(times)), max))
 
 
 def _groups(cycles: list[float], where: list[int]) -> list[list[int]]:
@@ -271,41 +308,6 @@ def _groups(cycles: list[float], where: list[int]) -> list[list[int]]:
     return groups
 
 
-def _runs(nodes: Iterable[Node]) -> Iterator[tuple[_Steps | None, Node]]:
-    """The nodes one by one; those that are a tile's steps as one, with what is woven in."""
-    body: list[Node] = []
-    for node in nodes:
-        if kinds(node) == {STEP}:
-            body.append(node)
-            continue
-        if body:
-            yield _Steps(tuple(body), ()), body[0]
-            body = []
-        if isinstance(node, Weave) and _can_take_apart(node):
-            yield _Steps(node.body, node.filling), node
-        else:
-            yield None, node
-    if body:
-        yield _Steps(tuple(body), ()), body[0]
-
-
-def _can_take_apart(weave: Weave) -> bool:
-    steps = all(kinds(node) == {STEP} for node in weave.body)
-    return steps and not any(CONFIG in kinds(node) for node in weave.filling)
-
-
-def _can_move(nodes: list[Node]) -> bool:
-    """Whether all copies of a sequence may come after all its settings."""
-    obeyed: set[object] = set()
-    for node in nodes:
-        if CONFIG in kinds(node) and kinds(node) != {CONFIG}:
-            return False
-        if obeyed & _set_by((node,)):
-            return False
-        obeyed |= _obeyed_by((node,))
-    return True
-
-
 def _set_by(nodes: Iterable[Node]) -> set[object]:
     """For whom the settings among nodes are: a kind of commands."""
     found: set[object] = set()
@@ -322,4 +324,4 @@ def _set_by(nodes: Iterable[Node]) -> set[object]:
 def _obeyed_by(nodes: Iterable[Node]) -> set[object]:
     """The kinds of commands among nodes that obey settings."""
     commands = (node for node in nodes_of(nodes) if isinstance(node, Command))
-    return {STEP if kinds(command) == {STEP} else command.funct for command in commands}
+    return {STEP if command.funct in _STEPS else command.funct for command in commands}

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from itertools import takewhile
 
 from . import expr
-from .program_edit import CONFIG, LOAD, STEP, STORE, kinds, moved
+from .program_edit import CONFIG, LOAD, STEP, STORE, NodeKinds, moved
 from .program_nodes import Loop, Node, nodes_of
 
 # The body of a loop is there up to four times then.
@@ -19,18 +19,22 @@ _MOST_NODES = 1000
 
 def rotate(nodes: Iterable[Node]) -> tuple[Node, ...]:
     """The nodes with all such loops turned, the inner ones first."""
+    return _rotate(nodes, NodeKinds())
+
+
+def _rotate(nodes: Iterable[Node], kinds: NodeKinds) -> tuple[Node, ...]:
     found: list[Node] = []
     for node in nodes:
-        held = kinds(node) if isinstance(node, Loop) else set()
+        held = kinds(node) if isinstance(node, Loop) else frozenset()
         if isinstance(node, Loop) and STEP in held and len(held) > 1 and CONFIG not in held:
-            loop = Loop(node.loop_id, node.extent, rotate(node.body))
-            found += _rotated(loop, is_loaded_for=bool(found) and kinds(found[-1]) == {LOAD})
+            loop = Loop(node.loop_id, node.extent, _rotate(node.body, kinds))
+            found += _rotated(loop, kinds, is_loaded_for=bool(found) and kinds(found[-1]) == {LOAD})
         else:
             found.append(node)
     return tuple(found)
 
 
-def _rotated(loop: Loop, is_loaded_for: bool) -> tuple[Node, ...]:
+def _rotated(loop: Loop, kinds: NodeKinds, is_loaded_for: bool) -> tuple[Node, ...]:
     """A loop: its first iterations, most of them as a loop, and the last one.  One that begins
     with steps is left alone, but for the first iteration where that is loaded before the loop."""
     first = tuple(takewhile(lambda node: kinds(node) <= {LOAD, STORE}, loop.body))

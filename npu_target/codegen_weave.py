@@ -13,11 +13,12 @@ from math import ceil
 from typing import NamedTuple
 
 from .config import NpuConfig
-from .isa import LOADS, Mvout, decode
+from .isa import LOADS, Mvout
 from .operand import Operand
 from .passes.linear import Linear
 from .passes.memory import Placement
 from .program import Command, Filler, Loop, Node, Weave
+from .program_rows import without_rows
 from .topi.blocking import ceil_div
 
 # A preload and a compute belong together.
@@ -140,7 +141,7 @@ def estimate(node: Node, config: NpuConfig) -> Cost:
 
 
 def _copy_cycles(command: Command, config: NpuConfig) -> float:
-    copy = decode(command.funct, 0, command.rs2.base)
+    copy = without_rows(command)
     if not isinstance(copy, (*LOADS, Mvout)):
         return 0
     rows, columns = copy.rows or config.dim, copy.cols or config.dim  # 0: not known

@@ -8,23 +8,35 @@ from . import expr
 from .isa import COMPUTES, LOADS, Mvout, Preload
 from .isa_encoding import CONFIG_FUNCT, WORD_MASK
 from .operand import Operand
-from .program_nodes import Command, Filler, Loop, Node, Weave, nodes_of
+from .program_nodes import Command, Filler, Loop, Node, Weave
 
 CONFIG, LOAD, STORE, STEP, OTHER = "config", "load", "store", "step", "other"
 _KINDS = {
-    CONFIG_FUNCT: CONFIG,
-    **{load.funct: LOAD for load in LOADS},
-    Mvout.funct: STORE,
-    **{step.funct: STEP for step in (Preload, *COMPUTES)},
+    CONFIG_FUNCT: frozenset({CONFIG}),
+    **{load.funct: frozenset({LOAD}) for load in LOADS},
+    Mvout.funct: frozenset({STORE}),
+    **{step.funct: frozenset({STEP}) for step in (Preload, *COMPUTES)},
 }
+_OTHER = frozenset({OTHER})
 _NONE: frozenset[int] = frozenset()
 
 
-def kinds(node: Node) -> set[str]:
-    """What the commands of a node are: settings, copies in or out, or the array's steps."""
-    return {
-        _KINDS.get(inner.funct, OTHER) for inner in nodes_of((node,)) if isinstance(inner, Command)
-    }
+class NodeKinds:
+    """What the commands of nodes are: settings, copies in or out, or the array's steps. Remembers
+    what it was asked, for nodes are asked about again and again."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Node, frozenset[str]]] = {}
+
+    def __call__(self, node: Node) -> frozenset[str]:
+        if isinstance(node, Command):
+            return _KINDS.get(node.funct, _OTHER)
+        known = self._known.get(id(node))
+        if known is None:
+            parts = node.body if isinstance(node, Loop) else (*node.body, *node.filling)
+            known = node, frozenset().union(*map(self, parts))
+            self._known[id(node)] = known
+        return known[1]
 
 
 def moved(

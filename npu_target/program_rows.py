@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from .config import NpuConfig
 from .isa import (
     COMPUTES,
+    GARBAGE,
     LOADS,
     ConfigEx,
     ConfigLd,
@@ -23,6 +25,7 @@ from .isa import (
     Preload,
     decode,
 )
+from .isa_encoding import CONFIG_FUNCT
 from .operand import Operand
 from .program_nodes import Command, Loop, Node
 from .topi.blocking import ceil_div
@@ -74,9 +77,17 @@ def decoded(command: Command) -> DeviceCommand:
     return decode(command.funct, command.rs1.base, command.rs2.base)
 
 
+def without_rows(command: Command) -> DeviceCommand:
+    """A copy or a step of the array, with 0 for the addresses in DRAM and for the rows."""
+    first = 0 if command.funct in _COPIES else _without_row(command.rs1.base)
+    return _decode(command.funct, first, _without_row(command.rs2.base))
+
+
 def accesses(command: Command, settings: RowSettings, config: NpuConfig) -> list[Access]:
     """What a command touches; nothing for configurations.  Raises NotConstant."""
-    plain = decoded(command)
+    if command.funct == CONFIG_FUNCT:
+        return []
+    plain = without_rows(command)
     if isinstance(plain, LOADS):
         block_stride = settings.block_strides[LOADS.index(type(plain))]
         return [_copied(command, plain, block_stride, config, writes=True)]
@@ -93,6 +104,18 @@ def accesses(command: Command, settings: RowSettings, config: NpuConfig) -> list
             *_operand(command.rs2, plain.bd, plain.bd_rows, 1, config, writes=False),
         ]
     return []
+
+
+# Programs have the same few commands again and again, in other rows.
+_decode = lru_cache(maxsize=4096)(decode)
+_ROW_MASK = (1 << LocalAddress.ROW_BITS) - 1
+_LOCAL_MASK = (1 << LocalAddress.BITS) - 1
+_GARBAGE_WORD = GARBAGE.encode()
+_COPIES = {cls.funct for cls in (*LOADS, Mvout)}
+
+
+def _without_row(word: int) -> int:
+    return word if word & _LOCAL_MASK == _GARBAGE_WORD else word & ~_ROW_MASK
 
 
 def constant_extent(loop: Loop) -> int:
@@ -152,7 +175,8 @@ def _operand(
 def _start(operand: Operand, local: LocalAddress, config: NpuConfig) -> tuple[int, dict[int, int]]:
     if operand.general or any(abs(step) >= _ROW_LIMIT for _, step in operand.steps):
         raise NotConstant
-    return local.row + (config.spad_rows if local.accumulator else 0), dict(operand.steps)
+    row = operand.base & _ROW_MASK
+    return row + (config.spad_rows if local.accumulator else 0), dict(operand.steps)
 
 
 def leaves(

@@ -5,7 +5,7 @@ A position is an iteration of a nest's perfect loops: what is inside of them sta
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from math import prod
@@ -22,9 +22,9 @@ from .program_rows import (
     RowSettings,
     accesses,
     constant_extent,
-    decoded,
     leaves,
     starts,
+    without_rows,
 )
 
 
@@ -104,13 +104,15 @@ class StepSpace:
         """What the array needs for all positions."""
         return self._begins[-1]
 
-    def cycles_before(self, position: int) -> float:
-        """What it needs for those before a position."""
-        return float(np.interp(position, [*self._firsts, self.positions], self._begins))
+    def cycles_before(self, positions: Sequence[int]) -> list[float]:
+        """What it needs for those before each of these."""
+        ends = [*self._firsts, self.positions]
+        return np.interp(positions, ends, self._begins).tolist()
 
-    def position_at(self, cycles: float) -> int:
-        """The position at which the array is after so many cycles."""
-        return int(np.interp(cycles, self._begins, [*self._firsts, self.positions]))
+    def positions_at(self, cycles: Sequence[float]) -> list[int]:
+        """Where the array is after so many cycles."""
+        ends = [*self._firsts, self.positions]
+        return np.interp(cycles, self._begins, ends).astype(int).tolist()
 
     def cut(self, first: int, end: int) -> tuple[Node, ...]:
         """The nodes of the positions from ``first`` to ``end``."""
@@ -135,7 +137,7 @@ class StepSpace:
         """Of the steps at one position."""
         total = 0
         for command, loops in leaves(nest.inside):
-            plain = decoded(command)
+            plain = without_rows(command)
             if isinstance(plain, COMPUTES):
                 total += plain.a_rows * prod(extent for _, extent in loops)
         return total

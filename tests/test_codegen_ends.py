@@ -21,7 +21,7 @@ from npu_target.codegen_rotate import rotate
 from npu_target.codegen_tir import DoesNotFit, build_program
 from npu_target.config import NpuConfig
 from npu_target.program import Command, Node, Operand, Program
-from npu_target.program_edit import CONFIG, LOAD, STEP, STORE, kinds
+from npu_target.program_edit import CONFIG, LOAD, STEP, STORE, NodeKinds
 from npu_target.schedule_rules import default_schedule
 from npu_target.topi.templates import templates
 from npu_target.tuning.choose import cycles_of
@@ -37,6 +37,9 @@ def plain_code() -> Iterator[None]:
         patch.setattr(codegen_tir, "overlap_ends", as_they_are)
         patch.setattr(codegen_tir, "rotate", as_they_are)
         yield
+
+
+kinds = NodeKinds()
 
 
 def as_they_are(nodes: tuple[Node, ...], _: NpuConfig | None = None) -> tuple[Node, ...]:

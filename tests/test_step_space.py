@@ -86,8 +86,8 @@ def test_cycles_are_the_rows() -> None:
     body = step(Operand(), Operand(), Operand())
     space = StepSpace((Loop(0, const(6), body),), SETTINGS, CONFIG)
     assert (space.positions, space.cycles) == (6, 30)
-    assert [space.cycles_before(position) for position in (0, 2, 6)] == [0, 10, 30]
-    assert [space.position_at(cycles) for cycles in (0, 9.9, 10, 99)] == [0, 1, 2, 6]
+    assert space.cycles_before([0, 2, 6]) == [0, 10, 30]
+    assert space.positions_at([0, 9.9, 10, 99]) == [0, 1, 2, 6]
 
 
 def test_what_runs_is_refused() -> None:
