@@ -11,9 +11,9 @@ from .program_nodes import (
     MAX_EXPR_DEPTH,
     MAX_LOOP_DEPTH,
     Command,
+    Loop,
     Node,
     Weave,
-    loop_ids,
     nodes_of,
 )
 
@@ -57,16 +57,21 @@ class _Checker:
                     raise ProgramError(
                         f"{self.where}: a weave's {name} is {value}, needs a uint32 > 0"
                     )
-        parts = [*nodes_of(weave.body), *nodes_of(weave.filling)]
-        if any(isinstance(node, Weave) for node in parts):
-            raise ProgramError(f"{self.where}: a weave is inside another")
-        shared = loop_ids(weave.body) & loop_ids(weave.filling)
+        filling = weave.filling
+        inside, ids = nodes_of(weave.body), [set[int](), set[int]()]
+        for nodes, found in zip((inside, nodes_of(filling)), ids, strict=True):
+            for node in nodes:
+                if isinstance(node, Loop):
+                    found.add(node.loop_id)
+                elif isinstance(node, Weave):
+                    raise ProgramError(f"{self.where}: a weave is inside another")
+        shared = ids[0] & ids[1]
         if shared:
             raise ProgramError(
                 f"{self.where}: loop i{min(shared)} is in the body and the filler of a weave"
             )
         self.body(weave.body, path)
-        self.body(weave.filling, path)
+        self.body(filling, path)
 
     def operand(self, operand: Operand, path: tuple[int, ...]) -> None:
         if not 0 <= operand.base <= WORD_MASK:

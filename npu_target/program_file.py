@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import struct
 import zlib
+from functools import cache
 
 from .config import ConfigError, NpuConfig
 from .expr import Expr, Op, ProgramError, wrap_int64
@@ -38,6 +39,9 @@ from .program import (
 MAGIC = b"NPUPROG\x01"
 _HEADER = struct.Struct("<8sII")
 _LOOP, _COMMAND, _WEAVE = 1, 2, 3
+_COUNT = struct.Struct("<I")
+_LOOP_HEAD = struct.Struct("<BII")
+_COMMAND_HEAD = struct.Struct("<BB")
 
 
 def write_program(program: Program) -> bytes:
@@ -72,6 +76,11 @@ def read_program(data: bytes, source: str) -> Program:
         raise ProgramError(f"{source}: corrupt, {error}") from error
 
 
+@cache
+def _operand_layout(n_steps: int) -> struct.Struct:
+    return struct.Struct(f"<QiI{'IQ' * n_steps}I")
+
+
 class _Writer:
     def __init__(self) -> None:
         self.parts: list[bytes] = []
@@ -103,30 +112,32 @@ class _Writer:
             self.pack(f"I{len(arg.shape)}Q", len(arg.shape), *arg.shape)
 
     def body(self, nodes: tuple[Node, ...]) -> None:
-        self.pack("I", len(nodes))
+        parts = self.parts
+        parts.append(_COUNT.pack(len(nodes)))
         for node in nodes:
-            if isinstance(node, Loop):
-                self.pack("BII", _LOOP, node.loop_id, self.expr(node.extent))
+            if isinstance(node, Command):
+                parts.append(_COMMAND_HEAD.pack(_COMMAND, node.funct))
+                self.operand(node.rs1)
+                self.operand(node.rs2)
+            elif isinstance(node, Loop):
+                parts.append(_LOOP_HEAD.pack(_LOOP, node.loop_id, self.expr(node.extent)))
                 self.body(node.body)
-            elif isinstance(node, Weave):
+            else:
                 self.pack("B", _WEAVE)
                 self.body(node.body)
                 self.pack("I", len(node.fillers))
                 for filler in node.fillers:
                     self.pack("II", filler.period, filler.burst)
                     self.body(filler.nodes)
-            else:
-                self.pack("BB", _COMMAND, node.funct)
-                self.operand(node.rs1)
-                self.operand(node.rs2)
 
     def operand(self, operand: Operand) -> None:
         address = -1 if operand.address is None else operand.address
-        self.pack("QiI", operand.base, address, len(operand.steps))
-        for loop_id, increment in operand.steps:
-            self.pack("IQ", loop_id, increment & WORD_MASK)
-        self.pack("I", len(operand.general))
-        for coefficient, expr in operand.general:
+        steps = operand.steps
+        words = [word for loop_id, by in steps for word in (loop_id, by & WORD_MASK)]
+        general = operand.general
+        layout = _operand_layout(len(steps))
+        self.parts.append(layout.pack(operand.base, address, len(steps), *words, len(general)))
+        for coefficient, expr in general:
             self.pack("QI", coefficient & WORD_MASK, self.expr(expr))
 
     def expr(self, expr: Expr) -> int:

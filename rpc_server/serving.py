@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import sys
 import threading
+from functools import partial
 from types import TracebackType
+from typing import Any
 
 import tvm
 import tvm_ffi
@@ -19,6 +22,7 @@ from tvm.rpc.server import PopenRPCServerState
 
 import npu_target
 from npu_target.config import NpuConfig
+from npu_target.device_api import create_module, last_stats, set_limits
 
 from .address import Address, AddressError, check_can_bind, free_port
 from .process import StopSignal, leave_with_parent
@@ -26,6 +30,7 @@ from .tracker_client import device_key
 
 DESCRIBE = "npu.rpc.describe"
 SET_DEADLINE = "npu.rpc.set_deadline"
+RUN = "npu.rpc.run"
 
 _deadline: threading.Timer | None = None
 
@@ -46,6 +51,25 @@ def _set_deadline(seconds: float) -> None:
         _deadline.start()
 
 
+def _run(
+    clock_khz: int, program: bytes, name: str, max_cycles: int, deadline: float, *arrays: Any
+) -> float:
+    """Run a program file once and return its simulated seconds, in whole nanoseconds.
+
+    TVM's time_evaluator runs everything twice, the first time to warm up: this device always
+    begins cold, and simulating is what takes the time. Ends the process past the deadline; it
+    stays in force when the run fails.
+    """
+    set_limits(max_cycles)
+    module = create_module({name: bytes(program)})
+    _set_deadline(deadline)
+    module[name](*arrays)
+    _set_deadline(0.0)
+    stats = last_stats()
+    assert stats is not None
+    return math.floor(stats.cycles * 1e6 / clock_khz + 0.5) / 1e9
+
+
 def register_functions(config: NpuConfig) -> None:
     """Make known what a client may call on this server besides the device itself."""
     described = json.dumps(
@@ -58,6 +82,7 @@ def register_functions(config: NpuConfig) -> None:
     )
     tvm_ffi.register_global_func(DESCRIBE, lambda: described, override=True)
     tvm_ffi.register_global_func(SET_DEADLINE, _set_deadline, override=True)
+    tvm_ffi.register_global_func(RUN, partial(_run, config.clock_khz), override=True)
 
 
 def start_server(host: str, port: int, tracker: Address, config: NpuConfig) -> PopenRPCServerState:
@@ -107,8 +132,6 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--with-parent", action="store_true")
     options = parser.parse_args(arguments)
-
-    from npu_target import device_api  # noqa: F401  loads the device into this process
 
     config = NpuConfig.find(options.device)
     register_functions(config)

@@ -19,12 +19,12 @@ from ..topi import Operator
 from .expected import expected_output, sample_inputs
 from .failure import DEVICE_LOST, TIMED_OUT, WRONG_RESULT, Failure, last_line
 
-_REMOTE_FILE = "candidate.npu"
 # Operators whose arrays a session keeps on the device.
 _CACHED_OPERATORS = 8
 # Names of rpc_server.serving, which this process must not import: it would register them here.
 _DESCRIBE = "npu.rpc.describe"
 _SET_DEADLINE = "npu.rpc.set_deadline"
+_RUN = "npu.rpc.run"
 
 
 class ServerMismatch(Exception):
@@ -83,7 +83,7 @@ class DeviceSession:
                     f"needed {value}; start it from the same installation"
                 )
         self._set_deadline = self._session.get_function(_SET_DEADLINE)
-        self._set_limits = self._session.get_function("npu.sim.set_limits")
+        self._run = self._session.get_function(_RUN)
         self._arrays: OrderedDict[tuple[Operator, int], _Arrays] = OrderedDict()
 
     def is_alive(self) -> bool:
@@ -99,13 +99,9 @@ class DeviceSession:
         arrays = self._arrays_of(job.operator, job.seed)
         # What a candidate does not write must not look right because another one wrote it.
         arrays.output.copyfrom(arrays.poison)
-        self._set_limits(job.max_cycles)
-        self._session.upload(bytearray(job.program), _REMOTE_FILE)
-        module = self._session.load_module(_REMOTE_FILE)
-        evaluate = module.time_evaluator(job.name, self._device, number=1, repeat=1)
-        self._set_deadline(job.timeout_seconds)
-        seconds = evaluate(*arrays.arguments).mean
-        self._set_deadline(0.0)
+        seconds = self._run(
+            job.program, job.name, job.max_cycles, job.timeout_seconds, *arrays.arguments
+        )
         actual = arrays.output.numpy()
         if np.array_equal(actual, arrays.expected):
             return Outcome(seconds)
