@@ -16,6 +16,7 @@ from tvm.tirx.buffer import BufferType
 from . import expr
 from .codegen_emit import Emitter
 from .codegen_ends import overlap_ends
+from .codegen_interleave import interleave
 from .codegen_nests import (
     Branch,
     CopyNest,
@@ -62,7 +63,7 @@ def build_program(func: tirx.PrimFunc, config: NpuConfig, name: str) -> Program:
     try:
         args = _arguments(func)
         walk = _Walk(lower(func), config, Emitter(config, [arg.name for arg in args]))
-        body = overlap_ends(rotate(walk.program()), config)
+        body = interleave(overlap_ends(rotate(walk.program()), config), config)
     except DoesNotFit as error:
         raise DoesNotFit(f"{name}: {error}") from error
     except (CodegenError, IsaError) as error:

@@ -24,7 +24,7 @@ from .topi.blocking import ceil_div
 # A preload and a compute belong together.
 _STEP_COMMANDS = 2
 # The last copies should be done, not merely issued, when the next tile needs them.
-_SPREAD_OVER = 15 / 16
+SPREAD_OVER = 15 / 16
 # A copy of a few bytes waits for its turn as well; what leaves the accumulator passes the scaling.
 _LEAST_CYCLES = 16
 _STORE_CYCLES_PER_ROW = 3.2
@@ -98,7 +98,7 @@ def weave(body: tuple[Node, ...], filling: tuple[Node, ...], config: NpuConfig) 
     total = sum(cost.cycles for cost in costs)
     if not steps or not total:
         return (*filling, *body)
-    commands = steps * _STEP_COMMANDS * _SPREAD_OVER
+    commands = steps * _STEP_COMMANDS * SPREAD_OVER
     fillers: list[Filler] = []
     for node, cost in zip(filling, costs, strict=True):
         gap = commands * cost.cycles / total / max(1, cost.commands)

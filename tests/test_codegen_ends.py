@@ -3,67 +3,33 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kernel_runs import kernel_schedule
-from operator_strategies import conv2ds, matmuls
-from program_evaluator import expand
+from plain_programs import OPERATORS, plain_code, plain_program, stream
 from row_histories import row_histories
 
-from npu_target import codegen_tir, topi
+from npu_target import topi
 from npu_target.codegen_ends import overlap_ends
 from npu_target.codegen_rotate import rotate
 from npu_target.codegen_tir import DoesNotFit, build_program
 from npu_target.config import NpuConfig
-from npu_target.program import Command, Node, Operand, Program
+from npu_target.program import Command, Operand, Program
 from npu_target.program_edit import CONFIG, LOAD, STEP, STORE, NodeKinds
 from npu_target.schedule_rules import default_schedule
-from npu_target.topi.templates import templates
 from npu_target.tuning.choose import cycles_of
 
 CONFIG_8 = NpuConfig.preset("gemmini-8x8")
 CONFIG_16 = NpuConfig.preset("gemmini-16x16")
 
 
-@contextmanager
-def plain_code() -> Iterator[None]:
-    """Copies stay where the code generator leaves them."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(codegen_tir, "overlap_ends", as_they_are)
-        patch.setattr(codegen_tir, "rotate", as_they_are)
-        yield
-
-
 kinds = NodeKinds()
-
-
-def as_they_are(nodes: tuple[Node, ...], _: NpuConfig | None = None) -> tuple[Node, ...]:
-    return nodes
-
-
-def plain_program(operator: topi.Operator, config: NpuConfig, template: int, seed: int) -> Program:
-    schedule = kernel_schedule(operator, config, seed=seed)
-    found = list(templates(operator.kernel()))
-    found[template % len(found)](schedule)
-    with plain_code():
-        return build_program(schedule.mod["main"], config, operator.name)
-
-
-def stream(program: Program) -> list[tuple[int, int, int]]:
-    addresses = {arg.name: 0x8000_0000 + (i << 24) for i, arg in enumerate(program.args)}
-    return expand(program, addresses)
 
 
 def overlapped(program: Program) -> Program:
     return replace(program, body=overlap_ends(program.body, program.config))
-
-
-OPERATORS = st.one_of(conv2ds(), matmuls())
 
 
 @settings(max_examples=15)

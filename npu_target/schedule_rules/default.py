@@ -22,6 +22,10 @@ _MAX_POOLED_IMAGE = 255
 _LEAST_PIXEL_TILES = 4
 # More blocks of a reduction in one tile only make the first tile late.
 _MOST_REDUCTION_BLOCKS = 16
+# The memory takes about as long for a block of weights as the array for two steps with it; to wait
+# for all of them matters where few steps pass.
+_LEAST_STEPS = 2
+_FEW_STEPS = 8
 # Each tile of weights reads all inputs again.
 _MOST_PASSES = 2
 
@@ -79,7 +83,12 @@ def _kept_tile(shape: MacShape, config: NpuConfig, windows: bool) -> Tiles | Non
     blocks_first = windows or extents["lines"] == 1
     for name in ("blocks", "lines", "steps") if blocks_first else ("steps", "blocks", "lines"):
         tile = grow_tiles(extents, (name,), fits, tile)
-    return tile if extents["blocks"] // tile["blocks"] <= _MOST_PASSES else None
+    if extents["blocks"] // tile["blocks"] > _MOST_PASSES:
+        return None
+    # The first tile's steps come no faster than the weights for them.
+    rows = [of["lines"] * of["steps"] * shape.rows for of in (tile, extents)]
+    starts_late = rows[0] < _LEAST_STEPS * config.dim
+    return None if starts_late and rows[1] < _FEW_STEPS * config.dim else tile
 
 
 def _tile_decisions(shape: MacShape, tile: Tiles) -> dict[str, list[int]]:

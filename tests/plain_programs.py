@@ -1,0 +1,48 @@
+"""Programs as the code generator makes them before it moves copies about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from hypothesis import strategies as st
+from kernel_runs import kernel_schedule
+from operator_strategies import conv2ds, matmuls
+from program_evaluator import expand
+
+from npu_target import codegen_tir, topi
+from npu_target.codegen_tir import build_program
+from npu_target.config import NpuConfig
+from npu_target.program import Node, Program
+from npu_target.topi.templates import templates
+
+OPERATORS = st.one_of(conv2ds(), matmuls())
+
+
+@contextmanager
+def plain_code() -> Iterator[None]:
+    """Copies stay where the code generator leaves them."""
+
+    def as_they_are(nodes: tuple[Node, ...], *_: Any) -> tuple[Node, ...]:
+        return nodes
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("rotate", "overlap_ends", "interleave"):
+            patch.setattr(codegen_tir, name, as_they_are)
+        yield
+
+
+def plain_program(operator: topi.Operator, config: NpuConfig, template: int, seed: int) -> Program:
+    """One of the templates with random tiles. Raises DoesNotFit."""
+    schedule = kernel_schedule(operator, config, seed=seed)
+    found = list(templates(operator.kernel()))
+    found[template % len(found)](schedule)
+    with plain_code():
+        return build_program(schedule.mod["main"], config, operator.name)
+
+
+def stream(program: Program) -> list[tuple[int, int, int]]:
+    addresses = {arg.name: 0x8000_0000 + (i << 24) for i, arg in enumerate(program.args)}
+    return expand(program, addresses)
