@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from enum import IntEnum
+from functools import lru_cache
 
 INT64_MIN = -(2**63)
 INT64_MAX = 2**63 - 1
@@ -147,6 +148,7 @@ def _is_same_graph(a: Expr, b: Expr) -> bool:
 ExprLike = Expr | int
 
 
+@lru_cache(maxsize=1 << 14)
 def const(value: int) -> Expr:
     """A number. Raises ProgramError outside int64."""
     if not INT64_MIN <= value <= INT64_MAX:
@@ -154,6 +156,7 @@ def const(value: int) -> Expr:
     return Expr(Op.CONST, int(value))
 
 
+@lru_cache(maxsize=1 << 12)
 def var(loop_id: int) -> Expr:
     """The variable of the loop with this id."""
     if not 0 <= loop_id <= MAX_LOOP_ID:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 
 from . import expr
 from .isa import COMPUTES, LOADS, Mvout, Preload
@@ -44,53 +45,61 @@ def moved(
 ) -> tuple[Node, ...]:
     """Nodes with the variables of loops around them, by their ids, at these values; those of
     ``running`` go on from there."""
-    forms = {
-        loop_id: expr.add(expr.var(loop_id), value) if loop_id in running else expr.const(value)
-        for loop_id, value in at.items()
-    }
-    return _moved(nodes, at, frozenset(running), forms)
+    return _Move(at, frozenset(running)).nodes(nodes)
 
 
-def _moved(
-    nodes: tuple[Node, ...],
-    at: Mapping[int, int],
-    running: frozenset[int],
-    forms: Mapping[int, expr.Expr],
-) -> tuple[Node, ...]:
-    found: list[Node] = []
-    for node in nodes:
-        if isinstance(node, Loop):
-            extent = node.extent
-            if not extent.is_const:
-                extent = expr.substitute(extent, forms)
-            found.append(Loop(node.loop_id, extent, _moved(node.body, at, running, forms)))
-        elif isinstance(node, Weave):
-            fillers = tuple(
-                Filler(_moved(filler.nodes, at, running, forms), filler.period, filler.burst)
-                for filler in node.fillers
-            )
-            found.append(Weave(_moved(node.body, at, running, forms), fillers))
-        else:
-            words = (_moved_operand(word, at, running, forms) for word in (node.rs1, node.rs2))
-            found.append(Command(node.funct, *words))
-    return tuple(found)
+class _Move:
+    def __init__(self, at: Mapping[int, int], running: frozenset[int]) -> None:
+        self.at = at
+        self.running = running
 
+    @cached_property
+    def forms(self) -> dict[int, expr.Expr]:
+        """The variables, as expressions."""
+        return {
+            loop_id: expr.add(expr.var(loop_id), value)
+            if loop_id in self.running
+            else expr.const(value)
+            for loop_id, value in self.at.items()
+        }
 
-def _moved_operand(
-    operand: Operand,
-    at: Mapping[int, int],
-    running: frozenset[int],
-    forms: Mapping[int, expr.Expr],
-) -> Operand:
-    if operand.general:
-        parts = [Operand(operand.base, operand.address)]
-        for loop_id, step in operand.steps:
-            parts.append(Operand.of(forms.get(loop_id, expr.var(loop_id))) * step)
-        for by, value in operand.general:
-            parts.append(Operand.of(expr.substitute(value, forms)) * by)
-        return Operand.of(*parts)
-    if not any(loop_id in at for loop_id, _ in operand.steps):
-        return operand
-    base = sum(step * at.get(loop_id, 0) for loop_id, step in operand.steps)
-    steps = tuple(step for step in operand.steps if step[0] not in at or step[0] in running)
-    return Operand((operand.base + base) & WORD_MASK, operand.address, steps)
+    def nodes(self, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
+        found: list[Node] = []
+        for node in nodes:
+            if isinstance(node, Command):
+                rs1, rs2 = self.operand(node.rs1), self.operand(node.rs2)
+                same = rs1 is node.rs1 and rs2 is node.rs2
+                found.append(node if same else Command(node.funct, rs1, rs2))
+            elif isinstance(node, Loop):
+                extent = node.extent
+                if not extent.is_const:
+                    extent = expr.substitute(extent, self.forms)
+                found.append(Loop(node.loop_id, extent, self.nodes(node.body)))
+            else:
+                fillers = tuple(
+                    Filler(self.nodes(filler.nodes), filler.period, filler.burst)
+                    for filler in node.fillers
+                )
+                found.append(Weave(self.nodes(node.body), fillers))
+        return tuple(found)
+
+    def operand(self, operand: Operand) -> Operand:
+        at = self.at
+        if operand.general:
+            parts = [Operand(operand.base, operand.address)]
+            for loop_id, step in operand.steps:
+                parts.append(Operand.of(self.forms.get(loop_id, expr.var(loop_id))) * step)
+            for by, value in operand.general:
+                parts.append(Operand.of(expr.substitute(value, self.forms)) * by)
+            return Operand.of(*parts)
+        base, left = operand.base, []
+        for term in operand.steps:
+            loop_id, step = term
+            if loop_id in at:
+                base += step * at[loop_id]
+                if loop_id not in self.running:
+                    continue
+            left.append(term)
+        if base == operand.base and len(left) == len(operand.steps):
+            return operand
+        return Operand(base & WORD_MASK, operand.address, tuple(left))

@@ -131,14 +131,17 @@ def starts(access: Access, loops: Iterable[tuple[int, int]]) -> np.ndarray:
     loops = list(loops)
     if set(access.steps) - {loop_id for loop_id, _ in loops}:
         raise NotConstant
-    rows = np.full((1,) * len(loops), access.start, dtype=np.int64)
+    rows: np.ndarray | None = None
     for axis, (loop_id, extent) in enumerate(loops):
         step = access.steps.get(loop_id)
         if step:
             shape = [1] * len(loops)
             shape[axis] = extent
-            rows = rows + (step * np.arange(extent, dtype=np.int64)).reshape(shape)
-    return rows
+            along = np.arange(0, step * extent, step, dtype=np.int64).reshape(shape)
+            rows = along if rows is None else rows + along
+    if rows is None:
+        return np.full((1,) * len(loops), access.start, dtype=np.int64)
+    return rows + access.start
 
 
 def _copied(
