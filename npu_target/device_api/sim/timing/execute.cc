@@ -25,16 +25,16 @@ ExecuteUnit::ExecuteUnit(const Config& config, ReservationStation& station,
 
 void ExecuteUnit::step(Cycle now) {
   Run run;
-  if (is_running_) {
+  if (rarely(is_running_)) {
     run = run_;
   } else {
     const ExecuteOperation* head = visible(0, now);
     const bool has_compute = head != nullptr && head->kind == ExecuteKind::kCompute;
-    if (!has_compute && !begins_alone(head, now)) return;
+    if (rarely(!has_compute) && !begins_alone(head, now)) return;
     run = begin_run(now, has_compute, !has_compute || runs_together(now));
   }
   is_running_ = run.next > now || !feed(run, now);
-  if (is_running_) {
+  if (rarely(is_running_)) {
     run_ = run;
   } else {
     end_run(run);
@@ -163,10 +163,11 @@ void ExecuteUnit::end_run(const Run& run) {
     const ExecuteOperation& preload = operation(run.preload);
     is_weight_stationary_ = preload.mode.is_weight_stationary;
     result_cols_ = preload.second.cols();
-    if (is_weight_stationary_ && preload.mode.is_b_transposed && !preload.first.is_garbage()) {
+    if (rarely(preload.mode.is_b_transposed) && is_weight_stationary_ &&
+        !preload.first.is_garbage()) {
       run_second_pass(start, end);
     }
-    if (preload.second.is_garbage()) {
+    if (rarely(preload.second.is_garbage())) {
       station_.complete(Queue::kExecute, run.preload, end + (has_compute ? 1 : 0));
     } else {
       wants_result = run.preload;

@@ -1,4 +1,4 @@
-// Where the compiler has to inline, and where it must not.
+// Where the compiler has to inline, and where it must not; what it should take for rare.
 #pragma once
 
 // The cycle model runs a dozen small functions for every command. Called, they would cost as much
@@ -6,3 +6,10 @@
 #define NPU_INLINE [[gnu::always_inline]] inline
 // What is rarely done stays out of them.
 #define NPU_RARE [[gnu::noinline]]
+
+namespace npu::sim::timing {
+
+// The condition, which the compiler lays code out for not to hold.
+NPU_INLINE bool rarely(bool condition) { return __builtin_expect(condition, false); }
+
+}  // namespace npu::sim::timing

@@ -55,7 +55,7 @@ class PortCalendar {
   // The cycle after the last of `count` free cycles, the first of them at or after `from`; not
   // beyond `until`. `count` becomes what is left then.
   NPU_INLINE Cycle after_free(BankMask mask, Cycle from, Cycle until, int64_t& count) const {
-    if (latest_end_ > from) return look_after_free(mask, from, until, count);
+    if (rarely(latest_end_ > from)) return look_after_free(mask, from, until, count);
     const Cycle used = std::min(count, std::max<Cycle>(until - from, 0));
     count -= used;
     return from + used;

@@ -36,13 +36,13 @@ class ReleaseList {
     unsigned place = row.tail;
     row.tail = (place + 1) & wrap_;
     row.ring[row.tail].completed = kNever;
-    if (row.latest <= completed) {
-      row.latest = completed;
-    } else {
+    if (rarely(completed < row.latest)) {
       place = make_place(row, place, completed);
+    } else {
+      row.latest = completed;
     }
     row.ring[place] = {completed, uint64_t{1} << entry};
-    if (place == row.head) row.first = completed;
+    if (rarely(place == row.head)) row.first = completed;
     earliest_ = std::min(earliest_, completed);
   }
 

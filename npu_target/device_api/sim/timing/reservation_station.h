@@ -38,7 +38,7 @@ class ReservationStation {
 
   // Who is told what commands do here and in the units; null for nobody.
   void set_recorder(Recorder* recorder) { recorder_ = recorder; }
-  Recorder* recorder() const { return recorder_; }
+  Recorder* recorder() const { return rarely(recorder_ != nullptr) ? recorder_ : nullptr; }
 
   // Whether a command of `queue` finds an entry in cycle `now`.
   NPU_INLINE bool has_room(Queue queue, Cycle now) {
@@ -79,9 +79,9 @@ class ReservationStation {
       const RowParts parts = entry.operation.parts;
       p.parts |= parts;
       const auto [one, other] = others(queue);
-      if (is_asked_if_full_) release_completed_of(one, other, now);
-      if ((partition(one).parts & parts) != 0) wait_for_overlaps(id, one, now);
-      if ((partition(other).parts & parts) != 0) wait_for_overlaps(id, other, now);
+      if (rarely(is_asked_if_full_)) release_completed_of(one, other, now);
+      if (rarely((partition(one).parts & parts) != 0)) wait_for_overlaps(id, one, now);
+      if (rarely((partition(other).parts & parts) != 0)) wait_for_overlaps(id, other, now);
     }
     if (!is_config || queue == Queue::kExecute) p.to_take.push(id);
     if (p.to_issue.size() == 0 && entry.waits_for == 0) {
@@ -106,9 +106,9 @@ class ReservationStation {
   NPU_INLINE void complete(Queue queue, Id id, Cycle when, bool is_out_of_order = false) {
     Entry& entry = this->entry(id);
     entry.completed = when;
-    if (recorder_ != nullptr) recorder_->completes(id, entry.issued, when);
+    if (rarely(recorder_ != nullptr)) recorder_->completes(id, entry.issued, when);
     partition(queue).releases.push(is_out_of_order, when, id);
-    if (entry.waited_for_by != 0) let_go_on(id, when);
+    if (rarely(entry.waited_for_by != 0)) let_go_on(id, when);
   }
 
   // The last cycle in which an entry that has completed so far was held.

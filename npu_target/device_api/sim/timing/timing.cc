@@ -51,7 +51,7 @@ void Timing::issue(const Command& command, uint32_t host_cycles) {
   if (Recorder* recorder = station_.recorder()) {
     recorder->host(command, host_time, host_time + host_cycles, front_end_.host_time());
   }
-  if (loops_.is_active()) now = unroll_before(command, now);
+  if (rarely(loops_.is_active())) now = unroll_before(command, now);
   // A case each, so that each has its queue for a constant.
   switch (OperationDecoder::queue_of(command.funct)) {
     case Queue::kExecute:
@@ -97,7 +97,7 @@ Cycle Timing::wait_for_room(Queue queue, Cycle now) {
     step(earliest_step_);
     release = station_.next_release(queue);
   }
-  if (release >= kNever) {
+  if (rarely(release >= kNever)) {
     fail_stuck("every entry of this command's queue waits for a command behind it");
   }
   now = std::max(now, release);

@@ -78,7 +78,7 @@ class Timing {
   // those with new commands.
   NPU_INLINE void refresh(unsigned stepped) {
     const unsigned queues = station_.poll_issued() | stepped;
-    if (queues != 0 || loops_.is_active()) refresh_queues(queues);
+    if (rarely(queues != 0 || loops_.is_active())) refresh_queues(queues);
   }
   NPU_RARE void refresh_queues(unsigned queues);
   void find_earliest_step() {
