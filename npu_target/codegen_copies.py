@@ -11,7 +11,7 @@ import numpy as np
 from . import expr
 from .codegen_weave import estimate
 from .config import NpuConfig
-from .isa_encoding import WORD_MASK, LocalAddress
+from .isa_encoding import CONFIG_FUNCT, WORD_MASK, LocalAddress
 from .operand import Operand
 from .program_nodes import Command, Loop, Node
 from .program_rows import NotConstant, RowSettings, accesses, leaves, starts
@@ -36,12 +36,14 @@ class SingleCopies:
 
     @classmethod
     def of(cls, nodes: Iterable[Node], settings: RowSettings, config: NpuConfig) -> SingleCopies:
-        """Those of loops.  Raises NotConstant, also where they are too many."""
+        """Those of loops.  Raises NotConstant, also where they are too many, or bring settings."""
         commands: list[Command] = []
         rows: list[np.ndarray] = []
         cycles: list[float] = []
         are_loads: list[bool] = []
         for command, loops in leaves(nodes):
+            if command.funct == CONFIG_FUNCT:
+                raise NotConstant
             (access,) = accesses(command, settings, config)
             extents = tuple(extent for _, extent in loops)
             number = prod(extents)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import count
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from program_evaluator import expand
@@ -13,7 +14,7 @@ from npu_target.codegen_copies import SingleCopies, rolled
 from npu_target.config import NpuConfig
 from npu_target.operand import Operand
 from npu_target.program import Command, Loop, Node, Program, const, nodes_of
-from npu_target.program_rows import RowSettings
+from npu_target.program_rows import NotConstant, RowSettings
 
 CONFIG = NpuConfig.preset("gemmini-8x8")
 SETTINGS = RowSettings([16, 16, 16], a_stride=1)
@@ -60,3 +61,10 @@ def test_those_before_on_the_same_rows_are_known() -> None:
     owner, before = single.owners(CONFIG.spad_rows + CONFIG.acc_rows)
     assert before == [set(), set(), {0}, {2}]
     assert owner[[0, 3, 8, 12, 17, 19, 22, 23]].tolist() == [0, 2, 1, -1, 3, 3, 2, -1]
+
+
+def test_settings_among_copies_are_refused() -> None:
+    words = isa.ConfigLd(0, 16).encode()
+    setting = Command(words[0], Operand.of(words[1]), Operand.of(words[2]))
+    with pytest.raises(NotConstant):
+        SingleCopies.of([load(0, 0), setting], SETTINGS, CONFIG)
