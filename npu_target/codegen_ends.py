@@ -166,6 +166,8 @@ class _Ends:
             return unchanged
         configs = [node for node in before if self.kinds(node) == {CONFIG}]
         moving = [node for node in before if self.kinds(node) != {CONFIG}]
+        if not moving:
+            return unchanged
         try:
             copies = SingleCopies.of(moving, settings, self.config)
             space = StepSpace(steps.body, settings, self.config)

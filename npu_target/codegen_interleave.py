@@ -13,11 +13,13 @@ from math import ceil
 from .codegen_copies import SingleCopies, rolled
 from .codegen_weave import SPREAD_OVER, count_commands, estimate
 from .config import NpuConfig
+from .isa import LOADS, Mvout
 from .isa_encoding import CONFIG_FUNCT
 from .program_nodes import Command, Filler, Loop, Node, Weave, loop_ids, nodes_of
 from .program_rows import NotConstant, RowSettings, decoded
 from .step_space import StepSpace
 
+_LOADS = {cls.funct for cls in LOADS}
 # Copies take turns in slots of so many cycles.
 _SLOT_CYCLES = 256
 # Copies that take a smaller part of the steps' time have room enough one after another.
@@ -57,6 +59,9 @@ class _Interleave:
         return tuple(found)
 
     def weave(self, weave: Weave, settings: RowSettings) -> Weave:
+        functs = {node.funct for node in nodes_of(weave.filling) if isinstance(node, Command)}
+        if Mvout.funct not in functs or not functs & _LOADS:
+            return weave  # nothing to take turns
         try:
             steps = StepSpace(weave.body, settings, self.config)
             total = sum(estimate(node, self.config).cycles for node in weave.filling)
@@ -81,7 +86,7 @@ class _Interleave:
         loads = [i for i in range(len(copies)) if copies.are_loads[i]]
         stores = [i for i in range(len(copies)) if not copies.are_loads[i]]
         _, before = copies.owners(self.n_rows)
-        if not loads or not stores or any(before[i] for i in stores):
+        if any(before[i] for i in stores):
             return None
         ends: dict[int, float] = {}
         free = 0.0
