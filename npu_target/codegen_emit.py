@@ -54,7 +54,8 @@ class Emitter:
         nothing = Linear()
 
         def zeros(first: Linear, end: Linear) -> tuple[Node, ...]:
-            if copy.accumulate:
+            length = end - first
+            if copy.accumulate or (length.is_const and length.const <= 0):
                 return ()
             return self._pieces(copy, transfer, id, fresh, first, end, all_columns, zero=True)
 

@@ -13,13 +13,12 @@ from math import ceil
 from .codegen_copies import SingleCopies, rolled
 from .codegen_weave import SPREAD_OVER, count_commands, estimate
 from .config import NpuConfig
-from .isa import LOADS, Mvout
 from .isa_encoding import CONFIG_FUNCT
-from .program_nodes import Command, Filler, Loop, Node, Weave, loop_ids, nodes_of
+from .program_edit import CONFIG, LOAD, STORE, NodeKinds
+from .program_nodes import Command, Filler, Loop, Node, Weave, loop_ids
 from .program_rows import NotConstant, RowSettings, decoded
 from .step_space import StepSpace
 
-_LOADS = {cls.funct for cls in LOADS}
 # Copies take turns in slots of so many cycles.
 _SLOT_CYCLES = 256
 # Copies that take a smaller part of the steps' time have room enough one after another.
@@ -35,6 +34,7 @@ class _Interleave:
     def __init__(self, nodes: tuple[Node, ...], config: NpuConfig) -> None:
         self.config = config
         self.n_rows = config.spad_rows + config.acc_rows
+        self.kinds = NodeKinds()
         self.next_id = max(loop_ids(nodes), default=-1) + 1
 
     def fresh_loop(self) -> int:
@@ -48,9 +48,7 @@ class _Interleave:
                 if node.funct == CONFIG_FUNCT:
                     settings.apply(decoded(node))
             elif isinstance(node, Loop):
-                if any(
-                    n.funct == CONFIG_FUNCT for n in nodes_of((node,)) if isinstance(n, Command)
-                ):
+                if CONFIG in self.kinds(node):
                     settings.forget()  # what holds in the next iteration is not looked at
                 node = Loop(node.loop_id, node.extent, self.nodes(node.body, settings))
             else:
@@ -59,8 +57,7 @@ class _Interleave:
         return tuple(found)
 
     def weave(self, weave: Weave, settings: RowSettings) -> Weave:
-        functs = {node.funct for node in nodes_of(weave.filling) if isinstance(node, Command)}
-        if Mvout.funct not in functs or not functs & _LOADS:
+        if not {LOAD, STORE} <= {kind for node in weave.filling for kind in self.kinds(node)}:
             return weave  # nothing to take turns
         try:
             steps = StepSpace(weave.body, settings, self.config)

@@ -11,10 +11,9 @@ from .program_nodes import (
     MAX_EXPR_DEPTH,
     MAX_LOOP_DEPTH,
     Command,
-    Loop,
     Node,
     Weave,
-    nodes_of,
+    loop_ids,
 )
 
 
@@ -28,6 +27,7 @@ class _Checker:
     def __init__(self, where: str, n_args: int) -> None:
         self.where = where
         self.n_args = n_args
+        self.in_weave = False
         self.variables: dict[Expr, frozenset[int]] = {}
 
     def body(self, nodes: Iterable[Node], path: tuple[int, ...]) -> None:
@@ -57,21 +57,18 @@ class _Checker:
                     raise ProgramError(
                         f"{self.where}: a weave's {name} is {value}, needs a uint32 > 0"
                     )
+        if self.in_weave:
+            raise ProgramError(f"{self.where}: a weave is inside another")
         filling = weave.filling
-        inside, ids = nodes_of(weave.body), [set[int](), set[int]()]
-        for nodes, found in zip((inside, nodes_of(filling)), ids, strict=True):
-            for node in nodes:
-                if isinstance(node, Loop):
-                    found.add(node.loop_id)
-                elif isinstance(node, Weave):
-                    raise ProgramError(f"{self.where}: a weave is inside another")
-        shared = ids[0] & ids[1]
+        shared = loop_ids(weave.body) & loop_ids(filling)
         if shared:
             raise ProgramError(
                 f"{self.where}: loop i{min(shared)} is in the body and the filler of a weave"
             )
+        self.in_weave = True
         self.body(weave.body, path)
         self.body(filling, path)
+        self.in_weave = False
 
     def operand(self, operand: Operand, path: tuple[int, ...]) -> None:
         if not 0 <= operand.base <= WORD_MASK:

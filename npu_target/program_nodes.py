@@ -77,4 +77,13 @@ def nodes_of(nodes: Iterable[Node]) -> Iterator[Node]:
 
 def loop_ids(nodes: Iterable[Node]) -> set[int]:
     """The ids of all loops of a body."""
-    return {node.loop_id for node in nodes_of(nodes) if isinstance(node, Loop)}
+    found: set[int] = set()
+    bodies = [nodes]
+    while bodies:
+        for node in bodies.pop():
+            if isinstance(node, Loop):
+                found.add(node.loop_id)
+                bodies.append(node.body)
+            elif isinstance(node, Weave):
+                bodies += [node.body, node.filling]
+    return found

@@ -47,6 +47,8 @@ def split_boundaries(
 ) -> list[tuple[Load | Store, tuple[LoopExtent, ...]]]:
     """Cut loops where what a condition says changes, so that it need not be evaluated again and
     again: the last block of channels is narrower, the first line is padding."""
+    if not copy.valid:
+        return [(copy, loops)]
     column = _column_loop(copy, loops, config.dim)
     block = _block_loop(copy, column, [loop for loop in loops if loop is not column], config)
     for form in copy.valid:

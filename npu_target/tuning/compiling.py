@@ -8,7 +8,9 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from tvm.s_tir import Schedule
+import tvm
+from tvm.ir import IRModule
+from tvm.s_tir import Schedule, TensorIntrin
 from tvm.s_tir.schedule import Trace
 
 from ..codegen_tir import CodegenError, DoesNotFit, build_program
@@ -21,15 +23,19 @@ from .program_work import ProgramWork
 from .workload import workload_module
 
 _DIGEST_DIGITS = 16
+# Names of functions in a definition: the operator's, and those of an intrinsic.
+_MAIN, _DESCRIPTION, _IMPLEMENTATION = "main", ".description", ".implementation"
 
 
 @dataclass(frozen=True)
 class CompileJob:
-    """A schedule of the workload of `operator`: its trace in MetaSchedule's JSON form."""
+    """A schedule of the workload of `operator`: its trace in MetaSchedule's JSON form, and what
+    that begins from (`definition`, made anew where it is not given)."""
 
     operator: Operator
     config: NpuConfig
     trace: Any
+    definition: str | None = None
 
 
 @dataclass(frozen=True)
@@ -45,7 +51,7 @@ class Compiled:
 
 def compile_trace(job: CompileJob) -> Compiled | Failure:
     """Compile, or say why that cannot be: does_not_apply, does_not_fit or build_error."""
-    schedule = _unscheduled(job.operator, job.config).copy()
+    schedule = _unscheduled(job.definition or definition(job.operator, job.config)).copy()
     try:
         Trace.apply_json_to_schedule(job.trace, schedule)
     except (RuntimeError, ValueError, TypeError) as error:
@@ -62,6 +68,25 @@ def compile_trace(job: CompileJob) -> Compiled | Failure:
     return Compiled(data, digest, work.least_cycles, features_of(job.operator, work))
 
 
+@lru_cache(maxsize=64)
+def definition(operator: Operator, config: NpuConfig) -> str:
+    """What schedules of the operator's workload begin from, with its intrinsics, as text: reading
+    that takes a builder process milliseconds, parsing TVMScript some tenths of a second."""
+    func = workload_module(operator, config)["main"]
+    functions = {_MAIN: without_sure_conditions(func)}
+    for name in (func.attrs or {}).get("npu.tensorize", {}).values():
+        intrinsic = TensorIntrin.get(str(name))
+        functions[f"{name}{_DESCRIPTION}"] = intrinsic.desc
+        functions[f"{name}{_IMPLEMENTATION}"] = intrinsic.impl
+    return str(tvm.ir.save_json(IRModule(functions)))
+
+
 @lru_cache(maxsize=64)  # TVM looks through the whole function when a schedule begins
-def _unscheduled(operator: Operator, config: NpuConfig) -> Schedule:
-    return Schedule(without_sure_conditions(workload_module(operator, config)["main"]))
+def _unscheduled(text: str) -> Schedule:
+    functions = {var.name_hint: func for var, func in tvm.ir.load_json(text).functions.items()}
+    for name, description in functions.items():
+        intrinsic = name.removesuffix(_DESCRIPTION)
+        if intrinsic != name and TensorIntrin.get(intrinsic, allow_missing=True) is None:
+            implementation = functions[f"{intrinsic}{_IMPLEMENTATION}"]
+            TensorIntrin.register(intrinsic, description, implementation)
+    return Schedule(functions[_MAIN])

@@ -11,7 +11,7 @@ from typing import Any
 from ..config import NpuConfig
 from ..topi import Operator
 from .build_pool import BuildPool
-from .compiling import Compiled, CompileJob
+from .compiling import Compiled, CompileJob, definition
 from .errors import TuningError
 from .failure import DEVICE_LOST, Failure
 from .pool import DevicePool
@@ -66,7 +66,8 @@ class Measurer:
 
     def compile(self, operator: Operator, trace: Any) -> Future[Compiled | Failure]:
         """Begin to compile a schedule of the operator's workload, a trace in JSON form."""
-        return self._builders.submit(CompileJob(operator, self._config, trace))
+        text = definition(operator, self._config)
+        return self._builders.submit(CompileJob(operator, self._config, trace, text))
 
     def run(self, operator: Operator, compiled: Compiled) -> Running:
         """Begin to measure."""
