@@ -72,21 +72,25 @@ class SingleCopies:
             self.are_loads[list(order)],
         )
 
-    def owners(self, n_rows: int) -> tuple[np.ndarray, list[set[int]]]:
-        """The last copy that touches each row, -1 for none, and for each copy those before it
-        that touch rows of its own."""
+    def owners(self, n_rows: int, first: bool = False) -> tuple[np.ndarray, list[set[int]]]:
+        """The last copy (or the ``first``) that touches each row, -1 for none, and for each copy
+        those right before it that touch rows of its own."""
         owner = np.full(n_rows, -1, dtype=np.int64)
         before: list[set[int]] = [set() for _ in self.rows]
         if not self.rows:
             return owner, before
         rows = np.concatenate(self.rows)
-        owner[rows] = np.repeat(np.arange(len(self)), [len(own) for own in self.rows])
-        if np.count_nonzero(owner >= 0) < len(rows):  # some rows are of several copies
-            owner[:] = -1
-            for index, own in enumerate(self.rows):
-                others = owner[own]
-                before[index] = set(others[others >= 0].tolist())
-                owner[own] = index
+        copies = np.repeat(np.arange(len(self)), [len(own) for own in self.rows])
+        order = np.argsort(rows, kind="stable")
+        rows, copies = rows[order], copies[order]
+        same = rows[1:] == rows[:-1]
+        ends = np.append(True, ~same) if first else np.append(~same, True)
+        owner[rows[ends]] = copies[ends]
+        pairs = copies[1:][same] * len(self) + copies[:-1][same]
+        for pair in np.unique(pairs).tolist():
+            index, other = divmod(pair, len(self))
+            if index != other:
+                before[index].add(other)
         return owner, before
 
 

@@ -259,11 +259,8 @@ class _Ends:
 
     def ready(self, copies: SingleCopies, space: StepSpace) -> list[int]:
         """The position behind the last one that a copy has to follow."""
-        owner, before = copies.owners(self.n_rows)
-        if any(before):
-            # A row may be of several copies: the last steps before the first of them count.
-            owner, _ = copies.in_order(range(len(before) - 1, -1, -1)).owners(self.n_rows)
-            owner = np.where(owner >= 0, len(before) - 1 - owner, -1)
+        # A row may be of several copies: the last steps before the first of them count.
+        owner, before = copies.owners(self.n_rows, first=True)
         last = np.zeros(len(copies), dtype=np.int64)
         for rows, positions in space.touched(last=True):
             owners = owner[rows]

@@ -8,7 +8,7 @@ from .expr import Expr, Op, ProgramError, wrap_int64
 from .isa_encoding import WORD_MASK
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)  # not frozen: making them takes half as long
 class Operand:
     """base + address of an argument + sum of increment x loop variable + sum of coefficient x
     expression, modulo 2**64.
