@@ -200,11 +200,13 @@ def totals(rows: Sequence[Row]) -> dict[str, int]:
     }
 
 
-def print_rows(console: Console, rows: Sequence[Row], config: NpuConfig) -> None:
+def print_rows(
+    console: Console, rows: Sequence[Row], config: NpuConfig, form: box.Box = box.SIMPLE_HEAD
+) -> None:
     """A line a unit, and the totals of those that both have."""
     has_rtl = any(row.deviation is not None for row in rows)
-    title = f"{config.name}: cycles of one run"
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    title = None if form is box.MARKDOWN else f"{config.name}: cycles of one run"
+    table = Table(title=title, title_justify="left", box=form, pad_edge=form is box.MARKDOWN)
     table.add_column("layer", no_wrap=True, overflow="ellipsis")
     headings = ["count", "ideal", "library", "default", "tuned", "speedup"]
     for heading in headings + ["RTL", "sim/RTL"] * has_rtl:

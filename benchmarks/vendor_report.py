@@ -1,0 +1,77 @@
+"""`python -m benchmarks.vendor_report`: every model that has logs beside the vendor's library.
+
+Rewrites `benchmarks/reports/against_vendor.md` with what `benchmarks.against_vendor` finds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich import box
+from rich.console import Console
+
+from npu_target.config import NpuConfig
+from npu_target.files import write_atomically
+from npu_target.tuning.errors import TuningError
+from npu_target.tuning.header import Header
+from npu_target.tuning.log import read_log
+from npu_target.tuning.network import load_network
+from npu_target.tuning.options import DEFAULT_DEVICE, DEFAULT_LOGS, report_errors
+
+from .against_vendor import compare, print_rows, units_of
+
+REPORT = Path(__file__).parent / "reports" / "against_vendor.md"
+_COLUMNS = 200
+
+
+def section(model: str, logs: Path, config: NpuConfig) -> str:
+    """A model's table in Markdown. Raises LogError."""
+    log = read_log(logs / model, Header.of(config, model, "python -m benchmarks.vendor_report"))
+    regions = load_network(model, config).partitioned.regions
+    rows = list(compare(units_of([region.operator for region in regions]), config, log))
+    text = io.StringIO()
+    print_rows(Console(file=text, width=_COLUMNS), rows, config, box.MARKDOWN)
+    lines = (line.strip() for line in text.getvalue().splitlines())
+    return "\n".join([f"## {model}", "", *(line for line in lines if line), ""])
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.vendor_report", description=__doc__.partition("\n")[0]
+    )
+    parser.add_argument("--logs", type=Path, default=DEFAULT_LOGS, help="as of tune.py")
+    parser.add_argument("--output", type=Path, default=REPORT, help="the report's file")
+    options = parser.parse_args(arguments)
+    return report_errors(lambda: _main(options.logs, options.output))
+
+
+def _main(logs: Path, output: Path) -> int:
+    config = NpuConfig.preset(DEFAULT_DEVICE)
+    folder = logs / config.name
+    models = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    if not models:
+        raise TuningError(f"{folder} has no model's logs; tune one first: python tune.py --model")
+    head = [
+        "# Beside the vendor's library",
+        "",
+        f"Made by `python -m benchmarks.vendor_report`. Cycles of one run on `{config.name}`,",
+        "DDR3, caches cold: by the commands of the vendor's C library, by the default schedule,",
+        "and by the best one of the logs (-: none is faster than the default). What the library",
+        "is charged with is said on [its page](../../docs/vendor_library.md).",
+        "",
+    ]
+    parts = []
+    for model in models:
+        print(model, flush=True)
+        parts.append(section(model, folder, config))
+    output.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(output, "\n".join([*head, *parts]).encode())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
