@@ -7,6 +7,7 @@ the call under way and nothing else.
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import os
 import signal
@@ -20,6 +21,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 Result = TypeVar("Result")
+
+# There is a worker for each processor: a pool of NumPy's threads in each would only get in the way.
+_ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+# So many new objects start Python's search for cycles: a program has thousands and no cycles.
+_COLLECT_AFTER = 200_000
 
 
 class WorkerDied(RuntimeError):
@@ -94,6 +100,7 @@ class WorkerProcess:
         with theirs, self._output_file.open("ab") as output:
             self._process = subprocess.Popen(
                 [*command, str(theirs.fileno()), self._module],
+                env={**os.environ, **_ENVIRONMENT},
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -128,6 +135,8 @@ def main(file_descriptor: int, module: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     connection = Connection(file_descriptor)
     importlib.import_module(module)
+    gc.freeze()
+    gc.set_threshold(_COLLECT_AFTER)
     connection.send("up")
     while True:
         try:
