@@ -81,8 +81,8 @@ void configure_load(const RunningCommand& running, const Config& config, State& 
   load.scale = scale == 0 && !config.has_mvin_scale ? 1.0f : as_float(scale);
   if (load.scale != 1.0f && !config.has_mvin_scale) {
     running.fail(ErrorKind::kUnsupportedCommand,
-                 "needs a device with has_mvin_scale for a scale of " +
-                     std::to_string(load.scale) + ", has none");
+                 "needs a device with has_mvin_scale for a scale of " + std::to_string(load.scale) +
+                     ", has none");
   }
   load.is_shrunk = bit(rs1, 2);
   load.pixel_repeats = field(rs1, 15, 8);
