@@ -23,7 +23,7 @@ from .config import NpuConfig
 from .isa import COMPUTES, LOADS, ConfigLd, ConfigSt, Mvout, Preload
 from .isa_encoding import CONFIG_FUNCT
 from .program_edit import CONFIG, LOAD, STEP, STORE, NodeKinds
-from .program_nodes import Command, Loop, Node, Weave, loop_ids, nodes_of
+from .program_nodes import Command, Loop, Node, Weave, nodes_of, unused_loop_ids
 from .program_rows import NotConstant, RowSettings, decoded
 from .step_space import StepSpace
 
@@ -55,11 +55,7 @@ class _Ends:
         self.config = config
         self.n_rows = config.spad_rows + config.acc_rows
         self.kinds = NodeKinds()
-        self.next_id = max(loop_ids(nodes), default=-1) + 1
-
-    def fresh_loop(self) -> int:
-        self.next_id += 1
-        return self.next_id - 1
+        self.fresh_loop = unused_loop_ids(nodes).__next__
 
     def rolled(self, copies: SingleCopies, which: Iterable[int]) -> tuple[Node, ...]:
         return rolled([copies.commands[i] for i in which], self.fresh_loop)

@@ -15,7 +15,7 @@ from .codegen_weave import SPREAD_OVER, count_commands, estimate
 from .config import NpuConfig
 from .isa_encoding import CONFIG_FUNCT
 from .program_edit import CONFIG, LOAD, STORE, NodeKinds
-from .program_nodes import Command, Filler, Loop, Node, Weave, loop_ids
+from .program_nodes import Command, Filler, Loop, Node, Weave, unused_loop_ids
 from .program_rows import NotConstant, RowSettings, decoded
 from .step_space import StepSpace
 
@@ -35,11 +35,7 @@ class _Interleave:
         self.config = config
         self.n_rows = config.spad_rows + config.acc_rows
         self.kinds = NodeKinds()
-        self.next_id = max(loop_ids(nodes), default=-1) + 1
-
-    def fresh_loop(self) -> int:
-        self.next_id += 1
-        return self.next_id - 1
+        self.fresh_loop = unused_loop_ids(nodes).__next__
 
     def nodes(self, nodes: Iterable[Node], settings: RowSettings) -> tuple[Node, ...]:
         found: list[Node] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import count
 
 from .expr import Expr
 from .operand import Operand
@@ -73,6 +74,11 @@ def nodes_of(nodes: Iterable[Node]) -> Iterator[Node]:
         elif isinstance(node, Weave):
             yield from nodes_of(node.body)
             yield from nodes_of(node.filling)
+
+
+def unused_loop_ids(nodes: Iterable[Node]) -> Iterator[int]:
+    """Ids that no loop of a body has."""
+    return count(max(loop_ids(nodes), default=-1) + 1)
 
 
 def loop_ids(nodes: Iterable[Node]) -> set[int]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,13 +12,15 @@ from hypothesis import strategies as st
 from kernel_runs import kernel_schedule
 from operator_strategies import conv2ds, matmuls
 from program_evaluator import expand
+from row_histories import row_histories
 
 from npu_target import codegen_tir, topi
-from npu_target.codegen_tir import build_program
+from npu_target.codegen_tir import DoesNotFit, build_program
 from npu_target.config import NpuConfig
 from npu_target.program import Node, Program
 from npu_target.topi.templates import templates
 
+DEVICE = NpuConfig.preset("gemmini-8x8")
 OPERATORS = st.one_of(conv2ds(), matmuls())
 
 
@@ -46,3 +49,16 @@ def plain_program(operator: topi.Operator, config: NpuConfig, template: int, see
 def stream(program: Program) -> list[tuple[int, int, int]]:
     addresses = {arg.name: 0x8000_0000 + (i << 24) for i, arg in enumerate(program.args)}
     return expand(program, addresses)
+
+
+def check_rows(
+    operator: topi.Operator, template: int, seed: int, change: Callable[[Program], Program]
+) -> None:
+    """A changed program has the same commands, and every row of the memories sees the same."""
+    try:
+        program = plain_program(operator, DEVICE, template, seed)
+    except DoesNotFit:
+        return
+    before, after = stream(program), stream(change(program))
+    assert Counter(after) == Counter(before)
+    assert row_histories(after, DEVICE) == row_histories(before, DEVICE)

@@ -38,8 +38,7 @@ def space_generator(
     ValueError
         for an unknown space.
     """
-    if space not in SPACES:
-        raise ValueError(f"unknown space {space!r}; known: {', '.join(SPACES)}")
+    _check_space(space)
     mutators = {MoveTileFactor(seed): 0.6, ms.mutator.MutateTileSize(): 0.4}
     if space == "rules":
         return ms.space_generator.PostOrderApply(
@@ -72,8 +71,7 @@ def designs(sch: Schedule, operator: Operator, space: str) -> list[Design]:
     ValueError
         for an unknown space.
     """
-    if space not in SPACES:
-        raise ValueError(f"unknown space {space!r}; known: {', '.join(SPACES)}")
+    _check_space(space)
     loops = mac_loops(sch)
     if loops:
         structures = [*(mac_templates(operator) if space != "rules" else ())]
@@ -106,3 +104,8 @@ def _generated(sch: Schedule) -> list[Schedule]:
             if len(results) != 1 or not results[0].same_as(sch):
                 return list(results)
     raise ValueError(f"no rule applies to blocks {', '.join(names)}")
+
+
+def _check_space(space: str) -> None:
+    if space not in SPACES:
+        raise ValueError(f"unknown space {space!r}; known: {', '.join(SPACES)}")

@@ -51,7 +51,7 @@ class LayerState:
         return RecordForm.of(self.mod, self.config)
 
     def set_default(self, seconds: float) -> None:
-        """The default schedule's time, which is the best for now."""
+        """The default schedule's time: the first one, which others have to be below."""
         self.default_seconds = self.best_seconds = seconds
         self.history = [seconds]
 
