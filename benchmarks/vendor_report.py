@@ -21,6 +21,7 @@ from npu_target.tuning.header import Header
 from npu_target.tuning.log import read_log
 from npu_target.tuning.network import load_network
 from npu_target.tuning.options import DEFAULT_DEVICE, DEFAULT_LOGS, report_errors
+from npu_target.tuning.report import check_can_write
 
 from .against_vendor import compare, print_rows, units_of
 
@@ -51,6 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _main(logs: Path, output: Path) -> int:
     config = NpuConfig.preset(DEFAULT_DEVICE)
+    check_can_write(output)
     folder = logs / config.name
     models = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
     if not models:
@@ -68,7 +70,6 @@ def _main(logs: Path, output: Path) -> int:
     for model in models:
         print(model, flush=True)
         parts.append(section(model, folder, config))
-    output.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(output, "\n".join([*head, *parts]).encode())
     return 0
 

@@ -28,3 +28,11 @@ def test_a_model_is_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_no_logs_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert vendor_report.main(["--logs", str(tmp_path), "--output", str(tmp_path / "r.md")]) == 1
     assert "has no model's logs" in capsys.readouterr().err
+
+
+def test_a_report_that_cannot_be_written_is_said_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "nowhere" / "r.md"
+    assert vendor_report.main(["--logs", str(tmp_path), "--output", str(output)]) == 1
+    assert str(output.parent) in capsys.readouterr().err
