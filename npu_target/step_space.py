@@ -1,6 +1,7 @@
 """The array's steps of a few loop nests, as positions on a line that can be cut anywhere.
 
-A position is an iteration of a nest's perfect loops: what is inside of them stays together.
+A position is an iteration of a nest's perfect loops: what is inside of them stays together.  So
+does a preload with its compute, which is what adds to the rows that the preload names.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from . import expr
 from .config import NpuConfig
 from .isa import COMPUTES
 from .program_edit import moved
-from .program_nodes import Loop, Node
+from .program_nodes import Command, Loop, Node
 from .program_rows import (
     Access,
+    NotConstant,
     RowSettings,
     accesses,
     constant_extent,
@@ -26,6 +28,8 @@ from .program_rows import (
     starts,
     without_rows,
 )
+
+_COMPUTES = {cls.funct for cls in COMPUTES}
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,25 @@ class _Nest:
             loops.append((loop.loop_id, constant_extent(loop)))
             inside = loop.body
         return cls(tuple(loops), inside)
+
+    @classmethod
+    def all_of(cls, nodes: tuple[Node, ...]) -> list[_Nest]:
+        """The nests of nodes that follow each other.  Raises NotConstant."""
+        nests: list[_Nest] = []
+        step: tuple[Node, ...] = ()
+        for node in nodes:
+            if isinstance(node, Command):
+                step += (node,)
+                if node.funct in _COMPUTES:
+                    nests.append(cls((), step))
+                    step = ()
+            elif step:
+                break
+            else:
+                nests.append(cls.of(node))
+        if step:
+            raise NotConstant  # a compute is elsewhere than its preload
+        return nests
 
     @property
     def positions(self) -> int:
@@ -92,7 +115,7 @@ class StepSpace:
     """
 
     def __init__(self, nodes: tuple[Node, ...], settings: RowSettings, config: NpuConfig) -> None:
-        self._nests = [_Nest.of(node) for node in nodes]
+        self._nests = _Nest.all_of(nodes)
         self._settings = settings
         self._config = config
         *self._firsts, self.positions = accumulate((n.positions for n in self._nests), initial=0)

@@ -16,6 +16,7 @@ def row_histories(stream: Iterable[Words], config: NpuConfig) -> dict[Any, list[
     """For each row: its writes in order, each with the reads behind it in any order. A command is
     told by its words and the settings that it obeys."""
     settings: dict[Any, Any] = {}
+    sums: Any = None  # the preload whose compute is to come: that is what writes to its rows
     histories: dict[Any, list[list[Any]]] = defaultdict(lambda: [[]])
     for words in stream:
         command = isa.decode(*words)
@@ -30,6 +31,11 @@ def row_histories(stream: Iterable[Words], config: NpuConfig) -> dict[Any, list[
                     histories[row].append([(words, obeyed)])
                 else:
                     histories[row][-1].append((words, obeyed))
+            if isinstance(command, isa.Preload):
+                sums = command
+            elif isinstance(command, isa.COMPUTES):
+                for row, _ in _rows(sums.c, sums.c_rows, 1, True):
+                    histories[row].append([(sums, words, obeyed)])
     return {row: [[*w[:1], *sorted(w[1:], key=repr)] for w in h] for row, h in histories.items()}
 
 
@@ -39,11 +45,12 @@ def _obeyed(command: isa.DeviceCommand, settings: dict[Any, Any]) -> Any:
     return settings.get(isa.ConfigSt if isinstance(command, isa.Mvout) else isa.ConfigEx)
 
 
-def _touched(command: Any, obeyed: Any, config: NpuConfig) -> Iterable[tuple[Any, bool]]:
-    def rows(local: isa.LocalAddress, number: int, stride: int, writes: bool) -> Any:
-        for index in () if local.is_garbage else range(number):
-            yield (local.accumulator, local.row + index * stride), writes
+def _rows(local: isa.LocalAddress, number: int, stride: int, writes: bool) -> Any:
+    for index in () if local.is_garbage else range(number):
+        yield (local.accumulator, local.row + index * stride), writes
 
+
+def _touched(command: Any, obeyed: Any, config: NpuConfig) -> Iterable[tuple[Any, bool]]:
     if isinstance(command, (*isa.LOADS, isa.Mvout)):
         is_load = isinstance(command, isa.LOADS)
         block_rows = obeyed.block_stride if is_load else config.dim
@@ -52,10 +59,9 @@ def _touched(command: Any, obeyed: Any, config: NpuConfig) -> Iterable[tuple[Any
         for block in range(-(-command.cols // config.dim)):
             local = command.local
             first = isa.LocalAddress(local.row + block * block_rows, local.accumulator)
-            yield from rows(first, number, 1, is_load)
+            yield from _rows(first, number, 1, is_load)
     elif isinstance(command, isa.Preload):
-        yield from rows(command.bd, command.bd_rows, 1, False)
-        yield from rows(command.c, command.c_rows, 1, True)
+        yield from _rows(command.bd, command.bd_rows, 1, False)
     elif isinstance(command, isa.COMPUTES):
-        yield from rows(command.a, command.a_rows, obeyed.a_stride, False)
-        yield from rows(command.bd, command.bd_rows, 1, False)
+        yield from _rows(command.a, command.a_rows, obeyed.a_stride, False)
+        yield from _rows(command.bd, command.bd_rows, 1, False)

@@ -98,3 +98,13 @@ def test_what_runs_is_refused() -> None:
     space = StepSpace((Loop(0, const(2), outer),), SETTINGS, CONFIG)
     with pytest.raises(NotConstant):
         np.concatenate([rows for rows, _ in space.touched(last=False)])
+
+
+def test_a_preload_stays_with_its_compute() -> None:
+    steps = (*step(Operand(), Operand(), Operand()), *step(Operand(), Operand(), Operand()))
+    space = StepSpace(steps, SETTINGS, CONFIG)
+    assert space.positions == 2
+    assert space.cut(0, 1) == steps[:2]
+    for nodes in (steps[:3], (steps[0], Loop(0, const(2), steps[:2]))):
+        with pytest.raises(NotConstant):
+            StepSpace(nodes, SETTINGS, CONFIG)
