@@ -10,6 +10,12 @@ def ceil_div(value: int, divisor: int) -> int:
     return -(-value // divisor)
 
 
+# Steps of fewer rows take as long as steps of so many.
+LEAST_STEP_ROWS = 8
+# How many more steps than the fewest may leave less of them empty.
+_MORE_STEPS = 2
+
+
 class Steps(NamedTuple):
     """``number`` steps of ``rows`` rows each cover an extent; ``padded`` >= the extent."""
 
@@ -23,13 +29,15 @@ class Steps(NamedTuple):
 
 
 def balanced_steps(extent: int, limit: int) -> Steps:
-    """The fewest equal steps of at most ``limit`` rows that cover ``extent``.
+    """Equal steps of at most ``limit`` rows that cover ``extent`` in the least time.
 
-    Equal steps waste less than full ones and a remainder: 37 rows with a limit of 16 become
-    three steps of 13, not 16 + 16 + 5, and the array's time follows the rows of a step.
+    The array's time follows the rows of a step, but for the last: it overlaps with the preload of
+    the next weights, which takes as long as a full step.  So 37 rows with a limit of 16 become
+    three steps of 13, not 16 + 16 + 5, and 196 become 14 of 14, not 13 of 16.
     """
-    count = ceil_div(extent, limit)
-    return Steps(count, ceil_div(extent, count))
+    fewest = ceil_div(extent, limit)
+    choices = [Steps(n, ceil_div(extent, n)) for n in range(fewest, fewest + _MORE_STEPS + 1)]
+    return min(choices, key=lambda steps: (steps.number - 1) * max(steps.rows, LEAST_STEP_ROWS))
 
 
 def even_steps(extent: int, limit: int) -> Steps:

@@ -20,14 +20,12 @@ from tvm.tirx import PrimFunc
 from ..config import NpuConfig
 from ..intrin import gemm_intrinsic
 from .arguments import drop_argument
-from .blocking import ceil_div, even_steps
+from .blocking import LEAST_STEP_ROWS, ceil_div, even_steps
 from .requantize import requantize
 
 if TYPE_CHECKING:
     from .conv2d import Conv2d
 
-# Steps of fewer rows take as long as steps of so many.
-_LEAST_ROWS = 8
 # What joining has to save at least: it loads an image more than once.
 _WORTH = 0.95
 
@@ -37,7 +35,7 @@ def takes_joined(operator: Conv2d, config: NpuConfig) -> bool:
     that its copies fit."""
     window, dim = operator.window, config.dim
     steps = window.steps(config)
-    separate = (window.out_h * steps.number - 1) * max(steps.rows, _LEAST_ROWS) + dim
+    separate = (window.out_h * steps.number - 1) * max(steps.rows, LEAST_STEP_ROWS) + dim
     pixels = window.out_h * window.out_w
     # Two tiles of one block of channels take at most half of the memories.
     a_rows, b_rows = image_rows(operator), operator.kh * operator.kw * dim

@@ -15,7 +15,7 @@ from .operator import Operator
 from .window_conv2d import strips
 
 # Steps of a reduction that take no longer than the narrow store of their result.
-_SHORT_REDUCTION = 16
+_SHORT_REDUCTION = 15
 TILED = ("blocks", "lines", "steps", "depth", "kernel_h", "kernel_w")
 
 

@@ -28,6 +28,7 @@ _WHOLE_DEPTH = tuple(
     for structure in (
         MacStructure("weights_kept", kept=True, two_sums=True),
         MacStructure("inputs_kept", kept=True, two_sums=True),
+        MacStructure("inputs_kept", kept=True, two_sums=True, step_order="kernel_first"),
         MacStructure("weights_kept", two_sums=True, step_order="kernel_first"),
     )
     for wide in (False, True)
