@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -14,7 +14,7 @@ from .config import NpuConfig
 from .isa_encoding import CONFIG_FUNCT, WORD_MASK, LocalAddress
 from .operand import Operand
 from .program_nodes import Command, Loop, Node
-from .program_rows import NotConstant, RowSettings, accesses, leaves, starts
+from .program_rows import NotConstant, RowSettings, accesses, leaves
 
 # More copies than this make a program long, and are a small part of its time.
 _MOST_COPIES = 1024
@@ -45,16 +45,16 @@ class SingleCopies:
             if command.funct == CONFIG_FUNCT:
                 raise NotConstant
             (access,) = accesses(command, settings, config)
-            extents = tuple(extent for _, extent in loops)
-            number = prod(extents)
+            number = prod([extent for _, extent in loops])
             if len(commands) + number > _MOST_COPIES:
+                raise NotConstant
+            if not access.steps.keys() <= {loop_id for loop_id, _ in loops}:
                 raise NotConstant
             first = _one_by_one(command.rs1, loops)
             second = _one_by_one(command.rs2, loops)
-            commands += [
-                Command(command.funct, *words) for words in zip(first, second, strict=True)
-            ]
-            firsts = np.broadcast_to(starts(access, loops), extents).ravel()
+            funct = command.funct
+            commands += [Command(funct, rs1, rs2) for rs1, rs2 in zip(first, second, strict=True)]
+            firsts = np.array(_along(access.start, access.steps, loops), dtype=np.int64)
             rows += list(firsts[:, None] + access.offsets)
             cycles += [estimate(command, config).cycles] * number
             are_loads += [access.writes] * number
@@ -98,13 +98,21 @@ def _one_by_one(operand: Operand, loops: tuple[tuple[int, int], ...]) -> list[Op
     """An operand for every iteration of loops."""
     if operand.general:
         raise NotConstant
-    steps = dict(operand.steps)
-    offsets = [0]
+    steps, address = operand.steps, operand.address
+    around = {loop_id for loop_id, _ in loops}
+    left = tuple([step for step in steps if step[0] not in around])
+    bases = _along(operand.base, dict(steps), loops)
+    return [Operand(base & WORD_MASK, address, left) for base in bases]
+
+
+def _along(start: int, steps: Mapping[int, int], loops: Iterable[tuple[int, int]]) -> list[int]:
+    """What runs with these steps, for every iteration of loops."""
+    values = [start]
     for loop_id, extent in loops:
-        by = steps.pop(loop_id, 0)
-        offsets = [offset + by * i for offset in offsets for i in range(extent)]
-    left = tuple(steps.items())
-    return [Operand((operand.base + o) & WORD_MASK, operand.address, left) for o in offsets]
+        by = steps.get(loop_id, 0)
+        if extent != 1:
+            values = [value + by * i for value in values for i in range(extent)]
+    return values
 
 
 def rolled(commands: Sequence[Command], fresh: Callable[[], int]) -> tuple[Node, ...]:
@@ -123,8 +131,7 @@ def rolled(commands: Sequence[Command], fresh: Callable[[], int]) -> tuple[Node,
             nodes.append(command)
         else:
             loop_id = fresh()
-            index = expr.var(loop_id)
-            rs1, rs2 = command.rs1 + index * by[0], command.rs2 + index * by[1]
+            rs1, rs2 = command.rs1.running(loop_id, by[0]), command.rs2.running(loop_id, by[1])
             body = (Command(command.funct, rs1, rs2),)
             nodes.append(Loop(loop_id, expr.const(end - first), body))
         first = end
@@ -133,12 +140,11 @@ def rolled(commands: Sequence[Command], fresh: Callable[[], int]) -> tuple[Node,
 
 def _advance(one: Command, other: Command) -> tuple[int, int] | None:
     """By how much the words of a copy are more than another's; None for other copies, or sizes."""
-    words = ((one.rs1, other.rs1), (one.rs2, other.rs2))
-    if one.funct != other.funct or any(
-        (ours.address, ours.steps, ours.general) != (theirs.address, theirs.steps, theirs.general)
-        for ours, theirs in words
+    if one.funct != other.funct or not (
+        one.rs1.runs_like(other.rs1) and one.rs2.runs_like(other.rs2)
     ):
         return None
-    if one.rs2.base >> LocalAddress.BITS != other.rs2.base >> LocalAddress.BITS:
+    first, second = one.rs2.base, other.rs2.base
+    if first >> LocalAddress.BITS != second >> LocalAddress.BITS:
         return None
-    return other.rs1.base - one.rs1.base, other.rs2.base - one.rs2.base
+    return other.rs1.base - one.rs1.base, second - first

@@ -102,10 +102,12 @@ class _Ends:
         """The nodes with the steps behind them, and the copies that are still to come."""
         if steps is None:
             return done, copies
-        if self.can_move(copies) and not _set_by(copies) & _obeyed_by(
-            (*steps.body, *steps.filling)
+        settings_behind = [node for node in copies if self.kinds(node) == {CONFIG}]
+        if (
+            settings_behind
+            and self.can_move(copies)
+            and not _set_by(settings_behind) & _obeyed_by((*steps.body, *steps.filling))
         ):
-            settings_behind = [node for node in copies if self.kinds(node) == {CONFIG}]
             done = [*done, *self.plain(settings_behind, settings)]
             copies = [node for node in copies if self.kinds(node) != {CONFIG}]
         ends = next((i for i, node in enumerate(copies) if CONFIG in self.kinds(node)), len(copies))
@@ -114,7 +116,7 @@ class _Ends:
 
     def plain(self, nodes: list[Node], settings: RowSettings) -> list[Node]:
         """Nodes as they are; their settings are in force from here on."""
-        for node in nodes_of(nodes):
+        for node in nodes_of([node for node in nodes if CONFIG in self.kinds(node)]):
             if isinstance(node, Command) and node.funct == CONFIG_FUNCT:
                 settings.apply(decoded(node))
         return nodes
@@ -142,6 +144,8 @@ class _Ends:
 
     def can_move(self, nodes: list[Node]) -> bool:
         """Whether all copies of a sequence may come after all its settings."""
+        if not any(CONFIG in self.kinds(node) for node in nodes):
+            return True
         obeyed: set[object] = set()
         for node in nodes:
             if CONFIG in self.kinds(node) and self.kinds(node) != {CONFIG}:
@@ -229,15 +233,14 @@ class _Ends:
         self, steps: _Steps, behind: list[Node], settings: RowSettings
     ) -> tuple[tuple[Node, ...], list[Node]]:
         """The steps, with copies from behind them between the last ones, and the other copies."""
-        unchanged = weave(steps.body, steps.filling, self.config), behind
         if not behind:
-            return unchanged
+            return weave(steps.body, steps.filling, self.config), behind
         try:
             copies = SingleCopies.of(behind, settings, self.config)
             space = StepSpace(steps.body, settings, self.config)
             ready = self.ready(copies, space)
         except NotConstant:
-            return unchanged
+            return weave(steps.body, steps.filling, self.config), behind
         order = sorted(range(len(ready)), key=lambda index: ready[index])
         copies, ready = copies.in_order(order), [ready[index] for index in order]
         where = self.positions_behind(copies, ready, space, steps.filling)

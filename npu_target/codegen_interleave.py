@@ -7,7 +7,8 @@ Where both together take longer than the tile's steps leave, they are dealt out 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import cached_property
 from math import ceil
 
 from .codegen_copies import SingleCopies, rolled
@@ -35,7 +36,12 @@ class _Interleave:
         self.config = config
         self.n_rows = config.spad_rows + config.acc_rows
         self.kinds = NodeKinds()
-        self.fresh_loop = unused_loop_ids(nodes).__next__
+        self.program = nodes
+
+    @cached_property
+    def fresh_loop(self) -> Callable[[], int]:
+        """Gives ids that no other loop of the program has."""
+        return unused_loop_ids(self.program).__next__
 
     def nodes(self, nodes: Iterable[Node], settings: RowSettings) -> tuple[Node, ...]:
         found: list[Node] = []

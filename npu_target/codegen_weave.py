@@ -117,14 +117,6 @@ class Cost(NamedTuple):
     commands: float
     cycles: float
 
-    def times(self, factor: int) -> Cost:
-        """That often."""
-        return Cost(self.commands * factor, self.cycles * factor)
-
-    def plus(self, other: Cost) -> Cost:
-        """Both."""
-        return Cost(self.commands + other.commands, self.cycles + other.cycles)
-
 
 def estimate(node: Node, config: NpuConfig) -> Cost:
     """What a copy costs: loops whose extent is not known are taken once, sizes that run as what
@@ -134,10 +126,9 @@ def estimate(node: Node, config: NpuConfig) -> Cost:
     if isinstance(node, Weave):
         raise ValueError("a copy is no weave")
     times = max(0, node.extent.value) if node.extent.is_const else 1
-    total = Cost(0, 0)
-    for inner in node.body:
-        total = total.plus(estimate(inner, config))
-    return total.times(times)
+    costs = [estimate(inner, config) for inner in node.body]
+    commands = sum([cost.commands for cost in costs])
+    return Cost(commands * times, sum([cost.cycles for cost in costs]) * times)
 
 
 def _copy_cycles(command: Command, config: NpuConfig) -> float:

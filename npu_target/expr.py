@@ -346,20 +346,23 @@ def select(condition: ExprLike, a: ExprLike, b: ExprLike) -> Expr:
     return Expr(Op.SELECT, args=(condition, a, b))
 
 
-def substitute(value: Expr, variables: Mapping[int, Expr]) -> Expr:
-    """`value` with loop variables, by their ids, replaced."""
-    done: dict[Expr, Expr] = {}
+class Substitution:
+    """Replaces loop variables, by their ids, in expressions, in those that are shared once."""
 
-    def replaced(node: Expr) -> Expr:
-        if node.op is Op.CONST:
-            return node
-        if node.op is Op.VAR:
-            return variables.get(node.value, node)
-        if node not in done:
-            done[node] = _MAKE[node.op](*(replaced(part) for part in node.args))
-        return done[node]
+    def __init__(self, variables: Mapping[int, Expr]) -> None:
+        self._variables = variables
+        self._done: dict[Expr, Expr] = {}
 
-    return replaced(value)
+    def __call__(self, value: Expr) -> Expr:
+        if value.op is Op.CONST:
+            return value
+        if value.op is Op.VAR:
+            return self._variables.get(value.value, value)
+        done = self._done.get(value)
+        if done is None:
+            done = _MAKE[value.op](*[self(part) for part in value.args])
+            self._done[value] = done
+        return done
 
 
 _MAKE: dict[Op, Callable[..., Expr]] = {

@@ -47,6 +47,24 @@ class Operand:
         total.add(self, factor)
         return total.operand()
 
+    def running(self, loop_id: int, increment: int) -> Operand:
+        """With an increment along a loop that it does not run along yet."""
+        increment = wrap_int64(increment)
+        if not increment:
+            return self
+        steps = (*self.steps, (loop_id, increment))
+        if self.steps and self.steps[-1][0] > loop_id:
+            steps = tuple(sorted(steps))
+        return Operand(self.base, self.address, steps, self.general)
+
+    def runs_like(self, other: Operand) -> bool:
+        """Whether they differ by a constant."""
+        return (
+            self.steps == other.steps
+            and self.address == other.address
+            and self.general == other.general
+        )
+
     @property
     def is_constant(self) -> bool:
         return self.address is None and not self.steps and not self.general

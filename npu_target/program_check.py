@@ -13,7 +13,6 @@ from .program_nodes import (
     Command,
     Node,
     Weave,
-    loop_ids,
 )
 
 
@@ -28,6 +27,7 @@ class _Checker:
         self.where = where
         self.n_args = n_args
         self.in_weave = False
+        self.loop_ids: set[int] = set()  # of the loops so far, in a weave those of a part of it
         self.variables: dict[Expr, frozenset[int]] = {}
 
     def body(self, nodes: Iterable[Node], path: tuple[int, ...]) -> None:
@@ -47,7 +47,9 @@ class _Checker:
                 raise ProgramError(f"{self.where}: loop i{node.loop_id} is inside itself")
             if len(path) == MAX_LOOP_DEPTH:
                 raise ProgramError(f"{self.where}: loops are nested deeper than {MAX_LOOP_DEPTH}")
-            self.expr(node.extent, path)
+            self.loop_ids.add(node.loop_id)
+            if not node.extent.is_const:
+                self.expr(node.extent, path)
             self.body(node.body, (*path, node.loop_id))
 
     def weave(self, weave: Weave, path: tuple[int, ...]) -> None:
@@ -59,16 +61,20 @@ class _Checker:
                     )
         if self.in_weave:
             raise ProgramError(f"{self.where}: a weave is inside another")
-        filling = weave.filling
-        shared = loop_ids(weave.body) & loop_ids(filling)
+        self.in_weave = True
+        of_body = self.part_of_weave(weave.body, path)
+        shared = of_body & self.part_of_weave(weave.filling, path)
+        self.in_weave = False
         if shared:
             raise ProgramError(
                 f"{self.where}: loop i{min(shared)} is in the body and the filler of a weave"
             )
-        self.in_weave = True
-        self.body(weave.body, path)
-        self.body(filling, path)
-        self.in_weave = False
+
+    def part_of_weave(self, nodes: Iterable[Node], path: tuple[int, ...]) -> set[int]:
+        """Check one, and give the ids of its loops."""
+        self.loop_ids = set()
+        self.body(nodes, path)
+        return self.loop_ids
 
     def operand(self, operand: Operand, path: tuple[int, ...]) -> None:
         if not 0 <= operand.base <= WORD_MASK:
@@ -79,8 +85,9 @@ class _Checker:
                 f"there are {self.n_args}"
             )
         for loop_id, increment in operand.steps:
-            self.bound(loop_id, path)
-            self.int64(increment)
+            if loop_id not in path or not INT64_MIN <= increment <= INT64_MAX:
+                self.bound(loop_id, path)
+                self.int64(increment)
         for coefficient, expr in operand.general:
             self.int64(coefficient)
             self.expr(expr, path)

@@ -8,7 +8,7 @@ from functools import cached_property
 from . import expr
 from .isa import COMPUTES, LOADS, Mvout, Preload
 from .isa_encoding import CONFIG_FUNCT, WORD_MASK
-from .operand import Operand
+from .operand import Operand, OperandSum
 from .program_nodes import Command, Filler, Loop, Node, Weave
 
 CONFIG, LOAD, STORE, STEP, OTHER = "config", "load", "store", "step", "other"
@@ -54,14 +54,15 @@ class _Move:
         self.running = running
 
     @cached_property
-    def forms(self) -> dict[int, expr.Expr]:
-        """The variables, as expressions."""
-        return {
+    def expr(self) -> expr.Substitution:
+        """Puts in the variables, as expressions."""
+        forms = {
             loop_id: expr.add(expr.var(loop_id), value)
             if loop_id in self.running
             else expr.const(value)
             for loop_id, value in self.at.items()
         }
+        return expr.Substitution(forms)
 
     def nodes(self, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
         found: list[Node] = []
@@ -73,7 +74,7 @@ class _Move:
             elif isinstance(node, Loop):
                 extent = node.extent
                 if not extent.is_const:
-                    extent = expr.substitute(extent, self.forms)
+                    extent = self.expr(extent)
                 found.append(Loop(node.loop_id, extent, self.nodes(node.body)))
             else:
                 fillers = tuple(
@@ -84,22 +85,22 @@ class _Move:
         return tuple(found)
 
     def operand(self, operand: Operand) -> Operand:
-        at = self.at
-        if operand.general:
-            parts = [Operand(operand.base, operand.address)]
-            for loop_id, step in operand.steps:
-                parts.append(Operand.of(self.forms.get(loop_id, expr.var(loop_id))) * step)
-            for by, value in operand.general:
-                parts.append(Operand.of(expr.substitute(value, self.forms)) * by)
-            return Operand.of(*parts)
+        at, steps = self.at, operand.steps
         base, left = operand.base, []
-        for term in operand.steps:
-            loop_id, step = term
-            if loop_id in at:
-                base += step * at[loop_id]
-                if loop_id not in self.running:
-                    continue
-            left.append(term)
-        if base == operand.base and len(left) == len(operand.steps):
+        for term in steps:
+            iteration = at.get(term[0])
+            if iteration is not None:
+                base += term[1] * iteration
+            if iteration is None or term[0] in self.running:
+                left.append(term)
+        if operand.general:
+            total = OperandSum(base)
+            total.add(Operand(0, operand.address, tuple(left)))
+            for by, value in operand.general:
+                total.add(self.expr(value), by)
+            return total.operand()
+        if len(left) != len(steps):
+            return Operand(base & WORD_MASK, operand.address, tuple(left))
+        if base == operand.base:
             return operand
-        return Operand(base & WORD_MASK, operand.address, tuple(left))
+        return Operand(base & WORD_MASK, operand.address, steps)

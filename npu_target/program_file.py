@@ -19,10 +19,10 @@ from __future__ import annotations
 import struct
 import zlib
 from functools import cache
+from itertools import chain
 
 from .config import ConfigError, NpuConfig
 from .expr import Expr, Op, ProgramError, wrap_int64
-from .isa_encoding import WORD_MASK
 from .program import (
     MAX_LOOP_DEPTH,
     ROLES,
@@ -41,7 +41,6 @@ _HEADER = struct.Struct("<8sII")
 _LOOP, _COMMAND, _WEAVE = 1, 2, 3
 _COUNT = struct.Struct("<I")
 _LOOP_HEAD = struct.Struct("<BII")
-_COMMAND_HEAD = struct.Struct("<BB")
 
 
 def write_program(program: Program) -> bytes:
@@ -77,8 +76,12 @@ def read_program(data: bytes, source: str) -> Program:
 
 
 @cache
-def _operand_layout(n_steps: int) -> struct.Struct:
-    return struct.Struct(f"<QiI{'IQ' * n_steps}I")
+def _command_layout(*counts: int) -> struct.Struct:
+    """Of a command whose operands have so many steps and general terms."""
+    steps_1, general_1, steps_2, general_2 = counts
+    operands = ((steps_1, general_1), (steps_2, general_2))
+    words = (f"QiI{'Iq' * steps}I{'qI' * general}" for steps, general in operands)
+    return struct.Struct(f"<BB{''.join(words)}")
 
 
 class _Writer:
@@ -116,9 +119,12 @@ class _Writer:
         parts.append(_COUNT.pack(len(nodes)))
         for node in nodes:
             if isinstance(node, Command):
-                parts.append(_COMMAND_HEAD.pack(_COMMAND, node.funct))
-                self.operand(node.rs1)
-                self.operand(node.rs2)
+                rs1, rs2 = node.rs1, node.rs2
+                layout = _command_layout(
+                    len(rs1.steps), len(rs1.general), len(rs2.steps), len(rs2.general)
+                )
+                words = (*self.operand(rs1), *self.operand(rs2))
+                parts.append(layout.pack(_COMMAND, node.funct, *words))
             elif isinstance(node, Loop):
                 parts.append(_LOOP_HEAD.pack(_LOOP, node.loop_id, self.expr(node.extent)))
                 self.body(node.body)
@@ -130,15 +136,14 @@ class _Writer:
                     self.pack("II", filler.period, filler.burst)
                     self.body(filler.nodes)
 
-    def operand(self, operand: Operand) -> None:
+    def operand(self, operand: Operand) -> list[int]:
+        """The numbers of an operand, in the order of the file."""
         address = -1 if operand.address is None else operand.address
-        steps = operand.steps
-        words = [word for loop_id, by in steps for word in (loop_id, by & WORD_MASK)]
-        general = operand.general
-        layout = _operand_layout(len(steps))
-        self.parts.append(layout.pack(operand.base, address, len(steps), *words, len(general)))
+        steps, general = operand.steps, operand.general
+        words = [operand.base, address, len(steps), *chain.from_iterable(steps), len(general)]
         for coefficient, expr in general:
-            self.pack("QI", coefficient & WORD_MASK, self.expr(expr))
+            words += (coefficient, self.expr(expr))
+        return words
 
     def expr(self, expr: Expr) -> int:
         found = self.index_of.get(expr)

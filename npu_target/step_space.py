@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
 from math import prod
+from operator import mul
 
 import numpy as np
 
@@ -68,9 +70,15 @@ class _Nest:
             raise NotConstant  # a compute is elsewhere than its preload
         return nests
 
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """Positions from each loop inwards, and the one of what is inside of all."""
+        extents = [extent for _, extent in reversed(self.loops)]
+        return tuple(accumulate(extents, mul, initial=1))[::-1]
+
     @property
     def positions(self) -> int:
-        return prod(extent for _, extent in self.loops)
+        return self.sizes[0]
 
     def cut(self, first: int, end: int) -> tuple[Node, ...]:
         """The iterations from ``first`` to ``end``."""
@@ -82,7 +90,7 @@ class _Nest:
         if depth == len(self.loops):
             return moved(self.inside, at)
         loop_id, _ = self.loops[depth]
-        size = prod(extent for _, extent in self.loops[depth + 1 :])
+        size = self.sizes[depth + 1]
         (low, skipped), (high, left) = divmod(first, size), divmod(end, size)
         if low == high:
             return self._cut(depth + 1, skipped, left, {**at, loop_id: low})
@@ -90,13 +98,11 @@ class _Nest:
         if skipped:
             nodes += self._cut(depth + 1, skipped, size, {**at, loop_id: low})
             low += 1
-        if high > low:
-            body = self._cut(depth + 1, 0, size, {**at, loop_id: low})
-            if high - low > 1:
-                inner = {key: value for key, value in at.items() if key != loop_id}
-                inside = self._whole(depth + 1, {**inner, loop_id: low}, {loop_id})
-                body = (Loop(loop_id, expr.const(high - low), inside),)
-            nodes += body
+        if high - low == 1:
+            nodes += self._cut(depth + 1, 0, size, {**at, loop_id: low})
+        elif high > low:
+            inside = self._whole(depth + 1, {**at, loop_id: low}, {loop_id})
+            nodes += (Loop(loop_id, expr.const(high - low), inside),)
         return nodes + self._cut(depth + 1, 0, left, {**at, loop_id: high})
 
     def _whole(self, depth: int, at: Mapping[int, int], running: set[int]) -> tuple[Node, ...]:
@@ -142,18 +148,17 @@ class StepSpace:
         nodes: tuple[Node, ...] = ()
         for start, nest in zip(self._firsts, self._nests, strict=True):
             low, high = max(first - start, 0), min(end - start, nest.positions)
-            nodes += nest.cut(low, high)
+            if low < high:
+                nodes += nest.cut(low, high)
         return nodes
 
     def touched(self, last: bool) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """What is touched, piece by piece: rows, and for each of them the first position at which
         that is (or the ``last``)."""
         for start, nest in zip(self._firsts, self._nests, strict=True):
-            sizes = [extent for _, extent in nest.loops]
-            weights = [prod(sizes[axis + 1 :]) for axis in range(len(sizes))]
             for command, inner in leaves(nest.inside):
                 for access in accesses(command, self._settings, self._config):
-                    yield _touches(access, nest, inner, weights, start, last)
+                    yield _touches(access, nest, inner, start, last)
 
     @staticmethod
     def _cycles(nest: _Nest) -> int:
@@ -170,7 +175,6 @@ def _touches(
     access: Access,
     nest: _Nest,
     inner: tuple[tuple[int, int], ...],
-    weights: list[int],
     start: int,
     last: bool,
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -180,10 +184,10 @@ def _touches(
         if loop_id in access.steps:
             shape = [1] * len(nest.loops)
             shape[axis] = extent
-            steps = np.arange(extent, dtype=np.int64) * weights[axis]
+            steps = np.arange(extent, dtype=np.int64) * nest.sizes[axis + 1]
             positions = positions + steps.reshape(shape)
         elif last:
-            positions = positions + (extent - 1) * weights[axis]
+            positions = positions + (extent - 1) * nest.sizes[axis + 1]
     positions = positions.reshape(positions.shape + (1,) * len(inner))
     rows = rows[..., None] + access.offsets
     positions = np.broadcast_to(positions[..., None], rows.shape)

@@ -133,5 +133,5 @@ def test_wrap(values: list[int]) -> None:
 
 @given(expressions(LOOPS, max_leaves=20), expressions((0,)), INT64S, INT64S)
 def test_replaced_variables_keep_the_value(tree: Expr, inner: Expr, a: int, b: int) -> None:
-    replaced = expr.substitute(tree, {7: inner})
+    replaced = expr.Substitution({7: inner})(tree)
     assert evaluate(replaced, {0: a}) == evaluate(tree, {0: a, 7: evaluate(inner, {0: a})})

@@ -33,6 +33,23 @@ def test_sums_and_multiples_of_operands(
     assert multiple == operand_value(x, values, ADDRESSES) * factor % 2**64
 
 
+@given(operands(LOOPS, 2), INT64S, INT64S, INT64S, INT64S)
+def test_running_along_one_more_loop(x: Operand, by: int, a: int, b: int, c: int) -> None:
+    values = {0: a, 7: b, 3: c}
+    running = x.running(3, by)
+    assert ((3, by) in running.steps) == bool(by)
+    expected = operand_value(x, values, ADDRESSES) + by * c
+    assert operand_value(running, values, ADDRESSES) == expected % 2**64
+
+
+def test_operands_that_run_alike_differ_by_a_constant() -> None:
+    operand = Operand.argument(1, 64 * var(0), minimum(16, var(7)))
+    assert operand.runs_like(operand + 5)
+    for other in (Operand.argument(0, 64 * var(0), minimum(16, var(7))), operand + var(0)):
+        assert not operand.runs_like(other)
+    assert not operand.runs_like(operand + minimum(16, var(7)))
+
+
 def test_linear_parts_become_steps() -> None:
     i, j = var(0), var(1)
     clip = minimum(16, 100 - 16 * j)
