@@ -20,6 +20,9 @@ from .program import Loop, Node, device_command
 FreshLoop = Callable[[], int]
 # Steps of fewer rows wait for the array's queues: see docs/simulator.md.
 _LEAST_ROWS = 8
+# Where rows of operands, and of sums that are added to, are counted from.
+_INPUTS = LocalAddress(0)
+_SUMS = LocalAddress(0, accumulator=True, accumulate=True)
 
 
 class ArrayStep(NamedTuple):
@@ -116,8 +119,7 @@ def _follow(step: ArrayStep, loop: LoopExtent, rows: int) -> bool:
 
 def _pair(a: Linear, b: Linear | None, c: Linear, rows: int, dim: int) -> tuple[Node, ...]:
     """A preload and a compute; with the weights that are there already where ``b`` is None."""
-    into = LocalAddress(0, accumulator=True, accumulate=True)
-    weights: Any = GARBAGE if b is None else (LocalAddress(0), to_operand(b))
+    weights: Any = GARBAGE if b is None else (_INPUTS, to_operand(b))
     compute = ComputeAccumulated if b is None else ComputePreloaded
     return (
         device_command(
@@ -125,13 +127,13 @@ def _pair(a: Linear, b: Linear | None, c: Linear, rows: int, dim: int) -> tuple[
             bd=weights,
             bd_cols=dim,
             bd_rows=dim,
-            c=(into, to_operand(c)),
+            c=(_SUMS, to_operand(c)),
             c_cols=dim,
             c_rows=rows,
         ),
         device_command(
             compute,
-            a=(LocalAddress(0), to_operand(a)),
+            a=(_INPUTS, to_operand(a)),
             a_cols=dim,
             a_rows=rows,
             bd=GARBAGE,

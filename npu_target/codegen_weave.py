@@ -8,17 +8,19 @@ the queue empty and overlap with all of the tile's work, not just with its end.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import product
+from functools import lru_cache
+from itertools import groupby, product
 from math import ceil
+from operator import itemgetter
 from typing import NamedTuple
 
 from .config import NpuConfig
-from .isa import LOADS, Mvout
+from .isa import LOADS, Mvout, decode
 from .operand import Operand
 from .passes.linear import Linear
 from .passes.memory import Placement
 from .program import Command, Filler, Loop, Node, Weave
-from .program_rows import without_rows
+from .program_rows import COPIES, without_row
 from .topi.blocking import ceil_div
 
 # A preload and a compute belong together.
@@ -29,6 +31,8 @@ SPREAD_OVER = 15 / 16
 _LEAST_CYCLES = 16
 _STORE_CYCLES_PER_ROW = 3.2
 _START_CYCLES_PER_ROW = 1.25
+# The first word of a copy that writes zeros.
+_NOTHING = Operand()
 
 
 class Touched(NamedTuple):
@@ -99,15 +103,14 @@ def weave(body: tuple[Node, ...], filling: tuple[Node, ...], config: NpuConfig) 
     if not steps or not total:
         return (*filling, *body)
     commands = steps * _STEP_COMMANDS * SPREAD_OVER
-    fillers: list[Filler] = []
-    for node, cost in zip(filling, costs, strict=True):
+    paces = []
+    for cost in costs:
         gap = commands * cost.cycles / total / max(1, cost.commands)
-        filler = Filler((node,), max(1, int(gap)), max(1, ceil(1 / gap)) if gap else 1)
-        last = fillers[-1] if fillers else None
-        if last and (last.period, last.burst) == (filler.period, filler.burst):
-            fillers[-1] = Filler((*last.nodes, node), last.period, last.burst)
-        else:
-            fillers.append(filler)
+        paces.append((max(1, int(gap)), max(1, ceil(1 / gap)) if gap else 1))
+    fillers = [
+        Filler(tuple([node for node, _ in alike]), *pace)
+        for pace, alike in groupby(zip(filling, paces, strict=True), itemgetter(1))
+    ]
     return (Weave(body, tuple(fillers)),)
 
 
@@ -122,7 +125,8 @@ def estimate(node: Node, config: NpuConfig) -> Cost:
     """What a copy costs: loops whose extent is not known are taken once, sizes that run as what
     they start from, and data as coming from the memory behind the cache."""
     if isinstance(node, Command):
-        return Cost(1, max(_LEAST_CYCLES, _copy_cycles(node, config)))
+        word, is_zeros = without_row(node.rs2.base), node.rs1 == _NOTHING
+        return Cost(1, max(_LEAST_CYCLES, _copy_cycles(node.funct, word, is_zeros, config)))
     if isinstance(node, Weave):
         raise ValueError("a copy is no weave")
     times = max(0, node.extent.value) if node.extent.is_const else 1
@@ -131,16 +135,19 @@ def estimate(node: Node, config: NpuConfig) -> Cost:
     return Cost(commands * times, sum([cost.cycles for cost in costs]) * times)
 
 
-def _copy_cycles(command: Command, config: NpuConfig) -> float:
-    copy = without_rows(command)
-    if not isinstance(copy, (*LOADS, Mvout)):
+@lru_cache(maxsize=4096)  # a program's copies are of a few sizes
+def _copy_cycles(funct: int, word: int, is_zeros: bool, config: NpuConfig) -> float:
+    """Of a copy by its second word, which may name any row."""
+    if funct not in COPIES:
         return 0
+    copy = decode(funct, 0, word)
+    assert isinstance(copy, (*LOADS, Mvout))
     rows, columns = copy.rows or config.dim, copy.cols or config.dim  # 0: not known
     if isinstance(copy, Mvout):
         # A row is collected block by block, then written.
         beats = ceil_div(columns, config.bus_bytes)
         return rows * max(_STORE_CYCLES_PER_ROW, ceil_div(columns, config.dim) + beats - 1)
-    if command.rs1 == Operand():  # zeros
+    if is_zeros:
         return rows * ceil_div(columns, config.dim)
     if copy.local.accumulator:  # sums start from one row, repeated
         return rows * _START_CYCLES_PER_ROW

@@ -218,6 +218,10 @@ class NpuConfig:
         canonical = json.dumps(fields, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
+    def __hash__(self) -> int:
+        # Devices are keys of caches; the fields are many.
+        return hash(self.hash)
+
     def numbers(self) -> dict[str, int]:
         """Every field but the name, in declaration order."""
         return {

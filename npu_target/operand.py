@@ -36,7 +36,11 @@ class Operand:
     @classmethod
     def argument(cls, index: int, *offset_bytes: Summand) -> Operand:
         """The address of the byte `offset_bytes` (their sum) from the start of an argument."""
-        return cls.of(cls(0, index), *offset_bytes)
+        total = OperandSum()
+        total.address = index
+        for offset in offset_bytes:
+            total.add(offset)
+        return total.operand()
 
     def __add__(self, other: Summand) -> Operand:
         return Operand.of(self, other)

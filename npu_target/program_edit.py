@@ -86,6 +86,8 @@ class _Move:
 
     def operand(self, operand: Operand) -> Operand:
         at, steps = self.at, operand.steps
+        if not steps and not operand.general:
+            return operand
         base, left = operand.base, []
         for term in steps:
             iteration = at.get(term[0])

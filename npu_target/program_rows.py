@@ -79,8 +79,8 @@ def decoded(command: Command) -> DeviceCommand:
 
 def without_rows(command: Command) -> DeviceCommand:
     """A copy or a step of the array, with 0 for the addresses in DRAM and for the rows."""
-    first = 0 if command.funct in _COPIES else _without_row(command.rs1.base)
-    return _decode(command.funct, first, _without_row(command.rs2.base))
+    first = 0 if command.funct in COPIES else without_row(command.rs1.base)
+    return _decode(command.funct, first, without_row(command.rs2.base))
 
 
 def accesses(command: Command, settings: RowSettings, config: NpuConfig) -> list[Access]:
@@ -111,10 +111,11 @@ _decode = lru_cache(maxsize=4096)(decode)
 _ROW_MASK = (1 << LocalAddress.ROW_BITS) - 1
 _LOCAL_MASK = (1 << LocalAddress.BITS) - 1
 _GARBAGE_WORD = GARBAGE.encode()
-_COPIES = {cls.funct for cls in (*LOADS, Mvout)}
+COPIES = frozenset({cls.funct for cls in (*LOADS, Mvout)})
 
 
-def _without_row(word: int) -> int:
+def without_row(word: int) -> int:
+    """A word that holds a local address, with 0 for its row."""
     return word if word & _LOCAL_MASK == _GARBAGE_WORD else word & ~_ROW_MASK
 
 
