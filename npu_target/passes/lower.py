@@ -8,6 +8,8 @@ import tvm
 import tvm_ffi
 from tvm import s_tir, tirx
 
+from .padding import hide_padding, show_padding
+
 # Structured blocks become loops over their own iterators, buffers shrink to the tile in use,
 # matched buffers of tensor intrinsics resolve to addresses in their source.
 _BLOCKS_TO_TILES = (
@@ -36,7 +38,8 @@ class Lowered(NamedTuple):
 def lower(func: tirx.PrimFunc) -> Lowered:
     """A scheduled function as loops.  Buffers keep their dimensions: the allocator chooses the
     strides of the device's memories, so nothing is flattened.  Tiles are told apart by name."""
-    mod = tvm.IRModule({"main": func.with_attr("global_symbol", "main")})
+    func = hide_padding(func.with_attr("global_symbol", "main"))
+    mod = tvm.IRModule({"main": func})
     mod = tvm.ir.transform.Sequential(list(_BLOCKS_TO_TILES))(mod)
     buffers = [*_block_buffers(mod["main"]), *allocated_buffers(mod["main"])]
     ranks = {buffer.name: len(buffer.shape) for buffer in buffers}
@@ -46,7 +49,7 @@ def lower(func: tirx.PrimFunc) -> Lowered:
         for buffer in allocated_buffers(mod["main"])
         if len(buffer.shape) > ranks[buffer.name]
     }
-    return Lowered(mod["main"], versions)
+    return Lowered(show_padding(mod["main"]), versions)
 
 
 def allocated_buffers(func: tirx.PrimFunc) -> list[tirx.Buffer]:
