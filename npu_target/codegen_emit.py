@@ -45,7 +45,7 @@ class Emitter:
         elif copy.pooling is not None:
             return self._pooling_store(copy, transfer)
         else:
-            before = self.settings.other(self._config_st(copy, transfer))
+            before = self.settings.other(_store_setting(transfer.row_bytes, copy.scale, copy.relu))
             body = self._store(copy, transfer, fresh)
         return (*before, *nested(transfer.outer, body))
 
@@ -87,7 +87,7 @@ class Emitter:
         if transfer.blocks > 1:
             widest = max_load_columns(copy, self.config)
         mvin = mvin_class(id)
-        flags = LocalAddress(0, accumulator=copy.accumulator, accumulate=copy.accumulate)
+        flags = _flags(copy.accumulator, accumulate=copy.accumulate)
 
         def one_row_piece(row: Linear, n_rows: Linear) -> tuple[Node, ...]:
             def command(column: Linear, n_columns: Linear) -> tuple[Node, ...]:
@@ -115,7 +115,7 @@ class Emitter:
         return _chunks(first, end, dim, one_row_piece, fresh)
 
     def _store(self, copy: Store, transfer: Transfer, fresh: FreshLoop) -> tuple[Node, ...]:
-        flags = LocalAddress(0, accumulator=copy.accumulator, full_width=copy.full_width)
+        flags = _flags(copy.accumulator, full_width=copy.full_width)
         Mvout(dram_address=0, local=flags, cols=1, rows=1).validate(self.config)
 
         dim = self.config.dim
@@ -156,7 +156,7 @@ class Emitter:
             pool_size=copy.pooling.size,
             **walk.counts,
         )
-        flags = LocalAddress(0, accumulator=copy.accumulator)
+        flags = _flags(copy.accumulator)
         ids = [loop.loop_id for loop in walk.loops]
         command = device_command(
             Mvout,
@@ -175,7 +175,7 @@ class Emitter:
         self, step: ArrayStep, loops: tuple[LoopExtent, ...], fresh: FreshLoop
     ) -> tuple[Node, ...]:
         """Preloads and computes of a nest."""
-        setting = ConfigEx(weight_stationary=True, a_stride=step.row_step)
+        setting = _array_setting(step.row_step)
         return (*self.settings.other(setting), *array_steps(step, loops, self.config.dim, fresh))
 
     # ---- settings -----------------------------------------------------------------------
@@ -185,11 +185,6 @@ class Emitter:
             return self.settings.any_load()
         return self.settings.load(
             _load_setting(transfer.row_bytes, transfer.block_rows, copy.scale, copy.shrunk)
-        )
-
-    def _config_st(self, copy: Store, transfer: Transfer) -> ConfigSt:
-        return ConfigSt(
-            stride_bytes=transfer.row_bytes, scale=copy.scale, activation=int(copy.relu)
         )
 
     def _argument(self, name: str | None, offset_bytes: Linear) -> Operand:
@@ -202,6 +197,22 @@ def _load_setting(stride_bytes: int, block_stride: int, scale: float, shrunk: bo
     return ConfigLd(
         stride_bytes=stride_bytes, block_stride=block_stride, scale=scale, shrunk=shrunk
     )
+
+
+@lru_cache(maxsize=256)
+def _store_setting(stride_bytes: int, scale: float, relu: bool) -> ConfigSt:
+    return ConfigSt(stride_bytes=stride_bytes, scale=scale, activation=int(relu))
+
+
+@lru_cache(maxsize=256)
+def _array_setting(a_stride: int) -> ConfigEx:
+    return ConfigEx(weight_stationary=True, a_stride=a_stride)
+
+
+@lru_cache(maxsize=256)
+def _flags(accumulator: bool, accumulate: bool = False, full_width: bool = False) -> LocalAddress:
+    """What is said of a row besides its number."""
+    return LocalAddress(0, accumulator=accumulator, accumulate=accumulate, full_width=full_width)
 
 
 def _chunks(

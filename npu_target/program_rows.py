@@ -74,7 +74,7 @@ class RowSettings:
 
 def decoded(command: Command) -> DeviceCommand:
     """The command, with operands as at the start of its loops."""
-    return decode(command.funct, command.rs1.base, command.rs2.base)
+    return _decode(command.funct, command.rs1.base, command.rs2.base)
 
 
 def without_rows(command: Command) -> DeviceCommand:

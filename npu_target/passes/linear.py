@@ -7,6 +7,7 @@ form's atoms are loop numbers (``int``) or :class:`Atom`, an expression that is 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 from tvm import tirx
@@ -132,7 +133,11 @@ class Linear(NamedTuple):
 
 def _order(item: Item) -> str:
     """Loops before atoms, whose names begin with a letter."""
-    return str(item[0])
+    key = item[0]
+    return _name(key) if type(key) is Atom else str(key)
+
+
+_name = lru_cache(maxsize=4096)(str)  # of atoms, which are many characters
 
 
 def _rejoined(const: int, terms: Mapping[Key, int]) -> tuple[int, Mapping[Key, int]]:

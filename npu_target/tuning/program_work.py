@@ -37,6 +37,8 @@ _SIZES_FROM_BIT = 32
 _LOCAL_MASK = (1 << _SIZES_FROM_BIT) - 1
 _ACCUMULATOR_BIT = 1 << 31
 _GARBAGE = GARBAGE.encode()
+# The first word of a load that writes zeros.
+_NOTHING = Operand()
 _SUM_BYTES = 4
 _POOL_STRIDE = ConfigSt.specs()["pool_stride"]  # in rs1
 
@@ -76,7 +78,7 @@ class ProgramWork:
     bank.
     """
 
-    likely: Counter[str] = field(default_factory=Counter)
+    likely: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COUNTS, 0))
     host_cycles: int = 0
     load_cycles: int = 0
     store_cycles: int = 0
@@ -135,7 +137,7 @@ class _Walk:
         self.config = program.config
         self.n_rows = self.config.spad_bank_rows
         self.work = ProgramWork()
-        self.sure: Counter[str] = Counter()
+        self.sure = dict.fromkeys(COUNTS, 0)
         self.sure_rows: Counter[int] = Counter()  # computes by their rows
         self.can_pool = False
         self.weights_bank: int | None = None
@@ -172,7 +174,7 @@ class _Walk:
                 self.command(node, times, sure, reads)
             elif isinstance(node, Loop):
                 extent = node.extent
-                known = max(0, extent.value) if extent.op == Op.CONST else None
+                known = max(0, extent.value) if extent.op is Op.CONST else None
                 inner = times if known is None else times * known
                 self.work.likely["iterations"] += inner
                 self.nodes(node.body, inner, 0 if known is None else sure * known, reads)
@@ -190,7 +192,7 @@ class _Walk:
         elif funct == Mvout.funct:
             self.store(command, times, sure, reads)
         elif funct in _COMPUTES:
-            rows = _sizes(command.rs1)[1]
+            _, rows = _sizes(command.rs1)
             likely["computes"] += times
             likely["computed_rows"] += times * rows
             self.sure_rows[rows if _has_fixed_sizes(command.rs1) else 1] += sure
@@ -212,7 +214,7 @@ class _Walk:
         local = command.rs2.base & _LOCAL_MASK
         likely["loads"] += times
         likely["loaded_rows"] += times * rows
-        if command.rs1 == Operand():
+        if command.rs1 == _NOTHING:
             likely["zero_loads"] += times
             return
         into_sums = bool(local & _ACCUMULATOR_BIT)
@@ -264,7 +266,7 @@ def _commands(nodes: Sequence[Node], times: int) -> Iterator[tuple[Command, int]
             yield node, times
         elif isinstance(node, Loop):
             extent = node.extent
-            inner = times * max(0, extent.value) if extent.op == Op.CONST else times
+            inner = times * max(0, extent.value) if extent.op is Op.CONST else times
             yield from _commands(node.body, inner)
 
 
@@ -276,9 +278,10 @@ def _sizes(register: Operand) -> tuple[int, int]:
 
 def _has_fixed_sizes(register: Operand) -> bool:
     """Whether what runs of a word is its local address only."""
-    return not register.general and all(
-        abs(increment) <= _LOCAL_MASK for _, increment in register.steps
-    )
+    for _, increment in register.steps:
+        if not -_LOCAL_MASK <= increment <= _LOCAL_MASK:
+            return False
+    return not register.general
 
 
 def _pools(command: Command) -> bool:
