@@ -20,13 +20,14 @@ from tvm.tirx import BufferStore, Var
 
 from .codegen_steps import ArrayStep
 from .codegen_weave import Touched
+from .config import NpuConfig
 from .intrin import ACCUMULATOR, SCRATCHPAD, WOVEN
 from .passes.copies import Load, Store, recognise
 from .passes.errors import CodegenError
 from .passes.linear import Linear, comparisons, linear, undivided
 from .passes.memory import Placement
 from .passes.tiles import is_gemm
-from .passes.transfers import LoopExtent
+from .passes.transfers import LoopExtent, Transfer, plan_transfer, split_boundaries
 
 Values = Mapping[int, Linear]  # of symbols
 # A tile, whether it has versions, and the indices of an element of it.
@@ -142,9 +143,31 @@ class Nest:
 class CopyNest(Nest):
     """A nest around a store."""
 
-    def copy(self, values: Values) -> Load | Store:
-        """What the store does."""
-        return self._copy.at(values)
+    def transfers(self, values: Values, config: NpuConfig) -> list[tuple[Load | Store, Transfer]]:
+        """What the store does, part by part, and how."""
+        known = {symbol: values[symbol] for symbol in self._deciding}
+        plan = self._plans.get(key := tuple(known.values()))
+        if plan is None:
+            parts = split_boundaries(self._copy.at(known), tuple(self.loops), config)
+            plan = [(part, plan_transfer(part, around, config)) for part, around in parts]
+            self._plans[key] = plan
+        return [(part.at(values), transfer.at(values)) for part, transfer in plan]
+
+    @cached_property
+    def _plans(self) -> dict[tuple[Linear, ...], list[tuple[Load | Store, Transfer]]]:
+        """By the values that decide them."""
+        return {}
+
+    @cached_property
+    def _deciding(self) -> list[int]:
+        """The symbols of loops around whose values decide how the nest's loops are dealt with:
+        those of conditions, and those of which and of the nest's loops something is no sum."""
+        copy, own = self._copy, [loop.loop_id for loop in self.loops]
+        forms = [*copy.valid]
+        for form in (copy.row, copy.column, copy.offset):
+            if not all(form.is_linear_in(symbol) for symbol in own):
+                forms.append(form)
+        return sorted(set().union(*(form.variables() for form in forms)).difference(own))
 
     @cached_property
     def _copy(self) -> Load | Store:

@@ -38,7 +38,7 @@ from .passes.linear import Linear
 from .passes.lower import Lowered, lower
 from .passes.memory import allocate
 from .passes.tiles import tile_buffers
-from .passes.transfers import LoopExtent, plan_transfer, split_boundaries
+from .passes.transfers import LoopExtent
 from .program import Arg, Loop, Node, Program
 
 __all__ = ["CodegenError", "DoesNotFit", "build_program"]
@@ -211,10 +211,9 @@ class _Walk:
 
     def copy(self, nest: CopyNest, values: Values) -> tuple[Node, ...]:
         """The commands of a copy."""
-        loops, inner = self.enter(nest, values)
+        _, inner = self.enter(nest, values)
         nodes: list[Node] = []
-        for part, around in split_boundaries(nest.copy(inner), loops, self.config):
-            transfer = plan_transfer(part, around, self.config)
+        for part, transfer in nest.transfers(inner, self.config):
             nodes += self.emitter.copy(part, transfer, self.fresh_loop)
         return tuple(nodes)
 

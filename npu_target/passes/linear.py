@@ -75,6 +75,16 @@ class Linear(NamedTuple):
                 return True
         return False
 
+    def variables(self) -> set[int]:
+        """The loops whose variables occur, inside atoms too."""
+        found: set[int] = set()
+        for key, _ in self.items:
+            if type(key) is Atom:
+                found |= key.a.variables() | key.b.variables()
+            else:
+                found.add(key)  # type: ignore[arg-type]
+        return found
+
     def is_linear_in(self, loop_id: int) -> bool:
         """Whether each iteration of a loop adds the same: no atom holds its variable."""
         for key, _ in self.items:

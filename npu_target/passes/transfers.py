@@ -11,6 +11,7 @@ observe them.  Rows outside the valid ones are written with zeros.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from ..config import NpuConfig
@@ -40,6 +41,19 @@ class Transfer(NamedTuple):
     columns: Linear  # valid ones, over all blocks; at least 1
     tile_row: Linear  # of the first row
     dram_bytes: Linear  # of the first element
+
+    def at(self, values: Mapping[int, Linear]) -> Transfer:
+        """The transfer where loops have these values, those of ``outer`` other loops."""
+        ids = [min(values[loop.loop_id].variables()) for loop in self.outer]
+        return self._replace(
+            outer=tuple(map(LoopExtent, ids, [loop.extent for loop in self.outer])),
+            guards=tuple([form.substitute(values) for form in self.guards]),
+            first_row=self.first_row.substitute(values),
+            end_row=self.end_row.substitute(values),
+            columns=self.columns.substitute(values),
+            tile_row=self.tile_row.substitute(values),
+            dram_bytes=self.dram_bytes.substitute(values),
+        )
 
 
 def split_boundaries(

@@ -126,6 +126,7 @@ def test_substitution(expression, replacement, point):
 @given(expressions)
 def test_what_a_form_depends_on(expression):
     form = linear(expression[0], environment)
+    assert form.variables() == {n for n in range(N_LOOPS) if form.depends_on(n)}
     for n in range(N_LOOPS):
         if form.depends_on(n):
             continue

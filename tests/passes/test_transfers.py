@@ -171,11 +171,14 @@ def commands(case: Case, dram_bytes: int) -> bytes:
     ids = itertools.count(1000)
     name = "x" if isinstance(case.copy, Load) else "y"
     emitter = Emitter(DEVICE, [name])
+    # In the program, the nest's loops have other ids than those it was planned with.
+    in_program = {loop.loop_id: Linear.loop(500 + loop.loop_id) for loop in case.loops}
 
     def pieces() -> list:
         body: list = []
         for part, around in split_boundaries(case.copy, case.loops, DEVICE):
             transfer = plan_transfer(part, around, DEVICE)
+            part, transfer = part.at(in_program), transfer.at(in_program)
             body += emitter.copy(part, transfer, lambda: next(ids))
         return body
 
