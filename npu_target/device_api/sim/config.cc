@@ -72,8 +72,9 @@ void check(const Config& config) {
     if (config.*find(name)->member == 0) fail(std::string(name) + " needs at least 1, has 0");
   }
   // The array's kernels and the bank arithmetic work on powers of two, as the hardware does.
-  if (config.dim < 2 || config.dim > 256 || (config.dim & (config.dim - 1)) != 0) {
-    fail("dim needs a power of two from 2 to 256, has " + std::to_string(config.dim));
+  if (config.dim < 2 || config.dim > kMaxDim || (config.dim & (config.dim - 1)) != 0) {
+    fail("dim needs a power of two from 2 to " + std::to_string(kMaxDim) + ", has " +
+         std::to_string(config.dim));
   }
   const int64_t spad_rows = config.spad_rows();
   const int64_t acc_rows = config.acc_rows();

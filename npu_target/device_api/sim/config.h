@@ -47,6 +47,9 @@ namespace npu::sim {
   FIELD(host_cycles_per_iteration)     \
   FIELD(host_queue_commands)
 
+// The largest array there can be.
+constexpr int64_t kMaxDim = 256;
+
 struct Config {
   using Pairs = std::vector<std::pair<std::string, int64_t>>;
 

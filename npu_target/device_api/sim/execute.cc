@@ -10,7 +10,8 @@ namespace npu::sim {
 Array::Array(const Config& config, State& state)
     : config_(config), state_(state), dim_(config.dim), mac_(choose_mac(config.dim)) {
   const size_t elements = static_cast<size_t>(dim_ * dim_);
-  for (auto* tile : {&preloaded_, &weights_, &a_, &other_, &other_pairs_}) tile->resize(elements);
+  for (auto* tile : {&preloaded_, &a_, &other_}) tile->resize(elements);
+  for (auto* pairs : {&weights_, &other_pairs_}) pairs->resize(elements);
   for (auto* tile : {&sums_, &products_}) tile->resize(elements);
 }
 
@@ -23,8 +24,8 @@ const ExecuteMode& Array::mode(const RunningCommand& running) const {
   return *state_.execute;
 }
 
-void Array::read_tile(const RunningCommand& running, const LocalOperand& operand,
-                      int64_t row_stride, bool is_transposed, std::vector<int16_t>& to) const {
+void Array::check_tile(const RunningCommand& running, const LocalOperand& operand,
+                       int64_t row_stride, bool is_transposed) const {
   if (operand.is_acc()) {
     running.fail(ErrorKind::kUnsupportedCommand,
                  "needs operands in the scratchpad, has " + describe(operand));
@@ -34,14 +35,22 @@ void Array::read_tile(const RunningCommand& running, const LocalOperand& operand
                  "needs at most " + std::to_string(dim_) + " rows and cols, has " +
                      std::to_string(operand.rows) + " and " + std::to_string(operand.cols));
   }
-  if (operand.rows == 0 || operand.cols == 0) {
-    std::fill(to.begin(), to.end(), int16_t{0});
+  if (operand.rows == 0 || operand.cols == 0) return;
+  const int64_t lines = is_transposed ? operand.cols : operand.rows;
+  check_rows(running, config_, operand, 0, (lines - 1) * row_stride + 1);
+}
+
+void Array::copy_tile(const LocalOperand& operand, int64_t row_stride, bool is_transposed,
+                      std::vector<int8_t>& to) const {
+  const bool is_whole = operand.rows == dim_ && operand.cols == dim_;
+  if (is_whole && row_stride == 1 && !is_transposed) {
+    std::copy_n(state_.spad_row(operand.row()), dim_ * dim_, to.begin());
     return;
   }
+  if (!is_whole) std::fill(to.begin(), to.end(), int8_t{0});
+  if (operand.rows == 0 || operand.cols == 0) return;
   const int64_t lines = is_transposed ? operand.cols : operand.rows;
   const int64_t length = is_transposed ? operand.rows : operand.cols;
-  check_rows(running, config_, operand, 0, (lines - 1) * row_stride + 1);
-  if (lines < dim_ || length < dim_) std::fill(to.begin(), to.end(), int16_t{0});
   for (int64_t line = 0; line < lines; ++line) {
     const int8_t* from = state_.spad_row(operand.row() + line * row_stride);
     if (is_transposed) {
@@ -52,20 +61,10 @@ void Array::read_tile(const RunningCommand& running, const LocalOperand& operand
   }
 }
 
-void Array::interleave(const std::vector<int16_t>& tile, std::vector<int16_t>& pairs) const {
-  for (int64_t k = 0; k < dim_; k += 2) {
-    const int16_t* even = tile.data() + k * dim_;
-    const int16_t* odd = even + dim_;
-    int16_t* to = pairs.data() + k * dim_;
-    for (int64_t j = 0; j < dim_; ++j) {
-      to[2 * j] = even[j];
-      to[2 * j + 1] = odd[j];
-    }
-  }
-}
-
-void Array::widen(const std::vector<int16_t>& tile, std::vector<int32_t>& to) const {
-  std::copy(tile.begin(), tile.end(), to.begin());
+void Array::read_tile(const RunningCommand& running, const LocalOperand& operand,
+                      bool is_transposed, std::vector<int8_t>& to) const {
+  check_tile(running, operand, 1, is_transposed);
+  copy_tile(operand, 1, is_transposed, to);
 }
 
 void Array::preload(const RunningCommand& running) {
@@ -90,7 +89,7 @@ void Array::preload(const RunningCommand& running) {
   is_preloaded_zero_ = from.is_garbage();
   if (!is_preloaded_zero_) {
     const bool is_b = mode.dataflow == Dataflow::kWeightStationary;
-    read_tile(running, from, 1, is_b && mode.is_b_transposed, preloaded_);
+    read_tile(running, from, is_b && mode.is_b_transposed, preloaded_);
   }
   result_ = result;
 }
@@ -98,11 +97,11 @@ void Array::preload(const RunningCommand& running) {
 // Takes over what the last PRELOAD brought.
 void Array::flip(const RunningCommand& running, const ExecuteMode& mode) {
   if (running.command.funct == kComputePreloaded) {
-    if (is_preloaded_zero_) std::fill(preloaded_.begin(), preloaded_.end(), int16_t{0});
+    if (is_preloaded_zero_) std::fill(preloaded_.begin(), preloaded_.end(), int8_t{0});
     if (mode.dataflow == Dataflow::kWeightStationary) {
-      interleave(preloaded_, weights_);
+      pack_pairs(preloaded_.data(), weights_.data(), dim_);
     } else {
-      widen(preloaded_, sums_);
+      std::copy(preloaded_.begin(), preloaded_.end(), sums_.begin());
     }
     held_ = mode.dataflow;
   } else if (held_ != mode.dataflow) {
@@ -123,39 +122,66 @@ void Array::compute(const RunningCommand& running) {
     running.fail(ErrorKind::kGarbageOperand, "needs an A, has garbage");
   }
   flip(running, mode);
-  read_tile(running, a, state_.strides->a_rows, mode.is_a_transposed, a_);
+  check_tile(running, a, state_.strides->a_rows, mode.is_a_transposed);
   const int64_t rows = a.rows;  // further rows of A are zero
-  if (mode.dataflow == Dataflow::kWeightStationary) {
+  if (mode.dataflow == Dataflow::kOutputStationary) {
+    if (!other.is_garbage()) {
+      read_tile(running, other, mode.is_b_transposed, other_);
+      pack_pairs(other_.data(), other_pairs_.data(), dim_);
+      multiply(a, mode.is_a_transposed, rows, other_pairs_, sums_.data(), dim_, true);
+    }
+    check_result(running);
+    write_result(mode, sums_);
+  } else if (other.is_garbage() && is_result_in_place(rows)) {
+    check_result(running);
+    multiply(a, mode.is_a_transposed, result_->rows, weights_, state_.acc_row(result_->row()),
+             state_.strides->c_rows * dim_, result_->accumulates());
+  } else {
     if (other.is_garbage()) {
       std::fill(products_.begin(), products_.end(), 0);
     } else {
-      read_tile(running, other, 1, false, other_);
-      widen(other_, products_);
+      read_tile(running, other, false, other_);
+      std::copy(other_.begin(), other_.end(), products_.begin());
     }
-    mac_(a_.data(), weights_.data(), products_.data(), rows, dim_);
-    write_result(running, mode, products_);
-  } else {
-    if (!other.is_garbage()) {
-      read_tile(running, other, 1, mode.is_b_transposed, other_);
-      interleave(other_, other_pairs_);
-      mac_(a_.data(), other_pairs_.data(), sums_.data(), rows, dim_);
-    }
-    write_result(running, mode, sums_);
+    check_result(running);
+    multiply(a, mode.is_a_transposed, rows, weights_, products_.data(), dim_, true);
+    write_result(mode, products_);
   }
   result_.reset();
 }
 
-void Array::write_result(const RunningCommand& running, const ExecuteMode& mode,
-                         const std::vector<int32_t>& result) {
+void Array::multiply(const LocalOperand& a, bool is_transposed, int64_t rows,
+                     const std::vector<int16_t>& b_pairs, int32_t* c, int64_t c_stride,
+                     bool accumulates) {
+  if (rows == 0) return;
+  const int64_t a_stride_rows = state_.strides->a_rows;
+  if (a.cols == dim_ && !is_transposed) {
+    mac_(state_.spad_row(a.row()), a_stride_rows * dim_, b_pairs.data(), c, c_stride, rows, dim_,
+         accumulates);
+  } else {
+    copy_tile(a, a_stride_rows, is_transposed, a_);
+    mac_(a_.data(), dim_, b_pairs.data(), c, c_stride, rows, dim_, accumulates);
+  }
+}
+
+// The strides may have changed since PRELOAD checked the result's rows.
+void Array::check_result(const RunningCommand& running) const {
+  if (result_->is_garbage() || result_->rows == 0) return;
+  check_rows(running, config_, *result_, 0, (result_->rows - 1) * state_.strides->c_rows + 1);
+}
+
+bool Array::is_result_in_place(int64_t rows) const {
+  return !result_->is_garbage() && result_->is_acc() && result_->cols == dim_ &&
+         result_->rows > 0 && result_->rows <= rows && state_.strides->c_rows > 0;
+}
+
+void Array::write_result(const ExecuteMode& mode, const std::vector<int32_t>& result) {
   const LocalOperand to = *result_;
-  if (to.is_garbage() || to.rows == 0) return;
-  const int64_t c_stride_rows = state_.strides->c_rows;
-  // The strides may have changed since PRELOAD checked them.
-  check_rows(running, config_, to, 0, (to.rows - 1) * c_stride_rows + 1);
+  if (to.is_garbage()) return;
   const int shift = mode.dataflow == Dataflow::kOutputStationary ? mode.shift : 0;
   for (int64_t i = 0; i < to.rows; ++i) {
     const int32_t* from = result.data() + i * dim_;
-    const int64_t row = to.row() + i * c_stride_rows;
+    const int64_t row = to.row() + i * state_.strides->c_rows;
     if (to.is_acc()) {
       int32_t* into = state_.acc_row(row);
       for (int64_t j = 0; j < to.cols; ++j) {

@@ -26,15 +26,24 @@ class Array {
 
  private:
   const ExecuteMode& mode(const RunningCommand& running) const;
-  // Copies a tile of the scratchpad into `to`[dim][dim], its rows `row_stride` apart, transposed
-  // if asked. Everything outside of the operand's rows and columns becomes 0.
-  void read_tile(const RunningCommand& running, const LocalOperand& operand, int64_t row_stride,
-                 bool is_transposed, std::vector<int16_t>& to) const;
-  void interleave(const std::vector<int16_t>& tile, std::vector<int16_t>& pairs) const;
-  void widen(const std::vector<int16_t>& tile, std::vector<int32_t>& to) const;
+  // Checks that the array can read the tile, whose rows are `row_stride` apart.
+  void check_tile(const RunningCommand& running, const LocalOperand& operand, int64_t row_stride,
+                  bool is_transposed) const;
+  // Copies a checked tile of the scratchpad into `to`[dim][dim], transposed if asked. Everything
+  // outside of the operand's rows and columns becomes 0.
+  void copy_tile(const LocalOperand& operand, int64_t row_stride, bool is_transposed,
+                 std::vector<int8_t>& to) const;
+  void read_tile(const RunningCommand& running, const LocalOperand& operand, bool is_transposed,
+                 std::vector<int8_t>& to) const;
+  // C = A * B, or += with `accumulates`, of the first `rows` rows of A, which has been checked.
+  void multiply(const LocalOperand& a, bool is_transposed, int64_t rows,
+                const std::vector<int16_t>& b_pairs, int32_t* c, int64_t c_stride,
+                bool accumulates);
   void flip(const RunningCommand& running, const ExecuteMode& mode);
-  void write_result(const RunningCommand& running, const ExecuteMode& mode,
-                    const std::vector<int32_t>& result);
+  void check_result(const RunningCommand& running) const;
+  // Whether the result of so many rows can be worked out where it goes to.
+  bool is_result_in_place(int64_t rows) const;
+  void write_result(const ExecuteMode& mode, const std::vector<int32_t>& result);
 
   const Config& config_;
   State& state_;
@@ -42,7 +51,7 @@ class Array {
   const MacKernel mac_;
 
   // What the last PRELOAD brought, until a COMPUTE "preloaded" takes it over.
-  std::vector<int16_t> preloaded_;
+  std::vector<int8_t> preloaded_;
   bool is_preloaded_zero_ = true;
   // Where the next COMPUTE puts its result; none once a COMPUTE has used it.
   std::optional<LocalOperand> result_;
@@ -52,8 +61,8 @@ class Array {
   std::vector<int16_t> weights_;
   std::vector<int32_t> sums_;
 
-  std::vector<int16_t> a_;
-  std::vector<int16_t> other_;  // B or D of the running COMPUTE
+  std::vector<int8_t> a_;      // A of the running COMPUTE, where it is not as it lies in memory
+  std::vector<int8_t> other_;  // its B or D
   std::vector<int16_t> other_pairs_;
   std::vector<int32_t> products_;
 };

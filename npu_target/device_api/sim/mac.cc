@@ -1,6 +1,10 @@
 #include "mac.h"
 
+#include <algorithm>
 #include <cstring>
+
+#include "config.h"
+#include "scale.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -8,16 +12,28 @@
 
 namespace npu::sim {
 
-void mac_portable(const int16_t* a, const int16_t* b_pairs, int32_t* c, int64_t rows, int64_t dim) {
-  for (int64_t i = 0; i < rows; ++i) {
+void pack_pairs(const int8_t* b, int16_t* pairs, int64_t dim) {
+  for (int64_t k = 0; k < dim; k += 2) {
+    const int8_t* even = b + k * dim;
+    const int8_t* odd = even + dim;
+    int16_t* to = pairs + k * dim;
+    for (int64_t j = 0; j < dim; ++j) {
+      to[2 * j] = even[j];
+      to[2 * j + 1] = odd[j];
+    }
+  }
+}
+
+void mac_portable(const int8_t* a, int64_t a_stride, const int16_t* b_pairs, int32_t* c,
+                  int64_t c_stride, int64_t rows, int64_t dim, bool accumulates) {
+  for (int64_t i = 0; i < rows; ++i, a += a_stride, c += c_stride) {
+    if (!accumulates) std::fill_n(c, dim, 0);
     for (int64_t k = 0; k < dim; k += 2) {
-      const int32_t a0 = a[i * dim + k];
-      const int32_t a1 = a[i * dim + k + 1];
+      const int32_t a0 = a[k];
+      const int32_t a1 = a[k + 1];
       const int16_t* b = b_pairs + k * dim;
       for (int64_t j = 0; j < dim; ++j) {
-        const int32_t sum = a0 * b[2 * j] + a1 * b[2 * j + 1];
-        c[i * dim + j] = static_cast<int32_t>(static_cast<uint32_t>(c[i * dim + j]) +
-                                              static_cast<uint32_t>(sum));
+        c[j] = add_wrapping(c[j], a0 * b[2 * j] + a1 * b[2 * j + 1]);
       }
     }
   }
@@ -33,15 +49,81 @@ inline int32_t pair_at(const int16_t* a) {
   return pair;
 }
 
+#define NPU_AVX2 __attribute__((target("avx2")))
+#define NPU_AVX2_INLINE NPU_AVX2 __attribute__((always_inline)) inline
+
+// `kRows` rows of A, [kRows][dim], at a time, so that each load of B serves as many sums.
+// `kColumns` (8 or 16) divides `dim`.
+template <int kRows, int kColumns>
+NPU_AVX2_INLINE void mac_rows(const int16_t* a, const int16_t* b_pairs, int32_t* c,
+                              int64_t c_stride, int64_t dim, bool accumulates) {
+  constexpr int kVectors = kColumns / 8;
+  for (int64_t j = 0; j < dim; j += kColumns) {
+    __m256i sums[kRows][kVectors];
+    for (int r = 0; r < kRows; ++r) {
+      for (int v = 0; v < kVectors; ++v) {
+        const auto* from = reinterpret_cast<const __m256i*>(c + r * c_stride + j + 8 * v);
+        sums[r][v] = accumulates ? _mm256_loadu_si256(from) : _mm256_setzero_si256();
+      }
+    }
+    for (int64_t k = 0; k < dim; k += 2) {
+      const auto* b = reinterpret_cast<const __m256i*>(b_pairs + k * dim + 2 * j);
+      __m256i columns[kVectors];
+      for (int v = 0; v < kVectors; ++v) columns[v] = _mm256_loadu_si256(b + v);
+      for (int r = 0; r < kRows; ++r) {
+        const __m256i pair = _mm256_set1_epi32(pair_at(a + r * dim + k));
+        for (int v = 0; v < kVectors; ++v) {
+          sums[r][v] = _mm256_add_epi32(sums[r][v], _mm256_madd_epi16(pair, columns[v]));
+        }
+      }
+    }
+    for (int r = 0; r < kRows; ++r) {
+      for (int v = 0; v < kVectors; ++v) {
+        auto* to = reinterpret_cast<__m256i*>(c + r * c_stride + j + 8 * v);
+        _mm256_storeu_si256(to, sums[r][v]);
+      }
+    }
+  }
+}
+
+NPU_AVX2_INLINE void widen_row(const int8_t* from, int16_t* to, int64_t dim) {
+  for (int64_t k = 0; k < dim; k += 8) {
+    const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(from + k));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to + k), _mm_cvtepi8_epi16(bytes));
+  }
+}
+
+template <int kColumns>
+NPU_AVX2_INLINE void mac_by(const int8_t* a, int64_t a_stride, const int16_t* b_pairs, int32_t* c,
+                            int64_t c_stride, int64_t rows, int64_t dim, bool accumulates) {
+  // Through memory, from where a pair of elements is broadcast as it is loaded.
+  constexpr int64_t kBlockRows = 16;
+  int16_t block[kBlockRows * kMaxDim];
+  while (rows > 0) {
+    const int64_t block_rows = std::min(rows, kBlockRows);
+    for (int64_t i = 0; i < block_rows; ++i, a += a_stride) widen_row(a, block + i * dim, dim);
+    int64_t i = 0;
+    for (; i + 4 <= block_rows; i += 4, c += 4 * c_stride) {
+      mac_rows<4, kColumns>(block + i * dim, b_pairs, c, c_stride, dim, accumulates);
+    }
+    for (; i < block_rows; ++i, c += c_stride) {
+      mac_rows<1, kColumns>(block + i * dim, b_pairs, c, c_stride, dim, accumulates);
+    }
+    rows -= block_rows;
+  }
+}
+
 }  // namespace
 
-void mac_sse2(const int16_t* a, const int16_t* b_pairs, int32_t* c, int64_t rows, int64_t dim) {
-  for (int64_t i = 0; i < rows; ++i) {
+void mac_sse2(const int8_t* a, int64_t a_stride, const int16_t* b_pairs, int32_t* c,
+              int64_t c_stride, int64_t rows, int64_t dim, bool accumulates) {
+  for (int64_t i = 0; i < rows; ++i, a += a_stride, c += c_stride) {
     for (int64_t j = 0; j < dim; j += 4) {
-      auto* to = reinterpret_cast<__m128i*>(c + i * dim + j);
-      __m128i sum = _mm_loadu_si128(to);
+      auto* to = reinterpret_cast<__m128i*>(c + j);
+      __m128i sum = accumulates ? _mm_loadu_si128(to) : _mm_setzero_si128();
       for (int64_t k = 0; k < dim; k += 2) {
-        const __m128i pair = _mm_set1_epi32(pair_at(a + i * dim + k));
+        const int16_t both[] = {a[k], a[k + 1]};
+        const __m128i pair = _mm_set1_epi32(pair_at(both));
         const auto* b = reinterpret_cast<const __m128i*>(b_pairs + k * dim + 2 * j);
         sum = _mm_add_epi32(sum, _mm_madd_epi16(pair, _mm_loadu_si128(b)));
       }
@@ -50,41 +132,16 @@ void mac_sse2(const int16_t* a, const int16_t* b_pairs, int32_t* c, int64_t rows
   }
 }
 
-__attribute__((target("avx2"))) void mac_avx2(const int16_t* a, const int16_t* b_pairs, int32_t* c,
-                                              int64_t rows, int64_t dim) {
-  for (int64_t j = 0; j < dim; j += 8) {
-    int64_t i = 0;
-    // Four rows at a time, so that each load of B serves four sums.
-    for (; i + 4 <= rows; i += 4) {
-      __m256i sum[4];
-      for (int r = 0; r < 4; ++r) {
-        sum[r] = _mm256_loadu_si256(reinterpret_cast<__m256i*>(c + (i + r) * dim + j));
-      }
-      for (int64_t k = 0; k < dim; k += 2) {
-        const __m256i b =
-            _mm256_loadu_si256(reinterpret_cast<const __m256i*>(b_pairs + k * dim + 2 * j));
-        for (int r = 0; r < 4; ++r) {
-          const __m256i pair = _mm256_set1_epi32(pair_at(a + (i + r) * dim + k));
-          sum[r] = _mm256_add_epi32(sum[r], _mm256_madd_epi16(pair, b));
-        }
-      }
-      for (int r = 0; r < 4; ++r) {
-        _mm256_storeu_si256(reinterpret_cast<__m256i*>(c + (i + r) * dim + j), sum[r]);
-      }
-    }
-    for (; i < rows; ++i) {
-      auto* to = reinterpret_cast<__m256i*>(c + i * dim + j);
-      __m256i sum = _mm256_loadu_si256(to);
-      for (int64_t k = 0; k < dim; k += 2) {
-        const __m256i pair = _mm256_set1_epi32(pair_at(a + i * dim + k));
-        const __m256i b =
-            _mm256_loadu_si256(reinterpret_cast<const __m256i*>(b_pairs + k * dim + 2 * j));
-        sum = _mm256_add_epi32(sum, _mm256_madd_epi16(pair, b));
-      }
-      _mm256_storeu_si256(to, sum);
-    }
+NPU_AVX2 void mac_avx2(const int8_t* a, int64_t a_stride, const int16_t* b_pairs, int32_t* c,
+                       int64_t c_stride, int64_t rows, int64_t dim, bool accumulates) {
+  if (dim == 8) {
+    mac_by<8>(a, a_stride, b_pairs, c, c_stride, rows, dim, accumulates);
+  } else {
+    mac_by<16>(a, a_stride, b_pairs, c, c_stride, rows, dim, accumulates);
   }
 }
+#undef NPU_AVX2_INLINE
+#undef NPU_AVX2
 #endif
 
 MacKernel choose_mac(int64_t dim) {

@@ -5,18 +5,26 @@
 
 namespace npu::sim {
 
-// c[rows][dim] += a[rows][dim] * b[dim][dim], int32 that wraps.
-//
-// `b_pairs` holds B with rows 2k and 2k+1 interleaved: element [k][j][0..1] of shape
-// [dim / 2][dim][2]. Two int16 products then add up into one int32, which is what x86's pmaddwd
-// does in one instruction. `dim` is a power of two of at least 2.
-using MacKernel = void (*)(const int16_t* a, const int16_t* b_pairs, int32_t* c, int64_t rows,
-                           int64_t dim);
+// B with rows 2k and 2k+1 interleaved: `pairs`[k][j][0..1] of shape [dim / 2][dim][2]. Two int16
+// products then add up into one int32, which is what x86's pmaddwd does in one instruction.
+// `b` is [dim][dim].
+void pack_pairs(const int8_t* b, int16_t* pairs, int64_t dim);
 
-void mac_portable(const int16_t* a, const int16_t* b_pairs, int32_t* c, int64_t rows, int64_t dim);
+// c[rows][dim] = a[rows][dim] * b[dim][dim], int32 that wraps; with `accumulates` added to what is
+// in `c`. The rows of `a` and `c` begin `a_stride` and `c_stride` elements apart. No row of `c`
+// overlaps with another. `dim` is a power of two of at least 2.
+using MacKernel = void (*)(const int8_t* a, int64_t a_stride, const int16_t* b_pairs, int32_t* c,
+                           int64_t c_stride, int64_t rows, int64_t dim, bool accumulates);
+
+void mac_portable(const int8_t* a, int64_t a_stride, const int16_t* b_pairs, int32_t* c,
+                  int64_t c_stride, int64_t rows, int64_t dim, bool accumulates);
 #if defined(__x86_64__)
-void mac_sse2(const int16_t* a, const int16_t* b_pairs, int32_t* c, int64_t rows, int64_t dim);
-void mac_avx2(const int16_t* a, const int16_t* b_pairs, int32_t* c, int64_t rows, int64_t dim);
+// For a `dim` of at least 4.
+void mac_sse2(const int8_t* a, int64_t a_stride, const int16_t* b_pairs, int32_t* c,
+              int64_t c_stride, int64_t rows, int64_t dim, bool accumulates);
+// For a `dim` of at least 8.
+void mac_avx2(const int8_t* a, int64_t a_stride, const int16_t* b_pairs, int32_t* c,
+              int64_t c_stride, int64_t rows, int64_t dim, bool accumulates);
 #endif
 
 // The fastest of the kernels that this processor can run with this `dim`.

@@ -49,33 +49,40 @@ const Test shifting("a right shift rounds half to even", [] {
 
 const Test kernels("every kernel multiplies as a plain loop does", [] {
   std::mt19937 random(2);
-  std::uniform_int_distribution<int> element(-128, 127);
   for (const int64_t dim : {2, 4, 8, 16, 32, 64}) {
     std::vector<MacKernel> kernels = {mac_portable, choose_mac(dim)};
 #if defined(__x86_64__)
     if (dim >= 4) kernels.push_back(mac_sse2);
 #endif
+    const int64_t a_stride = 2 * dim;
+    const int64_t c_stride = dim + 3;
     const size_t size = static_cast<size_t>(dim * dim);
     for (const int64_t rows : {int64_t{0}, int64_t{1}, dim - 1, dim}) {
-      std::vector<int16_t> a(size), pairs(size);
-      std::vector<int32_t> start(size);
-      for (auto& x : a) x = static_cast<int16_t>(element(random));
-      for (auto& x : pairs) x = static_cast<int16_t>(element(random));
-      for (auto& x : start) x = static_cast<int32_t>(random());
-      std::vector<int32_t> wanted = start;
-      for (int64_t i = 0; i < rows; ++i) {
-        for (int64_t j = 0; j < dim; ++j) {
-          for (int64_t k = 0; k < dim; ++k) {
-            const int32_t b = pairs[k / 2 * 2 * dim + 2 * j + k % 2];
-            int32_t& sum = wanted[i * dim + j];
-            sum = add_wrapping(sum, a[i * dim + k] * b);
+      for (const bool accumulates : {false, true}) {
+        // Products of -128 are the largest; sums from anywhere in int32 wrap.
+        std::vector<int8_t> a(2 * size), b(size);
+        std::vector<int32_t> start(size + 3 * static_cast<size_t>(dim));
+        for (auto* tile : {&a, &b}) {
+          for (int8_t& x : *tile) x = random() % 3 ? -128 : static_cast<int8_t>(random());
+        }
+        for (auto& x : start) x = static_cast<int32_t>(random());
+        std::vector<int32_t> wanted = start;
+        for (int64_t i = 0; i < rows; ++i) {
+          for (int64_t j = 0; j < dim; ++j) {
+            int32_t& sum = wanted[i * c_stride + j];
+            if (!accumulates) sum = 0;
+            for (int64_t k = 0; k < dim; ++k) {
+              sum = add_wrapping(sum, a[i * a_stride + k] * b[k * dim + j]);
+            }
           }
         }
-      }
-      for (const MacKernel kernel : kernels) {
-        std::vector<int32_t> got = start;
-        kernel(a.data(), pairs.data(), got.data(), rows, dim);
-        CHECK(got == wanted);
+        std::vector<int16_t> pairs(size);
+        pack_pairs(b.data(), pairs.data(), dim);
+        for (const MacKernel kernel : kernels) {
+          std::vector<int32_t> got = start;
+          kernel(a.data(), a_stride, pairs.data(), got.data(), c_stride, rows, dim, accumulates);
+          CHECK(got == wanted);
+        }
       }
     }
   }
