@@ -8,6 +8,16 @@
 namespace npu::sim {
 namespace {
 
+// A row is this long, or a few times, as a rule; a call of memcpy takes longer than the copy.
+constexpr int64_t kChunkBytes = 16;
+
+inline void copy_row(const uint8_t* from, int8_t* to, int64_t bytes) {
+  for (; bytes >= kChunkBytes; bytes -= kChunkBytes, from += kChunkBytes, to += kChunkBytes) {
+    std::memcpy(to, from, kChunkBytes);
+  }
+  if (bytes > 0) std::memcpy(to, from, static_cast<size_t>(bytes));
+}
+
 class Loader {
  public:
   Loader(const RunningCommand& running, const Config& config, const MemoryMap& dram, State& state)
@@ -22,6 +32,9 @@ class Loader {
 
   void run() {
     check();
+    if (is_plain_copy()) {
+      if (const uint8_t* source = find_tile()) return copy_to_spad(source);
+    }
     const uint64_t row_bytes = static_cast<uint64_t>(to_.cols) * (is_int32_ ? 4 : 1);
     zeros_.assign(running_.command.rs1 == 0 ? row_bytes : 0, 0);
     for (int64_t row = 0; row < to_.rows; ++row) {
@@ -84,6 +97,37 @@ class Loader {
     check_rows(running_, config_, to_, 0, last_block * load_.block_stride_rows + to_.rows);
   }
 
+  // Whether the scratchpad gets what memory has, each byte once: most loads by far.
+  bool is_plain_copy() const {
+    return !to_.is_acc() && !is_scaled_ && load_.pixel_repeats == 1 && running_.command.rs1 != 0;
+  }
+
+  // All of its rows, null where no region holds them together with what lies between them.
+  const uint8_t* find_tile() const {
+    const uint64_t steps = static_cast<uint64_t>(to_.rows - 1);
+    const uint64_t row_bytes = static_cast<uint64_t>(to_.cols);
+    if (steps != 0 && load_.stride_bytes > (UINT64_MAX - row_bytes) / steps) return nullptr;
+    return dram_.find(running_.command.rs1, steps * load_.stride_bytes + row_bytes,
+                      /*for_writing=*/false);
+  }
+
+  void copy_to_spad(const uint8_t* source) {
+    // In variables of its own: for all the compiler knows, a row that is written may change any
+    // object's fields.
+    const int64_t rows = to_.rows;
+    const int64_t dim = state_.dim;
+    const uint64_t stride_bytes = load_.stride_bytes;
+    int64_t block_row = to_.row();
+    for (int64_t col = 0; col < to_.cols; col += dim, block_row += load_.block_stride_rows) {
+      const int64_t cols = std::min(dim, to_.cols - col);
+      const uint8_t* from = source + col;
+      int8_t* to = state_.spad_row(block_row);
+      for (int64_t row = 0; row < rows; ++row, from += stride_bytes, to += dim) {
+        copy_row(from, to, cols);
+      }
+    }
+  }
+
   const uint8_t* source_of(int64_t row, uint64_t row_bytes) const {
     if (running_.command.rs1 == 0) return zeros_.data();
     const uint64_t address = running_.command.rs1 + static_cast<uint64_t>(row) * load_.stride_bytes;
@@ -120,10 +164,14 @@ class Loader {
 
   void write_acc_int32(const uint8_t* source, int64_t local_row, int64_t cols) {
     int32_t* to = state_.acc_row(local_row);
+    if (!to_.accumulates()) {
+      std::memcpy(to, source, static_cast<size_t>(cols) * sizeof(*to));
+      return;
+    }
     for (int64_t c = 0; c < cols; ++c) {
       int32_t value;
       std::memcpy(&value, source + 4 * c, sizeof(value));
-      to[c] = to_.accumulates() ? add_wrapping(to[c], value) : value;
+      to[c] = add_wrapping(to[c], value);
     }
   }
 
