@@ -53,10 +53,6 @@ class L2 {
   // Makes sure that the line of this number (address / line bytes) is, or will be, in the cache.
   // Returns its place.
   NPU_INLINE size_t touch(uint64_t number, bool needs_data, Cycle at);
-  size_t hit(size_t place) {
-    ++hits_;
-    return place;
-  }
   // A line that is not there comes to a victim's place, which it returns.
   NPU_RARE size_t replace(uint64_t first_place, uint64_t number, bool needs_data, Cycle at);
   Cycle transfer(Ticks& channel_free, Cycle earliest) const;
@@ -87,19 +83,15 @@ size_t L2::touch(uint64_t number, bool needs_data, Cycle at) {
   const uint64_t set = (sets_ & (sets_ - 1)) == 0 ? number & (sets_ - 1) : number % sets_;
   const uint64_t first = set * ways_;
   const uint64_t end = first + ways_;
-  uint64_t place = first;
-  // Four at a time, which is all of them in most caches.
-  for (; place + 4 <= end; place += 4) {
-    const uint64_t* numbers = &numbers_[place];
-    if (numbers[0] == number) return hit(place);
-    if (numbers[1] == number) return hit(place + 1);
-    if (numbers[2] == number) return hit(place + 2);
-    if (numbers[3] == number) return hit(place + 3);
+  // All ways without a branch: a line is in a random one, so that none could be foreseen.
+  uint64_t found = end;
+#pragma GCC unroll 8
+  for (uint64_t place = first; place < end; ++place) {
+    found = numbers_[place] == number ? place : found;
   }
-  for (; place < end; ++place) {
-    if (numbers_[place] == number) return hit(place);
-  }
-  return replace(first, number, needs_data, at);
+  if (found == end) return replace(first, number, needs_data, at);
+  ++hits_;
+  return found;
 }
 
 Cycle L2::read(uint64_t address, int64_t bytes, Cycle at) {
