@@ -8,7 +8,7 @@
 namespace npu::sim {
 
 Array::Array(const Config& config, State& state)
-    : config_(config), state_(state), dim_(config.dim), mac_(choose_mac(config.dim)) {
+    : config_(config), state_(state), dim_(config.dim), kernels_(choose_kernels(config.dim)) {
   const size_t elements = static_cast<size_t>(dim_ * dim_);
   for (auto* tile : {&preloaded_, &a_, &other_}) tile->resize(elements);
   for (auto* pairs : {&weights_, &other_pairs_}) pairs->resize(elements);
@@ -99,7 +99,7 @@ void Array::flip(const RunningCommand& running, const ExecuteMode& mode) {
   if (running.command.funct == kComputePreloaded) {
     if (is_preloaded_zero_) std::fill(preloaded_.begin(), preloaded_.end(), int8_t{0});
     if (mode.dataflow == Dataflow::kWeightStationary) {
-      pack_pairs(preloaded_.data(), weights_.data(), dim_);
+      kernels_.pack(preloaded_.data(), weights_.data(), dim_);
     } else {
       std::copy(preloaded_.begin(), preloaded_.end(), sums_.begin());
     }
@@ -127,7 +127,7 @@ void Array::compute(const RunningCommand& running) {
   if (mode.dataflow == Dataflow::kOutputStationary) {
     if (!other.is_garbage()) {
       read_tile(running, other, mode.is_b_transposed, other_);
-      pack_pairs(other_.data(), other_pairs_.data(), dim_);
+      kernels_.pack(other_.data(), other_pairs_.data(), dim_);
       multiply(a, mode.is_a_transposed, rows, other_pairs_, sums_.data(), dim_, true);
     }
     check_result(running);
@@ -156,11 +156,11 @@ void Array::multiply(const LocalOperand& a, bool is_transposed, int64_t rows,
   if (rows == 0) return;
   const int64_t a_stride_rows = state_.strides->a_rows;
   if (a.cols == dim_ && !is_transposed) {
-    mac_(state_.spad_row(a.row()), a_stride_rows * dim_, b_pairs.data(), c, c_stride, rows, dim_,
-         accumulates);
+    kernels_.mac(state_.spad_row(a.row()), a_stride_rows * dim_, b_pairs.data(), c, c_stride, rows,
+                 dim_, accumulates);
   } else {
     copy_tile(a, a_stride_rows, is_transposed, a_);
-    mac_(a_.data(), dim_, b_pairs.data(), c, c_stride, rows, dim_, accumulates);
+    kernels_.mac(a_.data(), dim_, b_pairs.data(), c, c_stride, rows, dim_, accumulates);
   }
 }
 

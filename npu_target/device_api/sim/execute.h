@@ -48,7 +48,7 @@ class Array {
   const Config& config_;
   State& state_;
   const int64_t dim_;
-  const MacKernel mac_;
+  const ArrayKernels kernels_;
 
   // What the last PRELOAD brought, until a COMPUTE "preloaded" takes it over.
   std::vector<int8_t> preloaded_;

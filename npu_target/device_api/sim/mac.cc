@@ -12,7 +12,7 @@
 
 namespace npu::sim {
 
-void pack_pairs(const int8_t* b, int16_t* pairs, int64_t dim) {
+void pack_portable(const int8_t* b, int16_t* pairs, int64_t dim) {
   for (int64_t k = 0; k < dim; k += 2) {
     const int8_t* even = b + k * dim;
     const int8_t* odd = even + dim;
@@ -136,6 +136,20 @@ void mac_sse2(const int8_t* a, int64_t a_stride, const int16_t* b_pairs, int32_t
   }
 }
 
+NPU_AVX2 void pack_avx2(const int8_t* b, int16_t* pairs, int64_t dim) {
+  for (int64_t k = 0; k < dim; k += 2) {
+    const int8_t* even = b + k * dim;
+    const int8_t* odd = even + dim;
+    int16_t* to = pairs + k * dim;
+    for (int64_t j = 0; j < dim; j += 8) {
+      const __m128i both =
+          _mm_unpacklo_epi8(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(even + j)),
+                            _mm_loadl_epi64(reinterpret_cast<const __m128i*>(odd + j)));
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + 2 * j), _mm256_cvtepi8_epi16(both));
+    }
+  }
+}
+
 NPU_AVX2 void mac_avx2(const int8_t* a, int64_t a_stride, const int16_t* b_pairs, int32_t* c,
                        int64_t c_stride, int64_t rows, int64_t dim, bool accumulates) {
   // Where the compiler knows the dim, it unrolls the loops over it.
@@ -151,13 +165,13 @@ NPU_AVX2 void mac_avx2(const int8_t* a, int64_t a_stride, const int16_t* b_pairs
 #undef NPU_AVX2
 #endif
 
-MacKernel choose_mac(int64_t dim) {
+ArrayKernels choose_kernels(int64_t dim) {
 #if defined(__x86_64__)
-  if (dim >= 8 && __builtin_cpu_supports("avx2")) return mac_avx2;
-  if (dim >= 4) return mac_sse2;
+  if (dim >= 8 && __builtin_cpu_supports("avx2")) return {pack_avx2, mac_avx2};
+  if (dim >= 4) return {pack_portable, mac_sse2};
 #endif
   (void)dim;
-  return mac_portable;
+  return {pack_portable, mac_portable};
 }
 
 }  // namespace npu::sim

@@ -50,9 +50,9 @@ const Test shifting("a right shift rounds half to even", [] {
 const Test kernels("every kernel multiplies as a plain loop does", [] {
   std::mt19937 random(2);
   for (const int64_t dim : {2, 4, 8, 16, 32, 64}) {
-    std::vector<MacKernel> kernels = {mac_portable, choose_mac(dim)};
+    std::vector<ArrayKernels> kernels = {{pack_portable, mac_portable}, choose_kernels(dim)};
 #if defined(__x86_64__)
-    if (dim >= 4) kernels.push_back(mac_sse2);
+    if (dim >= 4) kernels.push_back({pack_portable, mac_sse2});
 #endif
     const int64_t a_stride = 2 * dim;
     const int64_t c_stride = dim + 3;
@@ -76,11 +76,12 @@ const Test kernels("every kernel multiplies as a plain loop does", [] {
             }
           }
         }
-        std::vector<int16_t> pairs(size);
-        pack_pairs(b.data(), pairs.data(), dim);
-        for (const MacKernel kernel : kernels) {
+        for (const ArrayKernels& kernel : kernels) {
+          std::vector<int16_t> pairs(size);
+          kernel.pack(b.data(), pairs.data(), dim);
           std::vector<int32_t> got = start;
-          kernel(a.data(), a_stride, pairs.data(), got.data(), c_stride, rows, dim, accumulates);
+          kernel.mac(a.data(), a_stride, pairs.data(), got.data(), c_stride, rows, dim,
+                     accumulates);
           CHECK(got == wanted);
         }
       }
