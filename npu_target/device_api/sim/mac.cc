@@ -66,7 +66,8 @@ NPU_AVX2_INLINE void mac_rows(const int16_t* a, const int16_t* b_pairs, int32_t*
         sums[r][v] = accumulates ? _mm256_loadu_si256(from) : _mm256_setzero_si256();
       }
     }
-#pragma GCC unroll 8
+    // Unrolled further, the compiler keeps sums in memory.
+#pragma GCC unroll 2
     for (int64_t k = 0; k < dim; k += 2) {
       const auto* b = reinterpret_cast<const __m256i*>(b_pairs + k * dim + 2 * j);
       __m256i columns[kVectors];
@@ -152,11 +153,8 @@ NPU_AVX2 void pack_avx2(const int8_t* b, int16_t* pairs, int64_t dim) {
 
 NPU_AVX2 void mac_avx2(const int8_t* a, int64_t a_stride, const int16_t* b_pairs, int32_t* c,
                        int64_t c_stride, int64_t rows, int64_t dim, bool accumulates) {
-  // Where the compiler knows the dim, it unrolls the loops over it.
   if (dim == 8) {
-    mac_by<8>(a, a_stride, b_pairs, c, c_stride, rows, 8, accumulates);
-  } else if (dim == 16) {
-    mac_by<16>(a, a_stride, b_pairs, c, c_stride, rows, 16, accumulates);
+    mac_by<8>(a, a_stride, b_pairs, c, c_stride, rows, dim, accumulates);
   } else {
     mac_by<16>(a, a_stride, b_pairs, c, c_stride, rows, dim, accumulates);
   }
