@@ -96,10 +96,9 @@ size_t L2::touch(uint64_t number, bool needs_data, Cycle at) {
 
 Cycle L2::read(uint64_t address, int64_t bytes, Cycle at) {
   const uint64_t last = line_bytes_.divide(address + static_cast<uint64_t>(bytes) - 1);
-  Cycle ready = at;
-  for (uint64_t number = line_bytes_.divide(address); number <= last; ++number) {
-    ready = std::max(ready, ready_[touch(number, true, at)]);
-  }
+  uint64_t number = line_bytes_.divide(address);
+  Cycle ready = std::max(at, ready_[touch(number, true, at)]);
+  while (rarely(number < last)) ready = std::max(ready, ready_[touch(++number, true, at)]);
   return ready + hit_latency_;
 }
 

@@ -85,11 +85,18 @@ LoadUnit::Last LoadUnit::run_rows(const LoadOperation& load, DmaReader::Row row,
       spad_bank_rows_.divide(load.first_row) == spad_bank_rows_.divide(load.first_row + last_row)) {
     if (const std::optional<Packet> packet = reader_.packet_of_each(row, load.stride_bytes)) {
       const BankMask bank = BankMask{1} << spad_bank_rows_.divide(load.first_row);
+      // Most rows follow the one before at once: one span in the calendar, written down at its end.
+      Cycle span_start = earliest;
+      last.write = span_start - 1;
       last.sent =
           reader_.read_each(*packet, load.stride_bytes, count, earliest, [&](Cycle from, Cycle to) {
-            spad_writes_.take(bank, from, to);
+            if (from != last.write + 1) {
+              spad_writes_.take(bank, span_start, last.write + 1);
+              span_start = from;
+            }
             last.write = to - 1;
           });
+      spad_writes_.take(bank, span_start, last.write + 1);
       return last;
     }
   }
