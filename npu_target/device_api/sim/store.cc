@@ -115,7 +115,8 @@ class Storer {
     }
     const int32_t* from = state_.acc_row(local_row);
     const int8_t least = store_.has_relu ? 0 : -128;
-    for (int64_t c = 0; c < cols; ++c) to[c] = std::max(scale_to_int8(from[c], scale_), least);
+    const float scale = scale_;  // for all the compiler knows, writing to[c] may change the member
+    for (int64_t c = 0; c < cols; ++c) to[c] = std::max(scale_to_int8(from[c], scale), least);
   }
 
   void run_pooled() {

@@ -1,10 +1,14 @@
 // Values and refusals of single commands. The broad comparison is in Python, against NumPy.
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
 #include <vector>
 
 #include "check.h"
 #include "device.h"
 #include "functional.h"
+#include "scale.h"
 
 namespace npu::sim::testing {
 namespace {
@@ -48,6 +52,71 @@ const Test accumulating("loads add up in the accumulator, address 0 adds nothing
               {kMvin, kDram, tile(kAccumulate, 2, 4)},
               {kMvin, 0, tile(kAccumulate, 2, 4)}});
   CHECK_EQUAL(device.functional.state().acc_row(1)[3], 2 * 19);
+});
+
+const Test two_regions("rows of one load may lie in several regions", [] {
+  const Config config = device();
+  std::vector<uint8_t> first(64, 1), second(64, 2);
+  MemoryMap dram;
+  dram.add({kDram, first.size(), first.data(), false, "first"});
+  dram.add({kDram + 1000, second.size(), second.data(), false, "second"});
+  Functional functional(config, dram);
+  functional.run(config_ld(1000), 0);
+  functional.run({kMvin, kDram, tile(0, 2, 64)}, 1);
+  CHECK_EQUAL(functional.state().spad_row(48)[15], 1);
+  CHECK_EQUAL(functional.state().spad_row(49)[0], 2);
+  CHECK_FAILS(kAddressOutOfRange, functional.run({kMvin, kDram, tile(0, 3, 64)}, 2));
+  // So far apart that the way from the first to the last wraps around.
+  functional.run(config_ld(uint64_t{1} << 63), 3);
+  CHECK_FAILS(kAddressOutOfRange, functional.run({kMvin, kDram, tile(0, 3, 64)}, 4));
+});
+
+const Test scaled_store("a store scales and saturates every element alike", [] {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  constexpr int32_t kLeast = std::numeric_limits<int32_t>::min();
+  std::mt19937 random(3);
+  for (const float scale : {1.0f, 0.5f, 0.003f, -0.02f, 0.0f, 1e30f, -kInfinity, std::nanf("")}) {
+    for (const bool has_relu : {false, true}) {
+      for (const uint64_t cols : {1, 7, 16}) {
+        Device device;
+        int32_t* row = device.functional.state().acc_row(0);
+        for (int i = 0; i < 16; ++i) row[i] = static_cast<int32_t>(random()) >> random() % 32;
+        row[0] = random() % 2 ? 0 : kLeast;
+        device.run({config_st(16, scale, has_relu), {kMvout, kDram, tile(kAcc, 1, cols)}});
+        for (uint64_t i = 0; i < cols; ++i) {
+          const int8_t wanted = std::max<int8_t>(scale_to_int8(row[i], scale), has_relu ? 0 : -128);
+          CHECK_EQUAL(static_cast<int8_t>(device.dram.data[i]), wanted);
+        }
+      }
+    }
+  }
+});
+
+const Test in_place("a D of zeros changes no result", [] {
+  std::mt19937 random(4);
+  for (const uint64_t rows : {1, 14, 16}) {
+    for (const uint64_t cols : {5, 16}) {
+      for (const uint32_t to : {kAcc, kAccumulate}) {
+        std::vector<std::vector<int32_t>> results;
+        for (const uint64_t d : {tile(kGarbage, 16, 16), tile(64, 16, 16)}) {
+          Device device;
+          State& state = device.functional.state();
+          random.seed(static_cast<uint32_t>(rows + cols));
+          for (auto& x : state.spad) x = static_cast<int8_t>(random() % 2 ? -128 : random());
+          for (auto& x : state.acc) x = static_cast<int32_t>(random());
+          std::fill_n(state.spad_row(64), 16 * 16, int8_t{0});
+          device.run({config_ex(),
+                      {kPreload, tile(16, 16, cols), tile(to, rows, cols)},
+                      {kComputePreloaded, tile(0, rows, 16), d},
+                      // Rows of the result that A does not have.
+                      {kPreload, tile(kGarbage, 16, 16), tile(to + 32, 16, cols)},
+                      {kComputeAccumulated, tile(32, rows, 16), d}});
+          results.push_back(state.acc);
+        }
+        CHECK(results[0] == results[1]);
+      }
+    }
+  }
 });
 
 const Test message("an error names the command, the need and what there is", [] {
