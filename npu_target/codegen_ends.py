@@ -12,7 +12,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from itertools import accumulate, pairwise
-from math import inf
+from math import ceil, inf
 from typing import NamedTuple
 
 import numpy as np
@@ -32,6 +32,7 @@ _LOADS_AHEAD = 4
 _STORES_AHEAD = 2
 _GROUP_CYCLES = 256
 _LARGEST_GROUP = 6
+_MOST_GROUPS = 32
 # From a copy's last byte, or a step's last row, to what waits for it.
 _LATENCY_CYCLES = 60
 
@@ -289,14 +290,17 @@ class _Ends:
 
 
 def _groups(cycles: list[float], where: list[int]) -> list[list[int]]:
-    """Copies that are issued together: neighbours, in groups of a few."""
+    """Copies that are issued together: neighbours, in groups of a few; of more where there would
+    be very many groups."""
+    most_cycles = max(_GROUP_CYCLES, sum(cycles) / _MOST_GROUPS)
+    most_copies = max(_LARGEST_GROUP, ceil(len(cycles) / _MOST_GROUPS))
     groups: list[list[int]] = []
     total = 0.0
     for index, busy in enumerate(cycles):
         group = groups[-1] if groups else []
         if group and (
             where[index] == where[group[0]]
-            or (total + busy <= _GROUP_CYCLES and len(group) < _LARGEST_GROUP)
+            or (total + busy <= most_cycles and len(group) < most_copies)
         ):
             group.append(index)
             total += busy
