@@ -67,7 +67,8 @@ class Emitter:
             *self._pieces(copy, transfer, id, fresh, first, end, transfer.columns, zero=False),
             *zeros(combine("max", first, end), rows),
         )
-        return _under(transfer.guards, valid, zeros(nothing, rows), fresh)
+        otherwise = zeros(nothing, rows) if transfer.guards else ()
+        return _under(transfer.guards, valid, otherwise, fresh)
 
     def _pieces(
         self,

@@ -30,7 +30,7 @@ from .codegen_nests import (
     constant,
 )
 from .codegen_rotate import rotate
-from .codegen_weave import Touched, WaitingCopies, weave
+from .codegen_weave import Touched, WaitingCopies, WaitingCopy, weave
 from .config import NpuConfig
 from .isa import IsaError
 from .passes.errors import CodegenError, DoesNotFit
@@ -112,7 +112,7 @@ class _Walk:
             )
             nodes += [*settings, *made]
             parts = parts[taken:]
-        return (*nodes, *waiting.take())
+        return (*nodes, *waiting.nodes())
 
     def phase(
         self, parts: list[Statement], waiting: WaitingCopies
@@ -125,6 +125,7 @@ class _Walk:
         while taken < len(parts) and (copies or not taken):
             nodes += self.statement(parts[taken], {}, copies)
             taken += 1
+        copies.nodes()  # they obey the settings of this phase
         return nodes, copies, taken
 
     def statement(
@@ -142,18 +143,18 @@ class _Walk:
         if isinstance(stmt, CopyNest):
             touched = self.touched(stmt, values)
             if stmt.woven:
-                waiting.add(touched, self.copy(stmt, values))
+                waiting.add(WaitingCopy(touched, partial(self.copy, stmt, values)))
                 return ()
             before = waiting.release(touched)
-            return () if self.only_waiting else (*before, *self.copy(stmt, values))
+            return () if self.only_waiting else (*before.nodes(), *self.copy(stmt, values))
         if isinstance(stmt, StepNest):
             if self.only_waiting:
                 waiting.take()
                 return ()
             made = self.steps(stmt, values)
             return (
-                *waiting.release(self.touched(stmt, values)),
-                *weave(made, waiting.take(), self.config),
+                *waiting.release(self.touched(stmt, values)).nodes(),
+                *weave(made, waiting.take().nodes(), self.config),
             )
         if isinstance(stmt, Repeat):
             return self.loop(stmt, values, waiting)
@@ -200,7 +201,7 @@ class _Walk:
             for phase in range(period):
                 phases += body(first + phase, copies)
             if not carries:
-                nodes += waiting.take()
+                nodes += waiting.take().nodes()
             nodes.append(Loop(loop_id, expr.const(repeated), tuple(phases)))
             done += repeated * period
             if carries:

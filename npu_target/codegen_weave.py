@@ -7,8 +7,8 @@ the queue empty and overlap with all of the tile's work, not just with its end.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import lru_cache
+from collections.abc import Callable, Iterable
+from functools import cached_property, lru_cache
 from itertools import groupby, product
 from math import ceil
 from operator import itemgetter
@@ -49,49 +49,62 @@ class Touched(NamedTuple):
         return self.tile.overlaps(other.tile)
 
 
+class WaitingCopy:
+    """A copy that is made when it is issued: often only what waits matters, not its commands."""
+
+    def __init__(self, touched: list[Touched], make: Callable[[], tuple[Node, ...]]) -> None:
+        self.touched = touched
+        self._make = make
+
+    @cached_property
+    def nodes(self) -> tuple[Node, ...]:
+        """The commands."""
+        return self._make()
+
+
 class WaitingCopies:
     """Copies that wait for array steps to be woven into, in the order of the program.  A
     statement that touches the same rows must come after them."""
 
-    def __init__(self) -> None:
-        self._entries: list[tuple[list[Touched], tuple[Node, ...]]] = []
+    def __init__(self, copies: Iterable[WaitingCopy] = ()) -> None:
+        self._copies = list(copies)
 
     def __bool__(self) -> bool:
-        return bool(self._entries)
+        return bool(self._copies)
 
-    def add(self, touched: list[Touched], nodes: tuple[Node, ...]) -> None:
-        """One more at the end; a copy that does nothing is none."""
-        if nodes:
-            self._entries.append((touched, nodes))
+    def add(self, copy: WaitingCopy) -> None:
+        """One more at the end."""
+        self._copies.append(copy)
 
     def copy(self) -> WaitingCopies:
-        """The same entries, to be taken one by one."""
-        other = WaitingCopies()
-        other.replace(self)
-        return other
+        """The same copies, to be taken one by one."""
+        return WaitingCopies(self._copies)
 
     def replace(self, other: WaitingCopies) -> None:
         """Hold what the other one holds."""
-        self._entries = list(other._entries)
+        self._copies = list(other._copies)
 
-    def release(self, touched: list[Touched]) -> tuple[Node, ...]:
+    def release(self, touched: list[Touched]) -> WaitingCopies:
         """The copies that must be issued before a statement that touches these tiles: those that
         touch the same rows, and those before them that those have to follow."""
         rows, kept, released = list(touched), [], []
-        for entry in reversed(self._entries):
-            if _conflict(entry[0], rows):
-                released.append(entry)
-                rows += entry[0]
+        for copy in reversed(self._copies):
+            if _conflict(copy.touched, rows):
+                released.append(copy)
+                rows += copy.touched
             else:
-                kept.append(entry)
-        self._entries = kept[::-1]
-        return tuple(node for _, nodes in reversed(released) for node in nodes)
+                kept.append(copy)
+        self._copies = kept[::-1]
+        return WaitingCopies(released[::-1])
 
-    def take(self) -> tuple[Node, ...]:
+    def take(self) -> WaitingCopies:
         """All of them."""
-        nodes = tuple(node for _, copy in self._entries for node in copy)
-        self._entries = []
-        return nodes
+        taken, self._copies = self._copies, []
+        return WaitingCopies(taken)
+
+    def nodes(self) -> tuple[Node, ...]:
+        """The commands of all."""
+        return tuple([node for copy in self._copies for node in copy.nodes])
 
 
 def weave(body: tuple[Node, ...], filling: tuple[Node, ...], config: NpuConfig) -> tuple[Node, ...]:
