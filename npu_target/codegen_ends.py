@@ -49,6 +49,7 @@ class _Steps(NamedTuple):
 
     body: tuple[Node, ...]
     filling: tuple[Node, ...]
+    nodes: tuple[Node, ...] | None  # what both are together, where that is known
 
 
 class _Ends:
@@ -130,14 +131,14 @@ class _Ends:
                 body.append(node)
                 continue
             if body:
-                yield _Steps(tuple(body), ()), body[0]
+                yield _Steps(tuple(body), (), tuple(body)), body[0]
                 body = []
             if isinstance(node, Weave) and self.can_take_apart(node):
-                yield _Steps(node.body, node.filling), node
+                yield _Steps(node.body, node.filling, (node,)), node
             else:
                 yield None, node
         if body:
-            yield _Steps(tuple(body), ()), body[0]
+            yield _Steps(tuple(body), (), tuple(body)), body[0]
 
     def can_take_apart(self, weave: Weave) -> bool:
         steps = all(self.kinds(node) == {STEP} for node in weave.body)
@@ -192,7 +193,7 @@ class _Ends:
             nodes += self.rolled(copies, at_once)
             between = self.rolled(copies, [i for i in group if i not in at_once])
             if end == space.positions:
-                return nodes, _Steps(space.cut(first, end), (*between, *filling))
+                return nodes, _Steps(space.cut(first, end), (*between, *filling), None)
             if first < end:
                 nodes += weave(space.cut(first, end), between, self.config)
         raise AssertionError("the last group goes up to the last position")
@@ -235,13 +236,13 @@ class _Ends:
     ) -> tuple[tuple[Node, ...], list[Node]]:
         """The steps, with copies from behind them between the last ones, and the other copies."""
         if not behind:
-            return weave(steps.body, steps.filling, self.config), behind
+            return self.together(steps), behind
         try:
             copies = SingleCopies.of(behind, settings, self.config)
             space = StepSpace(steps.body, settings, self.config)
             ready = self.ready(copies, space)
         except NotConstant:
-            return weave(steps.body, steps.filling, self.config), behind
+            return self.together(steps), behind
         order = sorted(range(len(ready)), key=lambda index: ready[index])
         copies, ready = copies.in_order(order), [ready[index] for index in order]
         where = self.positions_behind(copies, ready, space, steps.filling)
@@ -256,6 +257,10 @@ class _Ends:
         done = sum(len(group) for group in groups)
         left = sorted(range(done, len(order)), key=lambda index: order[index])
         return nodes, [*self.rolled(copies, left)]
+
+    def together(self, steps: _Steps) -> tuple[Node, ...]:
+        """Steps and what is woven into them."""
+        return steps.nodes or weave(steps.body, steps.filling, self.config)
 
     def ready(self, copies: SingleCopies, space: StepSpace) -> list[int]:
         """The position behind the last one that a copy has to follow."""
