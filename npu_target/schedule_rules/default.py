@@ -68,17 +68,23 @@ def _pool(sch: Schedule, operator: MaxPool2d, config: NpuConfig) -> None:
 
 
 def _add_tile(operator: Add, config: NpuConfig) -> dict[str, list[int]]:
-    """What one command loads, or a few: nothing is used twice, so larger tiles are only later."""
+    """What one request loads, or a few: nothing is used twice, so larger tiles are only later.
+    Requests are for rows of so many blocks; where the channels are no multiple, for all of a row.
+    Commands of all the device's rows, or of half as many, take turns best."""
     extents = {"cb": ceil_div(operator.cols, config.dim), "r": operator.rows}
+    fits = _sum_fits(config)
     blocks = max(1, config.dma_request_bytes // config.dim)
+    request = extents["cb"] if extents["cb"] % blocks else blocks
+    command_rows = config.dim if operator.rows % config.dim == 0 else config.dim // 2
 
     def one_load(tile: Tiles) -> bool:
-        return tile["r"] <= config.dim and tile["cb"] <= blocks
+        return tile["cb"] <= request and tile["r"] <= command_rows and fits(tile)
 
     def few_rows(tile: Tiles) -> bool:
-        return tile["r"] * tile["cb"] <= blocks * config.dim and _sum_fits(config)(tile)
+        return tile["r"] * tile["cb"] <= blocks * config.dim and fits(tile)
 
-    tile = grow_tiles(extents, ("r", "cb"), one_load, dict.fromkeys(extents, 1))
+    tile = grow_tiles(extents, ("cb",), one_load, dict.fromkeys(extents, 1))
+    tile = grow_tiles(extents, ("r",), one_load, tile)
     tile = grow_tiles(extents, ("cb",), few_rows, tile)
     return {name: [extents[name] // tile[name], tile[name]] for name in extents}
 
