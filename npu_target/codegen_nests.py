@@ -100,7 +100,7 @@ class Nest:
 
     ``n_loops`` of TensorIR are around it; ``loops`` are those of more than one iteration, by their
     symbols, in which a loop over the pixels of wide sums is two: over steps, and over the rows of
-    a step.
+    a step.  ``sums`` is the name of the tile in the accumulator that it writes, if it does.
     """
 
     def __init__(
@@ -113,6 +113,10 @@ class Nest:
         self._reader = reader
         self._leaf = leaf
         self._guards = guards
+        written = (
+            leaf.buffer if isinstance(leaf, BufferStore) else leaf.value.args[3].args[0].source
+        )
+        self.sums = str(written.name) if written.scope() == ACCUMULATOR else None
         self.n_loops = len(loops)
         self.woven = bool(loops) and WOVEN in loops[0].annotations
         accesses = reader.tile_accesses(leaf)
@@ -153,6 +157,12 @@ class CopyNest(Nest):
             self._plans[key] = plan
         return [(part.at(values), transfer.at(values)) for part, transfer in plan]
 
+    @property
+    def is_zeros(self) -> bool:
+        """Whether it sets a tile to zero, and does nothing else."""
+        copy = self._copy
+        return isinstance(copy, Load) and copy.source is None and not copy.accumulate
+
     @cached_property
     def _plans(self) -> dict[tuple[Linear, ...], list[tuple[Load | Store, Transfer]]]:
         """By the values that decide them."""
@@ -179,9 +189,7 @@ class StepNest(Nest):
 
     def step(self, values: Values) -> ArrayStep:
         """The step's rows."""
-        step = self._step
-        a, b, c = (form.substitute(values) for form in (step.a, step.b, step.c))
-        return step._replace(a=a, b=b, c=c)
+        return self._step.substitute(values)
 
     @cached_property
     def _step(self) -> ArrayStep:

@@ -8,7 +8,7 @@ before a change is a full one, and the others share the rest.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from . import expr
@@ -23,24 +23,53 @@ _LEAST_ROWS = 8
 # Where rows of operands, and of sums that are added to, are counted from.
 _INPUTS = LocalAddress(0)
 _SUMS = LocalAddress(0, accumulator=True, accumulate=True)
+_FIRST_SUMS = LocalAddress(0, accumulator=True)
 
 
 class ArrayStep(NamedTuple):
     """A step as a definition has it: first rows of its operands and of its sums, how many rows
-    (``rows``), and how far apart those of operand A are (``row_step``)."""
+    (``rows``), and how far apart those of operand A are (``row_step``).  ``starts``: whether the
+    first part of the reduction is written over what the sums were, instead of being added."""
 
     a: Linear
     b: Linear
     c: Linear
     rows: int
     row_step: int
+    starts: bool = False
+
+    def substitute(self, values: Mapping[int, Linear]) -> ArrayStep:
+        """The step where loops have these values."""
+        a, b, c = (form.substitute(values) for form in (self.a, self.b, self.c))
+        return self._replace(a=a, b=b, c=c)
 
 
 def array_steps(
     step: ArrayStep, loops: tuple[LoopExtent, ...], dim: int, fresh: FreshLoop
 ) -> tuple[Node, ...]:
-    """The commands of ``step`` in ``loops``.  Weights that the innermost loops do not change are
-    preloaded in their first iteration only, which is split off."""
+    """The commands of ``step`` in ``loops``.  Of a step that starts its sums, the first iteration
+    of each loop over the reduction is split off: those loops that do not change the sums."""
+    if step.starts:
+        for depth, loop in enumerate(loops):
+            if step.c.depends_on(loop.loop_id):
+                continue
+            around, inner = loops[:depth], loops[depth + 1 :]
+            first = array_steps(step.substitute({loop.loop_id: Linear()}), inner, dim, fresh)
+            again = LoopExtent(fresh(), loop.extent - 1)
+            index = Linear.loop(again.loop_id) if again.extent > 1 else Linear()
+            other = step._replace(starts=False).substitute({loop.loop_id: index + 1})
+            others = array_steps(other, inner, dim, fresh)
+            return nested(
+                around, (*first, *(nested((again,), others) if again.extent > 1 else others))
+            )
+    return _steps(step, loops, dim, fresh)
+
+
+def _steps(
+    step: ArrayStep, loops: tuple[LoopExtent, ...], dim: int, fresh: FreshLoop
+) -> tuple[Node, ...]:
+    """Steps that all add, or all start their sums.  Weights that the innermost loops do not change
+    are preloaded in their first iteration only, which is split off."""
     keep = len(loops)
     while keep and not step.b.depends_on(loops[keep - 1].loop_id):
         keep -= 1
@@ -57,12 +86,12 @@ def array_steps(
         done = 0
         for n_rows, times in sizes:
             if new_weights:
-                nodes += _pair(a, step.b, c, n_rows, dim)
+                nodes += _pair(a, step.b, c, n_rows, dim, step.starts)
                 done, times, new_weights = done + n_rows, times - 1, False
             around = (LoopExtent(fresh(), times),) if times > 1 else ()
             at = Linear(done) + (Linear.loop(around[0].loop_id) * n_rows if around else 0)
             if times:
-                pair = _pair(a + at * step.row_step, None, c + at, n_rows, dim)
+                pair = _pair(a + at * step.row_step, None, c + at, n_rows, dim, step.starts)
                 nodes += nested(around, pair)
             done += n_rows * times
         return nodes
@@ -117,7 +146,9 @@ def _follow(step: ArrayStep, loop: LoopExtent, rows: int) -> bool:
     )
 
 
-def _pair(a: Linear, b: Linear | None, c: Linear, rows: int, dim: int) -> tuple[Node, ...]:
+def _pair(
+    a: Linear, b: Linear | None, c: Linear, rows: int, dim: int, starts: bool
+) -> tuple[Node, ...]:
     """A preload and a compute; with the weights that are there already where ``b`` is None."""
     weights: Any = GARBAGE if b is None else (_INPUTS, to_operand(b))
     compute = ComputeAccumulated if b is None else ComputePreloaded
@@ -127,7 +158,7 @@ def _pair(a: Linear, b: Linear | None, c: Linear, rows: int, dim: int) -> tuple[
             bd=weights,
             bd_cols=dim,
             bd_rows=dim,
-            c=(_SUMS, to_operand(c)),
+            c=(_FIRST_SUMS if starts else _SUMS, to_operand(c)),
             c_cols=dim,
             c_rows=rows,
         ),

@@ -30,6 +30,7 @@ from .codegen_nests import (
     constant,
 )
 from .codegen_rotate import rotate
+from .codegen_starts import overwritten_sums
 from .codegen_weave import Touched, WaitingCopies, WaitingCopy, weave
 from .config import NpuConfig
 from .isa import IsaError
@@ -91,6 +92,7 @@ class _Walk:
         reader = Reader(allocate(tile_buffers(lowered), config), lowered.versions)
         parts = body.seq if isinstance(body, tirx.SeqStmt) else [body]
         self.parts = [reader.statement(part) for part in parts]
+        self.overwritten = overwritten_sums(self.parts)
         self.config = config
         self.emitter = emitter
         self.n_loops = 0
@@ -141,6 +143,8 @@ class _Walk:
                 [node for part in stmt.parts for node in self.statement(part, values, waiting)]
             )
         if isinstance(stmt, CopyNest):
+            if stmt in self.overwritten:
+                return ()
             touched = self.touched(stmt, values)
             if stmt.woven:
                 waiting.add(WaitingCopy(touched, partial(self.copy, stmt, values)))
@@ -221,7 +225,8 @@ class _Walk:
     def steps(self, nest: StepNest, values: Values) -> tuple[Node, ...]:
         """The commands of a nest around the array's step."""
         loops, inner = self.enter(nest, values)
-        return self.emitter.gemm(nest.step(inner), loops, self.fresh_loop)
+        step = nest.step(inner)._replace(starts=nest in self.overwritten)
+        return self.emitter.gemm(step, loops, self.fresh_loop)
 
     def enter(self, nest: Nest, values: Values) -> tuple[tuple[LoopExtent, ...], dict[int, Linear]]:
         """Loops of a nest under ids of their own, and the values of symbols inside."""
