@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import xgboost
 
+from .boosting import boosted_trees
 from .compiling import Compiled
 
 # With fewer measurements, of all layers together, a candidate's bound is all that is known.
@@ -25,7 +27,6 @@ _PARAMETERS = {
     "max_depth": 5,
     "eta": 0.2,
     "min_child_weight": 1,
-    "nthread": 1,
 }
 
 
@@ -34,7 +35,7 @@ class CostModel:
     which is about alike in all layers; cycles themselves are not."""
 
     def __init__(self, seed: int) -> None:
-        self._parameters = {**_PARAMETERS, "seed": seed}
+        self._parameters: dict[str, Any] = {**_PARAMETERS, "seed": seed}
         self._rows: list[np.ndarray] = []
         self._labels: list[float] = []
         self._booster: xgboost.Booster | None = None
@@ -52,7 +53,7 @@ class CostModel:
         if len(self._rows) < _WARM_UP or not candidates:
             return bounds
         if self._booster is None:
-            data = xgboost.DMatrix(np.stack(self._rows), np.array(self._labels))
-            self._booster = xgboost.train(self._parameters, data, num_boost_round=_ROUNDS)
+            labels = np.array(self._labels)
+            self._booster = boosted_trees(self._parameters, np.stack(self._rows), labels, _ROUNDS)
         rows = np.stack([candidate.features for candidate in candidates])
-        return bounds * np.exp(self._booster.predict(xgboost.DMatrix(rows)))
+        return bounds * np.exp(self._booster.inplace_predict(rows))

@@ -7,8 +7,8 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import xgboost
 
+from .boosting import boosted_trees
 from .points import Point, Structure
 
 _MOST_TRAITS = 48
@@ -25,7 +25,7 @@ class PointModel:
         self._structures = structures
         self._traits = _traits(structures)
         self._most_tiles = max((len(s.extents) for s in structures), default=0)
-        self._parameters = {"max_depth": 5, "eta": 0.3, "nthread": 1, "seed": seed}
+        self._parameters = {"max_depth": 5, "eta": 0.3, "seed": seed}
         self._cycles: dict[Point, float] = {}
 
     def learn(self, point: Point, cycles: float) -> None:
@@ -41,8 +41,8 @@ class PointModel:
         most = FAILED_RATIO * min(finite)
         labels = np.log(np.minimum(list(self._cycles.values()), most))
         rows = np.stack([self._row(point) for point in self._cycles])
-        booster = xgboost.train(self._parameters, xgboost.DMatrix(rows, labels), _ROUNDS)
-        predicted = booster.predict(xgboost.DMatrix(np.stack([self._row(p) for p in points])))
+        booster = boosted_trees(self._parameters, rows, labels, _ROUNDS)
+        predicted = booster.inplace_predict(np.stack([self._row(point) for point in points]))
         return [points[index] for index in np.argsort(predicted, kind="stable")[:count]]
 
     def _row(self, point: Point) -> np.ndarray:
