@@ -44,9 +44,9 @@ class Batch:
                     self.results[index] = self.state.known[compiled.digest]
                 else:
                     running[index] = measurer.run(self.state.layer.operator, compiled)
-            self._finish(measurer, recorder, running, wait=False)
+            self._finish(measurer, recorder, running, blocking=False)
         while running and not measurer.interrupted():
-            self._finish(measurer, recorder, running, wait=True)
+            self._finish(measurer, recorder, running, blocking=True)
 
     def learned(self) -> tuple[list[Candidate], list[float | None]]:
         """The candidates that have a result, and their cycles; None for what failed."""
@@ -58,9 +58,9 @@ class Batch:
         return [self.candidates[i] for i in order], cycles
 
     def _finish(
-        self, measurer: Measurer, recorder: Recorder, running: dict[int, Running], wait: bool
+        self, measurer: Measurer, recorder: Recorder, running: dict[int, Running], blocking: bool
     ) -> None:
-        for index, result in measurer.finished(running, wait):
+        for index, result in measurer.finished(running, blocking):
             del running[index]
             self._record(recorder, index, result)
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +16,8 @@ from .failure import DEVICE_LOST, Failure
 from .pool import DevicePool
 from .session import Job, Outcome
 
-_POLL_SECONDS = 0.002
+# How long at most an interruption goes unseen. Asking more often takes time from the compilers.
+_INTERRUPT_SECONDS = 0.1
 
 # Simulated seconds, or why there are none.
 Result = float | Failure
@@ -81,13 +81,16 @@ class Measurer:
         )
         return Running(compiled.digest, self._devices.submit(job))
 
-    def finished(self, running: Mapping[int, Running], wait: bool) -> Iterator[tuple[int, Result]]:
-        """Results of what is done; with `wait`, of at least one, unless interrupted."""
+    def finished(
+        self, running: Mapping[int, Running], blocking: bool
+    ) -> Iterator[tuple[int, Result]]:
+        """Results of what is done; with `blocking`, of at least one, unless interrupted."""
         while True:
             done = [index for index, entry in running.items() if entry.future.done()]
-            if done or not wait or self.interrupted():
+            if done or not blocking or self.interrupted():
                 break
-            time.sleep(_POLL_SECONDS)
+            futures = [entry.future for entry in running.values()]
+            wait(futures, _INTERRUPT_SECONDS, FIRST_COMPLETED)
         for index in done:
             yield index, _result(running[index].future)
 
@@ -105,7 +108,7 @@ class Measurer:
         while running:
             if self.interrupted():
                 raise KeyboardInterrupt
-            for index, result in self.finished(running, wait=True):
+            for index, result in self.finished(running, blocking=True):
                 results[index] = result
                 del running[index]
         return [results[index] for index in range(len(schedules))]

@@ -51,7 +51,7 @@ class PlayedMeasurer:
         self.ran.append(compiled.digest)
         return Running(compiled.digest, None)
 
-    def finished(self, running, wait):
+    def finished(self, running, blocking):
         for index, entry in list(running.items()):
             name, _, place = entry.digest.partition(":")
             yield index, played(self.times[name][int(place)])
