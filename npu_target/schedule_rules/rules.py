@@ -15,7 +15,7 @@ from tvm.s_tir import Schedule
 from tvm.s_tir import meta_schedule as ms
 from tvm.s_tir.schedule import SBlockRV
 
-from ..topi.mac_schedule import STEP_ORDERS, MacStructure, for_loops, mac_loops, schedule_mac
+from ..topi.mac_schedule import STEP_ORDERS, MacStructure, for_loops, mac_loops, scheduled_mac
 from ..topi.simple_schedule import schedule_pool, schedule_sum
 
 
@@ -31,12 +31,8 @@ class TileArraySteps(ms.schedule_rule.PyScheduleRule):
         """One schedule a structure that the block's loops allow."""
         if sch.get(block).name_hint != "mac" or not mac_loops(sch):
             return [sch]
-        results = []
-        for structure in dict.fromkeys(for_loops(sch, s) for s in mac_structures(mac_loops(sch))):
-            candidate = sch.copy()
-            schedule_mac(candidate, structure)
-            results.append(candidate)
-        return results
+        structures = dict.fromkeys(for_loops(sch, s) for s in mac_structures(mac_loops(sch)))
+        return scheduled_mac(sch, list(structures))
 
     def clone(self) -> TileArraySteps:
         """Rules hold no state."""

@@ -11,7 +11,7 @@ from tvm.s_tir import Schedule
 from tvm.s_tir import meta_schedule as ms
 
 from ..topi import Operator
-from ..topi.mac_schedule import MacStructure, for_loops, mac_loops, schedule_mac, tiled_loops
+from ..topi.mac_schedule import MacStructure, for_loops, mac_loops, scheduled_mac, tiled_loops
 from ..topi.templates import mac_templates, templates
 from .mutators import MoveTileFactor
 from .rules import mac_structures, schedule_rules
@@ -76,12 +76,11 @@ def designs(sch: Schedule, operator: Operator, space: str) -> list[Design]:
     if loops:
         structures = [*(mac_templates(operator) if space != "rules" else ())]
         structures += mac_structures(loops) if space != "template" else []
-        distinct = dict.fromkeys(for_loops(sch, structure) for structure in structures)
-        made = [Design(sch.copy(), one, tiled_loops(loops, one)) for one in distinct]
-        for design in made:
-            assert design.structure is not None
-            schedule_mac(design.schedule, design.structure)
-        return made
+        distinct = list(dict.fromkeys(for_loops(sch, structure) for structure in structures))
+        return [
+            Design(schedule, structure, tiled_loops(loops, structure))
+            for schedule, structure in zip(scheduled_mac(sch, distinct), distinct, strict=True)
+        ]
     made = []
     if space != "rules":
         for template in templates(operator):

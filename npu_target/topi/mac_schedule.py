@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 from tvm.s_tir import Schedule
 
@@ -121,20 +121,65 @@ def schedule_mac(
     ValueError
         if the structure splits a reduction that the definition does not have.
     """
-    _schedule(sch, structure, "", decisions or {}, {})
+    _finish(sch, structure, _tile_and_place(sch, structure, "", decisions or {}, {}))
+    _schedule_strips(sch)
+
+
+def scheduled_mac(sch: Schedule, structures: Sequence[MacStructure]) -> list[Schedule]:
+    """For each structure a copy of the schedule of a definition, scheduled as `schedule_mac` does.
+    What structures have in common is scheduled once, which takes most of the time.
+
+    Raises
+    ------
+    ValueError
+        if a structure splits a reduction that the definition does not have.
+    """
+    placed: dict[MacStructure, tuple[Schedule, _Placed]] = {}
+    made = []
+    for structure in structures:
+        common = replace(structure, pipelined=False, woven=False, two_sums=False, wide=False)
+        if common not in placed:
+            start = sch.copy()
+            placed[common] = start, _tile_and_place(start, common, "", {}, {})
+        start, where = placed[common]
+        made.append(start.copy())
+        _finish(made[-1], structure, where)
+        _schedule_strips(made[-1])
+    return made
+
+
+def _schedule_strips(sch: Schedule) -> None:
     for name, tiles in (sch.mod["main"].attrs or {}).get("npu.tiles", {}).items():
         fixed = {str(loop): int(size) for loop, size in tiles.items()}
-        _schedule(sch, MacStructure(pipelined=False), str(name).removeprefix("mac"), {}, fixed)
+        structure = MacStructure(pipelined=False)
+        suffix = str(name).removeprefix("mac")
+        _finish(sch, structure, _tile_and_place(sch, structure, suffix, {}, fixed))
 
 
-def _schedule(
+class _Placed(NamedTuple):
+    """Blocks and loops of a schedule, and of its copies, whose tiles are cut and placed."""
+
+    row: Any  # the loop that `intrinsic` is for
+    intrinsic: str
+    loads: tuple[Any, ...]  # of tiles that change with every iteration of `changing`
+    start: Any
+    store: Any
+    changing: Any
+    copy_depth: int  # loops around a load
+    store_depth: int
+    split: bool  # a part of the reduction per iteration
+    joined: bool
+
+
+def _tile_and_place(
     sch: Schedule,
     structure: MacStructure,
     suffix: str,
     decisions: Mapping[str, list[int]],
     fixed: Mapping[str, int],
-) -> None:
-    """Schedule the blocks whose names end in ``suffix``, with tiles of ``fixed`` sizes if any."""
+) -> _Placed:
+    """Schedule the blocks whose names end in ``suffix``, with tiles of ``fixed`` sizes if any, but
+    for what `_finish` does. TVM cannot copy a schedule after that, since it has an intrinsic."""
     mac = sch.get_sblock(f"mac{suffix}")
     intrinsic = str(sch.mod["main"].attrs["npu.tensorize"][f"mac{suffix}"])
     loops = dict(zip(mac_loops(sch, suffix), sch.get_loops(mac), strict=True))
@@ -182,23 +227,34 @@ def _schedule(
     sch.set_scope(mac, 0, ACCUMULATOR)
     sch.reverse_compute_at(store, innermost, preserve_unit_loops=True)
     start = sch.decompose_reduction(mac, reduction[0] if reduction else steps[0])
-    sch.tensorize(row, intrinsic)
+    copies = [load for load in (load_a, load_b) if not (structure.kept and load is kept)]
+    copy_depth = len(around) + len(reduction)
+    depths = copy_depth, len(around)
+    return _Placed(
+        row, intrinsic, tuple(copies), start, store, changing, *depths, bool(reduction), joined
+    )
+
+
+def _finish(sch: Schedule, structure: MacStructure, placed: _Placed) -> None:
+    """Let the intrinsic compute the steps, and schedule what happens at the same time and what
+    lies side by side."""
+    sch.tensorize(placed.row, placed.intrinsic)
     if structure.pipelined:
-        copies = [load for load in (load_a, load_b) if not (structure.kept and load is kept)]
+        copies = list(placed.loads)
         # Loads run an iteration ahead; what follows them is the start of the sums, the steps and
         # the store, or just the steps of a part of the reduction.
         stages = [0] * len(copies)
-        if structure.two_sums and not reduction:
-            annotate_pipeline(sch, changing, [*stages, 0, 1, 1])
-            copies += [start, store]
+        if structure.two_sums and not placed.split:
+            annotate_pipeline(sch, placed.changing, [*stages, 0, 1, 1])
+            copies += [placed.start, placed.store]
         else:
-            annotate_pipeline(sch, changing, [*stages, *([1] if reduction else [1, 1, 1])])
+            steps = [1] if placed.split else [1, 1, 1]
+            annotate_pipeline(sch, placed.changing, [*stages, *steps])
         if structure.woven:
             for copy in copies:
-                outermost = sch.get_loops(copy)[len(around) + len(reduction)]
-                sch.annotate(outermost, WOVEN, 1)
-    if structure.wide and not joined:  # see `for_loops`
-        sch.annotate(sch.get_loops(store)[len(around)], WIDE, 1)
+                sch.annotate(sch.get_loops(copy)[placed.copy_depth], WOVEN, 1)
+    if structure.wide and not placed.joined:  # see `for_loops`
+        sch.annotate(sch.get_loops(placed.store)[placed.store_depth], WIDE, 1)
 
 
 def _fused(sch: Schedule, loops: list[Any]) -> Any:

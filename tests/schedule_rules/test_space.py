@@ -19,7 +19,7 @@ from npu_target.config import NpuConfig
 from npu_target.schedule_rules import SPACES, space_generator
 from npu_target.schedule_rules.rules import mac_structures
 from npu_target.target import make_target
-from npu_target.topi.mac_schedule import for_loops, mac_loops, schedule_mac
+from npu_target.topi.mac_schedule import for_loops, mac_loops, schedule_mac, scheduled_mac
 from npu_target.tuning.tune_context import NpuTuneContext
 
 SMALL = [
@@ -106,3 +106,14 @@ def test_generated_structures_equal_numpy(op, data):
 @given(data=st.data())
 def test_generated_structures_equal_numpy_at_length(op, data):
     check_generated(op, data)
+
+
+@pytest.mark.parametrize("operator", SMALL[:3], ids=lambda operator: operator.name)
+def test_structures_scheduled_together_are_those_scheduled_alone(operator):
+    start = Schedule(operator.kernel().prim_func(NpuConfig.preset("gemmini-16x16")))
+    structures = [for_loops(start, one) for one in mac_structures(mac_loops(start))]
+    for structure, together in zip(structures, scheduled_mac(start, structures), strict=True):
+        alone = start.copy()
+        schedule_mac(alone, structure)
+        steps, _ = alone.trace.as_json()
+        assert str(together.trace.as_json()[0]) == str(steps)
