@@ -10,6 +10,7 @@ import math
 import random
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from math import prod
 from typing import Any, NamedTuple
 
@@ -98,13 +99,15 @@ class PointSpace:
         self._programs: set[Hashable] = set()
         self._options = [structure.options for structure in self.structures]
         self._sizes = [structure.size for structure in self.structures]
+        self._size_sums = list(accumulate(self._sizes))
+        self._size = sum(self._sizes)
         self._generator = generator
         self._taken: set[Point] = set()
         self._too_large: dict[tuple[int, tuple[bool, ...]], list[tuple[int, ...]]] = {}
 
     def __len__(self) -> int:
         """Points not given out yet."""
-        return sum(self._sizes) - len(self._taken)
+        return self._size - len(self._taken)
 
     def trace(self, point: Point) -> Any:
         return self.structures[point.structure].trace(point.tiles)
@@ -150,15 +153,18 @@ class PointSpace:
     def draw(self, count: int, below_cycles: float = math.inf) -> list[Point]:
         """At most `count` different random points that are open, fewer only where few are left."""
         found: dict[Point, None] = {}
-        for _ in range(_DRAWS * count):
+        indices = range(len(self._sizes))
+        listed = self._size <= _LISTED
+        # Listing what is left takes no longer than as many draws do.
+        for _ in range(min(_DRAWS * count, len(self)) if listed else _DRAWS * count):
             if len(found) == count:
                 return list(found)
-            (structure,) = self._generator.choices(range(len(self._sizes)), self._sizes)
+            (structure,) = self._generator.choices(indices, cum_weights=self._size_sums)
             tiles = tuple(self._generator.choice(sizes) for sizes in self._options[structure])
             point = Point(structure, tiles)
             if self.is_open(point, below_cycles):
                 found[point] = None
-        if sum(self._sizes) > _LISTED:
+        if not listed:
             return list(found)
         left = [point for point in self._all() if self.is_open(point, below_cycles)]
         return self._generator.sample(left, min(count, len(left)))
