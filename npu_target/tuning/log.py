@@ -72,6 +72,7 @@ class TuningLog:
         self.measurements: list[dict[str, Any]] = _good_lines(folder, MEASUREMENTS_FILE)
         self.failures: list[dict[str, Any]] = _good_lines(folder, FAILURES_FILE)
         self._journals: dict[str, Journal] = {}
+        self._indices: dict[IRModule, int] = {}  # of workloads, by what they were asked for with
 
     @property
     def trials(self) -> int:
@@ -146,8 +147,11 @@ class TuningLog:
         self._journals[name].append(value)
 
     def _index_of(self, mod: IRModule) -> int | None:
+        if mod in self._indices:  # comparing takes longer than writing a record does
+            return self._indices[mod]
         for index, workload in enumerate(self.workloads):
             if tvm_ffi.structural_equal(workload.mod, mod):
+                self._indices[mod] = index
                 return index
         return None
 
