@@ -36,8 +36,8 @@ from .points import Point, PointSpace, Structure
 from .workload import workload_module
 
 BATCH = 16
-# Compiled programs that a batch is chosen from; those left over stand for the next batches.
-_READY = 28
+# Of the compiled programs that a batch is chosen from, so many are left over for the next ones.
+_SPARE = 12
 # They are the most promising of so many times as many points...
 _PROPOSED = 6
 # ... of which this share is next to the best points known; the others are drawn anywhere.
@@ -126,12 +126,18 @@ class Search:
             self._cycles[point] = cycles
             self._point_model.learn(point, cycles)
 
-    def next_batch(self, best_cycles: float) -> list[Candidate] | None:
-        """Candidates whose programs are different and may take less than `best_cycles`, perhaps
-        none this time; None when the space holds no more."""
+    def next_batch(
+        self, best_cycles: float, size: int = BATCH, later: int = _SPARE
+    ) -> list[Candidate] | None:
+        """At most `size` candidates whose programs are different and may take less than
+        `best_cycles`, perhaps none this time; None when the space holds no more. About `later`
+        others will be asked for after them: what is compiled beyond that is lost."""
         if not self._ready and not len(self._space):
             return None
-        self._compile_more(_READY - len(self._ready), best_cycles)
+        # The first ones are drawn with next to nothing known: there should be a choice in any case.
+        wanted = size + (min(_SPARE, later) if self._points else _SPARE)
+        if wanted > len(self._ready):
+            self._compile_more(wanted - len(self._ready), best_cycles)
         hopeful = [entry for entry in self._ready if entry.compiled.least_cycles < best_cycles]
         for entry in self._ready:
             if entry.compiled.least_cycles >= best_cycles:
@@ -141,9 +147,9 @@ class Search:
         for entry, cycles in zip(hopeful, predicted, strict=True):
             self._point_model.learn(entry.point, float(cycles))
         ranked = [hopeful[i] for i in sorted(range(len(hopeful)), key=lambda i: predicted[i])]
-        n_ranked = BATCH - round(_BLIND_SHARE * BATCH)
+        n_ranked = size - round(_BLIND_SHARE * size)
         picked, rest = ranked[:n_ranked], ranked[n_ranked:]
-        blind = self._generator.sample(rest, min(len(rest), BATCH - n_ranked))
+        blind = self._generator.sample(rest, min(len(rest), size - n_ranked))
         self._ready = [entry for entry in rest if entry not in blind]
         return [entry.candidate for entry in (*picked, *blind)]
 

@@ -90,15 +90,16 @@ class Tuner:
     def _alive(self) -> list[LayerState]:
         return [state for state in self.states if not state.exhausted]
 
-    def _next_batch(self, size: int, busy: LayerState | None) -> Batch | None:
-        """At most `size` candidates of the layer that promises most, of another than `busy` if
-        there is one. None where there are none this time."""
+    def _next_batch(self, left: int, busy: LayerState | None) -> Batch | None:
+        """Candidates of the layer that promises most, of another than `busy` if there is one; at
+        most the `left` trials. None where there are none this time."""
         alive = self._alive()
         others = [state for state in alive if state is not busy] or alive
-        if size <= 0 or not others or self._measurer.interrupted():
+        if left <= 0 or not others or self._measurer.interrupted():
             return None
         untried = [state for state in others if not state.trials]
-        if untried and size <= _LEAST_TRIALS * len(untried):
+        size = min(BATCH, left)
+        if untried and left <= _LEAST_TRIALS * len(untried):
             # What is left is for the layers that have had no turn: each should have a record.
             others, size = untried, min(size, _LEAST_TRIALS)
         state = max(others, key=LayerState.promise)
@@ -107,13 +108,14 @@ class Tuner:
             state.search = self._make_search(state.layer)
             for trace, cycles in state.known_schedules:
                 state.search.begin_from(trace, cycles)
-        candidates = state.search.next_batch(state.cycles(state.best_seconds))
+        later = (left - size) // len(alive)
+        candidates = state.search.next_batch(state.cycles(state.best_seconds), size, later)
         self._progress.rejected(state.search.rejected)
         state.search.rejected.clear()
         if candidates is None:
             state.exhausted = True
             return None
-        return Batch(state, candidates[: min(BATCH, size)])
+        return Batch(state, candidates)
 
     def _learn(self, batch: Batch) -> int:
         """Take in a batch that was measured; returns how many trials it took."""

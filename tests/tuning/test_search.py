@@ -99,6 +99,22 @@ def test_a_space_is_given_out_once_and_ends():
     assert len(compiled) == len(set(compiled)) == len(programs) > BATCH
 
 
+def test_nothing_is_compiled_that_no_batch_has_room_for():
+    compiled = []
+
+    def compile(operator, trace):
+        compiled.append(trace)
+        return compile_played(trace)
+
+    trials = 5 * BATCH
+    search = factory(compile=compile)(Layer(Matmul(1, 256, 1024, 1024).canonical(), 1))
+    for done in range(0, trials, BATCH):
+        batch = search.next_batch(NOTHING_KNOWN, BATCH, trials - done - BATCH)
+        assert len(batch) == BATCH
+        search.learn(batch, [1000.0] * BATCH)
+    assert len(compiled) == trials
+
+
 def compile_played(trace) -> Future:
     """A program for every trace, with a bound and a time that its tile sizes give."""
     future: Future = Future()

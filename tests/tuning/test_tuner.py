@@ -80,12 +80,12 @@ class PlayedSearch:
     def begin_from(self, trace, cycles) -> None:
         self.known.append(cycles)
 
-    def next_batch(self, best_cycles):
+    def next_batch(self, best_cycles, size, later):
         self.rejected["pruned"] += 1
         self.batches -= 1
         if self.batches < 0:
             return None
-        return [self.candidate() for _ in range(16)]
+        return [self.candidate() for _ in range(size)]
 
     def candidate(self) -> Candidate:
         place = self.given % len(self.times)
