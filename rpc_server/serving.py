@@ -7,6 +7,7 @@ client runs in a process that TVM forks off, so a crash or a hang there ends tha
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import math
 import os
@@ -31,6 +32,7 @@ from .tracker_client import device_key
 DESCRIBE = "npu.rpc.describe"
 SET_DEADLINE = "npu.rpc.set_deadline"
 RUN = "npu.rpc.run"
+DIGEST = "npu.rpc.digest"
 
 _deadline: threading.Timer | None = None
 
@@ -70,6 +72,11 @@ def _run(
     return math.floor(stats.cycles * 1e6 / clock_khz + 0.5) / 1e9
 
 
+def _digest(array: Any) -> str:
+    """The SHA-256 of an array's bytes, as hexadecimal digits."""
+    return hashlib.sha256(array.numpy().tobytes()).hexdigest()
+
+
 def register_functions(config: NpuConfig) -> None:
     """Make known what a client may call on this server besides the device itself."""
     described = json.dumps(
@@ -82,6 +89,7 @@ def register_functions(config: NpuConfig) -> None:
     )
     tvm_ffi.register_global_func(DESCRIBE, lambda: described, override=True)
     tvm_ffi.register_global_func(SET_DEADLINE, _set_deadline, override=True)
+    tvm_ffi.register_global_func(DIGEST, _digest, override=True)
     tvm_ffi.register_global_func(RUN, partial(_run, config.clock_khz), override=True)
 
 
