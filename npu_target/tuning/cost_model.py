@@ -19,13 +19,13 @@ from .compiling import Compiled
 
 # With fewer measurements, of all layers together, a candidate's bound is all that is known.
 _WARM_UP = 8
-_ROUNDS = 60
+_ROUNDS = 30
 # What a candidate that failed is taken to cost, next to its bound.
 _FAILED_RATIO = 16.0
 _PARAMETERS = {
     "objective": "reg:squarederror",
     "max_depth": 5,
-    "eta": 0.2,
+    "eta": 0.4,
     "min_child_weight": 1,
 }
 

@@ -13,7 +13,7 @@ from .points import Point, Structure
 
 _MOST_TRAITS = 48
 _LEAST_KNOWN = 12
-_ROUNDS = 40
+_ROUNDS = 25
 # What cannot be compiled or run is taken to cost, next to the best.
 FAILED_RATIO = 16.0
 
