@@ -55,13 +55,11 @@ def array_steps(
                 continue
             around, inner = loops[:depth], loops[depth + 1 :]
             first = array_steps(step.substitute({loop.loop_id: Linear()}), inner, dim, fresh)
-            again = LoopExtent(fresh(), loop.extent - 1)
-            index = Linear.loop(again.loop_id) if again.extent > 1 else Linear()
+            again = (LoopExtent(fresh(), loop.extent - 1),) if loop.extent > 2 else ()
+            index = Linear.loop(again[0].loop_id) if again else Linear()
             other = step._replace(starts=False).substitute({loop.loop_id: index + 1})
             others = array_steps(other, inner, dim, fresh)
-            return nested(
-                around, (*first, *(nested((again,), others) if again.extent > 1 else others))
-            )
+            return nested(around, (*first, *nested(again, others)))
     return _steps(step, loops, dim, fresh)
 
 

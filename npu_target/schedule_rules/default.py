@@ -73,7 +73,7 @@ def _add_tile(operator: Add, config: NpuConfig) -> dict[str, list[int]]:
     Commands of all the device's rows, or of half as many, take turns best."""
     extents = {"cb": ceil_div(operator.cols, config.dim), "r": operator.rows}
     fits = _sum_fits(config)
-    blocks = max(1, config.dma_request_bytes // config.dim)
+    blocks = config.mvin_max_cols // config.dim
     request = extents["cb"] if extents["cb"] % blocks else blocks
     command_rows = config.dim if operator.rows % config.dim == 0 else config.dim // 2
 

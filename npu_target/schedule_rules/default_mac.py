@@ -78,7 +78,7 @@ def _depthwise_tile(shape: MacShape, config: NpuConfig, wide: bool) -> Tiles | N
     """Tiles of as many blocks of channels as one request loads, or of all: a part of a request
     takes as long as a whole one.  None where there is no room for a whole kernel."""
     extents = {name: shape.extent(name) for name in TILED}
-    blocks = _blocks_of_request(config)
+    blocks = config.mvin_max_cols // config.dim  # of one request
     most_blocks = shape.blocks if shape.blocks % blocks else blocks
 
     def fits(tile: Tiles) -> bool:
@@ -97,7 +97,7 @@ def _kept_inputs_tile(shape: MacShape, config: NpuConfig) -> Tiles | None:
     request; None where there is no room for them, where the weights are hardly more than the
     inputs, or where too few tiles pass."""
     extents = {name: shape.extent(name) for name in TILED}
-    blocks = _blocks_of_request(config)
+    blocks = config.mvin_max_cols // config.dim  # of one request
     if (
         shape.kernel != (1, 1)
         or shape.blocks % blocks
@@ -192,8 +192,3 @@ def _grow_in_turn(
     for name in order:
         tile = grow_tiles(extents, (name,), fits, tile)
     return tile
-
-
-def _blocks_of_request(config: NpuConfig) -> int:
-    """Blocks of channels, or of columns of weights, that one request of the memory has."""
-    return max(1, config.dma_request_bytes // config.dim)
