@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from .c_header import CHeader, CHeaderError
-from .files import Pathish, write_atomically
+from .files import Pathish, check_name, write_atomically
 
 # A local address has 32 bits: three flags, three bits of normalization command, a bit that
 # tells garbage from a row, and the row.
@@ -56,7 +56,8 @@ class NpuConfig:
     """One device. Sizes in the unit their name ends in; the defaults are `gemmini-16x16`.
 
     Element types are fixed: int8 in the scratchpad, int32 in the accumulator, float32 scales.
-    Every field but `name` is an int or a bool, so that a program file can carry them all.
+    Every field but `name` is an int or a bool, so that a program file can carry them all; for what
+    a name may be see `files.check_name`.
     """
 
     name: str = "gemmini-16x16"
@@ -124,8 +125,7 @@ class NpuConfig:
         self._check_relations()
 
     def _check_types(self) -> None:
-        if not isinstance(self.name, str) or not self.name or not self.name.isprintable():
-            raise ConfigError(f"NpuConfig.name is {self.name!r}, needs a non-empty printable str")
+        check_name("NpuConfig.name", self.name, ConfigError)
         for field in dataclasses.fields(self):
             if field.name == "name":
                 continue

@@ -1,8 +1,9 @@
-"""Writing files so that a reader, or a crash, never sees half of one."""
+"""Writing files so that a reader, or a crash, never sees half of one; names for them."""
 
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -10,6 +11,17 @@ from pathlib import Path
 from typing import BinaryIO
 
 Pathish = str | os.PathLike[str]
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+def check_name(what: str, name: object, error: type[Exception]) -> None:
+    """Raise `error` unless `name` (of a device, of a model) is safe as a part of a path."""
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        shown = repr(name) if len(repr(name)) <= 60 else repr(name)[:60] + "..."
+        raise error(
+            f"{what} is {shown}, must be 1 to 100 of the characters A-Z a-z 0-9 . _ - and begin "
+            "with a letter or a digit, since folders are named after it"
+        )
 
 
 def write_atomically(path: Pathish, data: bytes) -> None:

@@ -38,10 +38,9 @@ class Endpoint(NamedTuple):
 def device_key(config: NpuConfig) -> str:
     """The key under which servers of a device register: its name and its hash.
 
-    The tracker's protocol gives a meaning to colons and blanks; a name with such is rewritten.
+    The tracker's protocol gives a meaning to colons and blanks, which no device's name has.
     """
-    name = "".join(c if c.isascii() and (c.isalnum() or c in "-_.") else "_" for c in config.name)
-    return f"{name}-{config.hash}"
+    return f"{config.name}-{config.hash}"
 
 
 class TrackerClient:

@@ -110,8 +110,9 @@ def test_files_that_are_no_device(tmp_path: Path, content: str, message: str) ->
         ({"dma_request_bytes": 8}, r"dma_request_bytes is 8, must be at least bus_bytes \(16\)"),
         ({"l2_bytes": 1000}, "l2_bytes is 1000, must be a multiple of l2_ways x l2_line_bytes"),
         ({"has_weight_stationary": False, "has_output_stationary": False}, "must be True, or has"),
-        ({"name": ""}, "name is '', needs a non-empty"),
-        ({"name": "a\n"}, "needs a non-empty printable"),
+        ({"name": ""}, "name is '', must be 1 to 100 of the characters"),
+        ({"name": 16}, "name is 16, must be 1 to 100"),
+        ({"name": "../../evil"}, "NpuConfig.name is '../../evil', must be"),
         ({"dims": 8}, "NpuConfig has no field 'dims'"),
     ],
 )

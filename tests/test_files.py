@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from npu_target import files
-from npu_target.files import open_atomically, write_atomically
+from npu_target.files import check_name, open_atomically, write_atomically
 
 
 def test_writes_and_overwrites_and_leaves_nothing_beside(tmp_path: Path) -> None:
@@ -50,3 +50,19 @@ def test_mode_is_that_of_an_ordinary_file(tmp_path: Path) -> None:
     write_atomically(tmp_path / "a.bin", b"")
     modes = {os.stat(tmp_path / name).st_mode for name in ("ordinary", "a.bin")}
     assert len(modes) == 1
+
+
+@pytest.mark.parametrize("name", ["gemmini-16x16", "a", "Z.9_-", "0" * 100, "a..b"])
+def test_names_that_may_be_in_paths(name: str) -> None:
+    check_name("the name", name, ValueError)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", ".", "..", "../../evil", "a/b", "a\\b", "/etc", ".hidden", "-rf", "_", "a\0", "a\n", "a b",
+     "a:b", "é", "٣", "a" * 101, "a" * 300, None, 16, b"a"],
+)  # fmt: skip
+def test_names_that_may_not(name: object) -> None:
+    with pytest.raises(KeyError, match=r"A-Z a-z 0-9 \. _ -") as caught:
+        check_name("the name", name, KeyError)
+    assert "the name is" in str(caught.value) and len(str(caught.value)) < 300

@@ -31,7 +31,7 @@ def test_every_preset_has_a_tag(config: NpuConfig) -> None:
 
 
 @given(
-    st.text(st.characters(categories=["L", "N", "P"]), min_size=1),
+    st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", fullmatch=True),
     st.sampled_from([4, 8, 16, 32]),
     st.booleans(),
     st.integers(1, 100),

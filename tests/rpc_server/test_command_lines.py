@@ -205,7 +205,7 @@ def test_a_session_whose_run_takes_too_long_ends_and_the_server_goes_on():
 
 
 def test_a_device_of_a_file(tmp_path):
-    small = CONFIG.replace(name="my npu: small", dim=8)
+    small = CONFIG.replace(name="my_npu.small", dim=8)
     small.save(tmp_path / "small.json")
     with running_tracker() as (_, address):
         with running(
