@@ -31,7 +31,7 @@ from npu_target.tuning.errors import LogError, TuningError
 from npu_target.tuning.expected import expected_output, sample_inputs
 from npu_target.tuning.header import Header
 from npu_target.tuning.layers import Layer
-from npu_target.tuning.log import TuningLog, read_log
+from npu_target.tuning.log import TuningLog, log_folder, read_log
 from npu_target.tuning.network import check_model, load_network
 from npu_target.tuning.options import DEFAULT_DEVICE, DEFAULT_LOGS, report_errors
 from npu_target.tuning.report import TUNED, check_can_write, write_json
@@ -296,7 +296,8 @@ def _main(options: argparse.Namespace) -> int:
     console = Console()
     if not console.is_terminal:
         console = Console(width=_FILE_COLUMNS)
-    log = _read_log(options.logs / config.name / options.model, config, options.model, console)
+    header = Header.of(config, options.model, "python -m benchmarks.against_vendor")
+    log = _read_log(options.logs, header, console)
     with console.status("loading, quantizing and partitioning the model"):
         network = load_network(options.model, config)
     units = units_of([region.operator for region in network.partitioned.regions])
@@ -326,10 +327,10 @@ def _compare(
         return list(compare(units, config, None))
 
 
-def _read_log(folder: Path, config: NpuConfig, model: str, console: Console) -> TuningLog | None:
-    """The logs in `folder`, None where they cannot be used, having said why."""
+def _read_log(logs: Path, header: Header, console: Console) -> TuningLog | None:
+    """The logs in the folder `logs`, None where they cannot be used, having said why."""
     try:
-        return read_log(folder, Header.of(config, model, "python -m benchmarks.against_vendor"))
+        return read_log(log_folder(logs, header), header)
     except LogError as error:
         console.print(f"without tuning logs: {error}", highlight=False)
         return None

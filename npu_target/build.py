@@ -18,7 +18,7 @@ from .tuning.options import add_network_options, add_output_options, report_erro
 if TYPE_CHECKING:
     import tvm
 
-    from .config import NpuConfig
+    from .tuning.header import Header
     from .tuning.log import TuningLog
 
 
@@ -50,13 +50,16 @@ def _run(options: argparse.Namespace) -> int:
     from .partition import explain
     from .tuning.choose import Chooser
     from .tuning.dump import check_can_dump, dump_regions
+    from .tuning.header import Header
+    from .tuning.log import log_folder
     from .tuning.network import check_model, load_network
     from .tuning.report import check_can_write, make_console, print_table, to_json, write_json
 
     config = NpuConfig.find(options.device)
     check_model(options.model)
-    folder = options.logs / config.name / options.model
-    log = _read_log(folder, config, options.model, options.require_tuned)
+    header = Header.of(config, options.model, "python -m npu_target.build")
+    folder = log_folder(options.logs, header)
+    log = _read_log(folder, header, options.require_tuned)
     for path in (options.output, options.json):
         if path is not None:
             check_can_write(path)
@@ -87,14 +90,13 @@ def _run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _read_log(folder: Path, config: NpuConfig, model: str, require_tuned: bool) -> TuningLog | None:
+def _read_log(folder: Path, header: Header, require_tuned: bool) -> TuningLog | None:
     """The logs in `folder`; None where there is no such folder and none are required."""
-    from .tuning.header import Header
     from .tuning.log import read_log
 
     if not folder.exists() and not require_tuned:
         return None
-    return read_log(folder, Header.of(config, model, "python -m npu_target.build"))
+    return read_log(folder, header)
 
 
 def compile_network(mod: tvm.ir.IRModule) -> tvm.runtime.Executable:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import subprocess
@@ -256,6 +257,16 @@ def test_damaged_logs_are_refused(tmp_path, capsys):
     (folder / RECORDS_FILE).write_text("[0, ")
     error = refused(capsys, "--model=tiny", f"--logs={tmp_path}", "-o", str(tmp_path / "x.so"))
     assert "line 1 is cut off" in error
+
+
+def test_a_device_whose_name_leads_elsewhere_is_refused(tmp_path, capsys):
+    fields = {**dataclasses.asdict(CONFIG), "name": "../../evil"}
+    (tmp_path / "device.json").write_text(json.dumps(fields))
+    logs = tmp_path / "a" / "logs"
+    arguments = ["--model=tiny", f"--logs={logs}", f"--device={tmp_path / 'device.json'}"]
+    error = refused(capsys, *arguments, "-o", str(tmp_path / "x.so"))
+    assert "name is '../../evil', must be 1 to 100 of the characters" in error
+    assert [path.name for path in tmp_path.iterdir()] == ["device.json"]
 
 
 def run_refused(capsys, *arguments: str) -> str:

@@ -5,9 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 
 from .options import report_errors
+
+DROPPED = 3  # the exit code of a repair that could not keep all
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -15,9 +19,12 @@ def main(arguments: list[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     repairing = commands.add_parser(
         "repair",
-        help="drop the lines of tuning logs that cannot be used, keep the rest",
-        description="Drop the lines of tuning logs that cannot be used, keep the rest. Changed "
-        "files are kept in their old form beside the new one, with .broken at their end.",
+        help="drop the damaged lines of tuning logs, keep the rest",
+        description="Drop the damaged lines of tuning logs, put the others back into their order, "
+        "and give a checksum to lines that have none. Changed files are kept in their old form "
+        "beside the new one, with .broken at their end; whole logs are not touched.",
+        epilog=f"Exit code: 0 when nothing was dropped or is missing, {DROPPED} when something "
+        "was (which lines and why is printed), 1 when the folder cannot be repaired.",
     )
     repairing.add_argument("folder", type=Path, help="such as tuning_logs/gemmini-16x16/resnet18")
     repairing.add_argument(
@@ -59,9 +66,26 @@ def _repair(options: argparse.Namespace) -> int:
     from .repair import repair
 
     config = NpuConfig.find(options.device) if options.device else None
-    for result in repair(options.folder, config, options.model):
-        print(f"{result.file}: {result.kept} lines kept, {result.dropped} dropped")
-    return 0
+    results = repair(options.folder, config, options.model)
+    for result in results:
+        print(f"{result.file}: {result.kept} lines kept, {len(result.dropped)} dropped")
+        kept = [
+            (number, "could not be checked: kept, since it can be read")
+            for number in result.unchecked
+        ]
+        for lines, reason in _in_ranges(sorted(result.dropped + kept)):
+            print(f"  {lines}: {reason}")
+    return DROPPED if any(result.dropped for result in results) else 0
+
+
+def _in_ranges(lines: list[tuple[int, str]]) -> Iterator[tuple[str, str]]:
+    """Line numbers with a text each; neighbours with the same text become one."""
+    for (_, text), group in groupby(
+        enumerate(lines), lambda entry: (entry[1][0] - entry[0], entry[1][1])
+    ):
+        numbers = [number for _, (number, _) in group]
+        several = f"lines {numbers[0]} to {numbers[-1]}"
+        yield (several if len(numbers) > 1 else f"line {numbers[0]}"), text
 
 
 def _remeasure(options: argparse.Namespace) -> int:
@@ -78,7 +102,7 @@ def _remeasure(options: argparse.Namespace) -> int:
     from .report import make_console
 
     header = Header.read(options.folder)
-    config = NpuConfig.find(options.device or header.device)
+    config = NpuConfig.find(options.device) if options.device else NpuConfig.preset(header.device)
     header.check_device(Header.of(config, header.model, ""), options.folder)
     console = make_console()
     log = read_log(options.folder, header)

@@ -109,7 +109,7 @@ def _run(options: argparse.Namespace, command: str) -> int:
     from .devices import device_pool
     from .dump import check_can_dump
     from .header import Header
-    from .log import check_can_make, check_log, open_log
+    from .log import check_can_make, check_log, log_folder, open_log
     from .network import check_model, check_ops, load_network, select_layers
     from .report import check_can_write, make_console
 
@@ -117,8 +117,8 @@ def _run(options: argparse.Namespace, command: str) -> int:
     config = NpuConfig.find(options.device)
     check_model(options.model)
     check_ops(options.ops)
-    folder = options.logs / config.name / options.model
     header = Header.of(config, options.model, command)
+    folder = log_folder(options.logs, header)
     check_log(folder, header)
     check_can_make(folder)
     tracker = None if options.tracker is None else Address.parse(options.tracker)

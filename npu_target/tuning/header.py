@@ -17,7 +17,7 @@ import tvm
 import npu_target
 
 from ..config import NpuConfig
-from ..files import write_atomically
+from ..files import check_name, write_atomically
 from .errors import LogError
 
 HEADER_FILE = "header.json"
@@ -40,6 +40,11 @@ class Header:
     npu_target: str
     tvm: str
     command: str
+
+    def __post_init__(self) -> None:
+        """Raises LogError for names that cannot be those of folders."""
+        check_name("the device's name", self.device, LogError)
+        check_name("the model's name", self.model, LogError)
 
     @classmethod
     def of(cls, config: NpuConfig, model: str, command: str) -> Header:
@@ -74,7 +79,7 @@ class Header:
                 f"{path} is missing, so nobody knows which device {folder} was made for; "
                 f"{_repair_with_device(folder)}"
             ) from None
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise LogError(
                 f"{path} cannot be read ({error}); {_repair_with_device(folder)}"
             ) from error
@@ -87,7 +92,10 @@ class Header:
         for name, kind in wanted.items():
             if not isinstance(fields.get(name), types[kind]):
                 raise LogError(f"{path}: no usable {name!r}; {_repair_with_device(folder)}")
-        return cls(**{name: fields[name] for name in wanted})
+        try:
+            return cls(**{name: fields[name] for name in wanted})
+        except LogError as error:
+            raise LogError(f"{path}: {error}; {_repair_with_device(folder)}") from error
 
     def check_usable_by(self, current: Header, folder: Path) -> None:
         """Raise LogError unless logs with this header serve `current` as its own would."""

@@ -6,6 +6,7 @@ import json
 import os
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,62 +16,78 @@ from .errors import LogError
 LineCheck = Callable[[Any], "str | None"]
 
 
+@dataclass(frozen=True)
+class Line:
+    """A line as it is in its file, without its end, and what is wrong with it, None for a good
+    one. A bad line has no value, unless it lacks nothing but its end."""
+
+    data: bytes
+    value: Any
+    problem: str | None
+
+
 class Journal:
     """An open file of JSON lines. Safe to append to from several threads."""
 
     def __init__(self, path: Path) -> None:
-        """Open for appending, creating it if need be. Raises OSError where that fails."""
+        """Open for appending, creating it if need be. Raises LogError where that fails."""
         self.path = path
-        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+        try:
+            self._file = os.open(path, flags, 0o666)
+        except OSError as error:
+            raise self._cannot_write(error.strerror) from error
         self._lock = threading.Lock()
 
-    def append(self, value: Any) -> None:
+    def append(self, line: bytes) -> None:
         """Write one line and hand it to the operating system before returning.
 
         Raises LogError when not all of it could be written; the file then ends as before.
         """
-        line = (json.dumps(value, separators=(",", ":")) + "\n").encode()
+        line += b"\n"
         with self._lock:
-            size = os.fstat(self._file).st_size
             try:
+                size = os.fstat(self._file).st_size
                 written = os.write(self._file, line)
+                if written < len(line):
+                    os.ftruncate(self._file, size)
+                    raise self._cannot_write("no space left; free some")
             except OSError as error:
-                raise LogError(f"{self.path} cannot be written: {error.strerror}") from error
-            if written < len(line):
-                os.ftruncate(self._file, size)
-                raise LogError(f"{self.path} cannot be written: no space left; free some")
+                raise self._cannot_write(error.strerror) from error
+
+    def _cannot_write(self, reason: str | None) -> LogError:
+        return LogError(f"{self.path} cannot be written: {reason}")
 
     def close(self) -> None:
         os.close(self._file)
 
 
-def read_lines(path: Path, check: LineCheck) -> tuple[list[Any], list[tuple[int, str]]]:
-    """The lines of a journal, and what is wrong with it: (line number from 1, problem).
+def encode(value: Any) -> bytes:
+    """A value as a line, without its end."""
+    return json.dumps(value, separators=(",", ":")).encode()
 
-    Bad lines are None among the lines, but for a last one that lacks nothing but its end. A file
-    that does not exist has no lines. Raises LogError for one that cannot be read.
-    """
+
+def parse_line(data: bytes, check: LineCheck) -> Line:
+    """A line of its bytes and what `check` has to say of it."""
+    try:
+        value = json.loads(data)
+        problem = check(value)
+    except (ValueError, RecursionError):
+        return Line(data, None, "is not JSON")
+    return Line(data, value if problem is None else None, problem)
+
+
+def read_lines(path: Path, check: LineCheck) -> list[Line]:
+    """The lines of a journal; a file that does not exist has none. Raises LogError for one that
+    cannot be read."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:
-        return [], []
+        return []
     except OSError as error:
         raise LogError(f"{path} cannot be read: {error.strerror}") from error
-    lines: list[Any] = []
-    problems: list[tuple[int, str]] = []
-    for number, line in enumerate(data.splitlines(), start=1):
-        value: Any = None
-        try:
-            value = json.loads(line)
-            problem = check(value)
-        except ValueError:
-            problem = "is not JSON"
-        if problem is not None:
-            problems.append((number, problem))
-            value = None
-        lines.append(value)
-    if data and not data.endswith(b"\n"):
-        number = len(lines)
-        problems = [entry for entry in problems if entry[0] != number]
-        problems.append((number, "is cut off"))
-    return lines, problems
+    *whole, rest = data.split(b"\n")
+    lines = [parse_line(line, check) for line in whole]
+    if rest:
+        lines.append(Line(rest, parse_line(rest, check).value, "is cut off"))
+    return lines

@@ -6,6 +6,7 @@
         database_tuning_record.json
         measurements.jsonl            one line per measurement that counted, in order
         failures.jsonl                one line per failed candidate, with its kind
+        checksums.jsonl               of each line of the four above: see log_files.py
         run.log                       what MetaSchedule and worker processes had to say
 
 MetaSchedule's own database class writes only when a whole batch is done, and replays every trace
@@ -30,12 +31,18 @@ from tvm.s_tir import meta_schedule as ms
 from .errors import LogError
 from .failure import DEVICE_LOST
 from .header import HEADER_FILE, Header
-from .journal import Journal, read_lines
+from .journal import Journal, encode
+from .log_files import (
+    CHECKS,
+    CHECKSUMS_FILE,
+    FAILURES_FILE,
+    MEASUREMENTS_FILE,
+    RECORDS_FILE,
+    WORKLOADS_FILE,
+    checksum_entry,
+    read_files,
+)
 
-WORKLOADS_FILE = "database_workload.json"
-RECORDS_FILE = "database_tuning_record.json"
-MEASUREMENTS_FILE = "measurements.jsonl"
-FAILURES_FILE = "failures.jsonl"
 _LOCK_FILE = ".lock"
 # The number, in place of a trial's, of a default schedule's measurement.
 DEFAULT_TRIAL = 0
@@ -58,19 +65,23 @@ class TuningLog:
         """Read every file. Raises LogError, saying what to do, for the first that is damaged."""
         self.folder = folder
         self.header = header
-        self.workloads: list[ms.database.Workload] = []
-        workload_lines = _good_lines(folder, WORKLOADS_FILE)
-        for number, line in enumerate(workload_lines, start=1):
-            self.workloads.append(_parse_workload(folder, number, line))
+        files = read_files(folder)
+        if files.problems:
+            raise _damaged(folder, *files.problems[0])
+        values = {name: [line.value for line in lines] for name, lines in files.lines.items()}
+        self.workloads = [
+            _parse_workload(folder, number, value)
+            for number, value in enumerate(values[WORKLOADS_FILE], start=1)
+        ]
         self._records = [
-            parse_record_line(number, line)
-            for number, line in enumerate(_good_lines(folder, RECORDS_FILE), start=1)
+            _record_line(number, value) for number, value in enumerate(values[RECORDS_FILE], 1)
         ]
         for record in self._records:
             if record.workload >= len(self.workloads):
                 raise _damaged(folder, RECORDS_FILE, record.line, "has no workload")
-        self.measurements: list[dict[str, Any]] = _good_lines(folder, MEASUREMENTS_FILE)
-        self.failures: list[dict[str, Any]] = _good_lines(folder, FAILURES_FILE)
+        self.measurements: list[dict[str, Any]] = values[MEASUREMENTS_FILE]
+        self.failures: list[dict[str, Any]] = values[FAILURES_FILE]
+        self._counts = {name: len(lines) for name, lines in values.items()}
         self._journals: dict[str, Journal] = {}
         self._indices: dict[IRModule, int] = {}  # of workloads, by what they were asked for with
 
@@ -96,8 +107,10 @@ class TuningLog:
             return ms.database.TuningRecord.from_json(record.record, workload)
         except (ValueError, RuntimeError, TypeError) as error:
             reason = (str(error).strip().splitlines() or ["no reason given"])[-1]
-            raise _damaged(
-                self.folder, RECORDS_FILE, record.line, f"cannot be replayed ({reason[:200]})"
+            raise LogError(
+                f"{self.folder / RECORDS_FILE}: line {record.line} is as it was written but cannot "
+                f"be replayed ({reason[:200]}); drop what no longer applies with: "
+                f"python -m npu_target.tuning remeasure {self.folder}"
             ) from error
 
     def best(self, mod: IRModule) -> ms.database.TuningRecord | None:
@@ -123,11 +136,11 @@ class TuningLog:
         line = [index, record]
         self._append(RECORDS_FILE, line)
         self._append(MEASUREMENTS_FILE, measurement)
-        self._records.append(parse_record_line(len(self._records) + 1, line))
+        self._records.append(_record_line(self._counts[RECORDS_FILE], line))
         self.measurements.append(measurement)
 
     def add_failure(self, failure: dict[str, Any]) -> None:
-        """Write a line on a failed candidate before returning; it has a `kind` and a `message`."""
+        """Write a line on a failed candidate before returning; see `check_failure`."""
         self._append(FAILURES_FILE, failure)
         self.failures.append(failure)
 
@@ -137,14 +150,18 @@ class TuningLog:
         self._journals.clear()
 
     def _append(self, name: str, value: Any) -> None:
+        problem = CHECKS[name](value)
+        assert problem is None, f"{name}: {problem}"  # would be refused when it is read
+        line = encode(value)
+        number = self._counts[name] + 1
+        self._journal(CHECKSUMS_FILE).append(checksum_entry(name, number, line))
+        self._journal(name).append(line)
+        self._counts[name] = number
+
+    def _journal(self, name: str) -> Journal:
         if name not in self._journals:
-            try:
-                self._journals[name] = Journal(self.folder / name)
-            except OSError as error:
-                raise LogError(
-                    f"{self.folder / name} cannot be written: {error.strerror}"
-                ) from error
-        self._journals[name].append(value)
+            self._journals[name] = Journal(self.folder / name)
+        return self._journals[name]
 
     def _index_of(self, mod: IRModule) -> int | None:
         if mod in self._indices:  # comparing takes longer than writing a record does
@@ -154,6 +171,11 @@ class TuningLog:
                 self._indices[mod] = index
                 return index
         return None
+
+
+def log_folder(logs: Path, header: Header) -> Path:
+    """The folder, in a folder `logs`, of the logs with this header."""
+    return logs / header.device / header.model
 
 
 def read_log(folder: Path, current: Header) -> TuningLog:
@@ -244,55 +266,20 @@ def to_plain(value: Any) -> Any:
     return value.value  # IntImm, FloatImm
 
 
-def check_workload(line: Any) -> str | None:
-    """What is wrong with a line of the workload table; None for a good one."""
-    good = isinstance(line, list) and len(line) == 2 and all(isinstance(s, str) for s in line)
-    return None if good else "is not a workload"
-
-
-def check_record(line: Any) -> str | None:
-    """What is wrong with a line of the record table; None for a good one."""
-    try:
-        parse_record_line(0, line)
-    except (TypeError, ValueError, IndexError):
-        return "is not a tuning record"
-    return None
-
-
-def check_object(line: Any) -> str | None:
-    """What is wrong with a line of measurements or failures; None for a good one."""
-    return None if isinstance(line, dict) and "task" in line else "is not an entry of this log"
-
-
-def parse_record_line(number: int, line: Any) -> RecordLine:
-    """Raises TypeError, ValueError or IndexError for what is not a record."""
+def _record_line(number: int, line: list[Any]) -> RecordLine:
     workload, record = line
-    trace, seconds, _, _ = record
-    if not isinstance(workload, int) or workload < 0 or not isinstance(trace, list):
-        raise ValueError("not a tuning record")
+    seconds = record[1]
     return RecordLine(number, workload, sum(seconds) / len(seconds) if seconds else 1e10, record)
-
-
-CHECKS = {
-    WORKLOADS_FILE: check_workload,
-    RECORDS_FILE: check_record,
-    MEASUREMENTS_FILE: check_object,
-    FAILURES_FILE: check_object,
-}
-
-
-def _good_lines(folder: Path, name: str) -> list[Any]:
-    lines, problems = read_lines(folder / name, CHECKS[name])
-    for number, problem in problems:
-        raise _damaged(folder, name, number, problem)
-    return lines
 
 
 def _parse_workload(folder: Path, number: int, line: Any) -> ms.database.Workload:
     try:
         return ms.database.Workload.from_json(line)
     except (ValueError, RuntimeError, TypeError) as error:
-        raise _damaged(folder, WORKLOADS_FILE, number, "cannot be read") from error
+        raise LogError(
+            f"{folder / WORKLOADS_FILE}: line {number} is as it was written, but this TVM cannot "
+            "read it; tune again into another --logs folder"
+        ) from error
 
 
 def _damaged(folder: Path, name: str, line: int, problem: str) -> LogError:

@@ -1,9 +1,19 @@
-"""Keeping what is readable of damaged tuning logs."""
+"""Keeping what is readable of damaged tuning logs.
+
+Damage is told by what is in a line: its checksum, else its form. Whether a trace can be replayed
+is no question of damage. Lines with a checksum go where that says, so that lines that are missing,
+repeated or exchanged cost no others. A line without one is kept, unless a checksum is left over
+that may have been its own.
+"""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+import re
+from collections import defaultdict
+from collections.abc import Container, Iterator
+from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -13,26 +23,51 @@ from ..config import NpuConfig
 from ..files import write_atomically
 from .errors import LogError
 from .header import HEADER_FILE, Header
-from .journal import read_lines
-from .log import CHECKS, RECORDS_FILE, WORKLOADS_FILE, lock_folder
+from .journal import Line, encode, parse_line
+from .log import lock_folder
+from .log_files import (
+    CHECKS,
+    CHECKSUMS_FILE,
+    RECORDS_FILE,
+    WORKLOADS_FILE,
+    Checksums,
+    checksum,
+    checksum_entry,
+    read_files,
+)
 
 BROKEN_SUFFIX = ".broken"
+_BEGINNING = re.compile(r'\[["\d]|\{"')  # of a line of any file
 
 
-@dataclass(frozen=True)
+@dataclass
 class Repaired:
-    """What `repair` did to one file: lines kept and lines dropped."""
+    """What `repair` did to one file: lines kept; by number, lines that were dropped or are missing
+    and why, and lines that were kept for their form, without a checksum or a checked workload."""
 
     file: str
-    kept: int
-    dropped: int
+    kept: int = 0
+    dropped: list[tuple[int, str]] = field(default_factory=list)
+    unchecked: list[int] = field(default_factory=list)
+
+
+@dataclass
+class _Found:
+    """A line and its number in a damaged file. `place` is the number with which it was written,
+    `known` whether a checksum says so."""
+
+    number: int
+    line: Line
+    place: int
+    known: bool
 
 
 def repair(
     folder: Path, config: NpuConfig | None = None, model: str | None = None
 ) -> list[Repaired]:
-    """Drop the lines of each file that cannot be used; a changed file's old form is kept beside
-    it with `.broken` at its end.
+    """Drop the damaged lines of each file, put the others back into their order, and give a
+    checksum to those that have none. A changed file's old form is kept beside it with `.broken`
+    at its end; whole logs are not touched.
 
     A header that is missing or unreadable is written anew when the device and the model it
     stated are given. Raises LogError where it is and they are not, and when the folder cannot
@@ -43,18 +78,23 @@ def repair(
     try:
         with lock_folder(folder):
             _repair_header(folder, config, model)
-            kept_workloads = _repair_workloads(folder)
-            results = [Repaired(WORKLOADS_FILE, *_counts(kept_workloads))]
-            results.append(_repair_records(folder, kept_workloads))
-            for name in sorted(CHECKS.keys() - {WORKLOADS_FILE, RECORDS_FILE}):
-                lines, problems = read_lines(folder / name, CHECKS[name])
-                kept = [line for line in lines if line is not None]
-                if problems:
-                    _replace(folder / name, kept)
-                results.append(Repaired(name, len(kept), len(lines) - len(kept)))
-            return results
+            files = read_files(folder)
+            results = {name: Repaired(name) for name in CHECKS}
+            kept = {
+                name: _sort_out(files.lines[name], files.checksums[name], results[name])
+                for name in CHECKS
+            }
+            lines = {name: [one.line.data for one in found] for name, found in kept.items()}
+            lines[RECORDS_FILE] = _follow(
+                kept[WORKLOADS_FILE], kept[RECORDS_FILE], results[RECORDS_FILE]
+            )
+            _write(folder, lines, bool(files.problems))
     except OSError as error:
         raise LogError(f"{folder} cannot be repaired: {error.strerror}") from error
+    for name, result in results.items():
+        result.kept = len(lines[name])
+        result.dropped.sort()
+    return list(results.values())
 
 
 def _repair_header(folder: Path, config: NpuConfig | None, model: str | None) -> None:
@@ -64,65 +104,151 @@ def _repair_header(folder: Path, config: NpuConfig | None, model: str | None) ->
     except LogError:
         if config is None or model is None:
             raise
+    header = Header.of(config, model, "python -m npu_target.tuning repair")
     path = folder / HEADER_FILE
     if path.exists():
-        path.rename(folder / (HEADER_FILE + BROKEN_SUFFIX))
-    Header.of(config, model, "python -m npu_target.tuning repair").write(folder)
+        path.rename(_beside(path))
+    header.write(folder)
 
 
-def _repair_workloads(folder: Path) -> list[ms.database.Workload | None]:
-    """The workloads by their old index, None for one that is lost."""
-    lines, problems = read_lines(folder / WORKLOADS_FILE, CHECKS[WORKLOADS_FILE])
-    workloads: list[ms.database.Workload | None] = []
-    for line in lines:
-        try:
-            workloads.append(None if line is None else ms.database.Workload.from_json(line))
-        except (ValueError, RuntimeError, TypeError):
-            workloads.append(None)
-    if problems or None in workloads:
-        kept = [
-            line for line, workload in zip(lines, workloads, strict=True) if workload is not None
-        ]
-        _replace(folder / WORKLOADS_FILE, kept)
-    return workloads
+def _sort_out(lines: list[Line], checksums: Checksums, result: Repaired) -> list[_Found]:
+    """The lines of a file that are kept, in the order in which they were written."""
+    found = _find(lines, checksums, result)
+    left = set(checksums) - {one.place for one in found if one.known}
+    kept, doubtful = [], []
+    # What a line's neighbours say of its place: it is certain where both say the same.
+    place = max(checksums, default=0) + 1
+    behind = [place := one.place if one.known else place - 1 for one in reversed(found)]
+    place = 0
+    for one, other in zip(found, reversed(behind), strict=True):
+        place = one.place = one.place if one.known else place + 1
+        problem = one.line.problem
+        if not one.known and place in left and (place == other or problem is not None):
+            left.remove(place)  # this is what became of the line
+            problem = problem or "does not match its checksum"
+        if problem is not None:
+            result.dropped.append((one.number, problem))
+        elif one.known or (place == other and place not in checksums):
+            kept.append(one)
+        else:
+            doubtful.append(one)
+    if left:
+        result.dropped += [(one.number, "does not match any checksum") for one in doubtful]
+        # The checksum of a line that never came is no loss.
+        if max(checksums) == 1 + max((one.place for one in found), default=0):
+            left.discard(max(checksums))
+    else:
+        kept += doubtful
+    result.dropped += [(number, "is missing") for number in left]
+    if result.file == WORKLOADS_FILE:
+        bad = [one for one in kept if not one.known and not _can_be_read(one.line.value)]
+        result.dropped += [(one.number, "cannot be read") for one in bad]
+        kept = [one for one in kept if one not in bad]
+    result.unchecked = [one.number for one in kept if not one.known]
+    return sorted(kept, key=lambda one: (one.place, one.number))
 
 
-def _repair_records(folder: Path, workloads: list[ms.database.Workload | None]) -> Repaired:
-    lines, problems = read_lines(folder / RECORDS_FILE, CHECKS[RECORDS_FILE])
-    # A lost workload moves up those behind it.
-    new_index: dict[int, int] = {}
-    for old, workload in enumerate(workloads):
-        if workload is not None:
-            new_index[old] = len(new_index)
-    kept = [
-        [new_index[line[0]], line[1]]
-        for line in lines
-        if line is not None
-        and line[0] in new_index
-        and _can_be_replayed(line[1], workloads[line[0]])
-    ]
-    if problems or kept != lines:
-        _replace(folder / RECORDS_FILE, kept)
-    return Repaired(RECORDS_FILE, len(kept), len(lines) - len(kept))
+def _find(lines: list[Line], checksums: Checksums, result: Repaired) -> list[_Found]:
+    """What is in a file, with the place of each line that has a checksum; not those which are
+    there a second time."""
+    places: dict[str, list[int]] = defaultdict(list)  # of lines with this checksum, last one first
+    for place in sorted(checksums, reverse=True):
+        for stated in checksums[place]:
+            places[stated].append(place)
+    found = []
+    taken: set[int] = set()
+    workloads: set[str] = set()  # without a checksum; none is ever written twice
+    for number, line in enumerate(lines, start=1):
+        for data in _pieces(line, places):
+            own = checksum(data)
+            piece = parse_line(data, CHECKS[result.file])
+            if own not in places:
+                if own in workloads:
+                    result.dropped.append((number, "is there already"))
+                    continue
+                if result.file == WORKLOADS_FILE:
+                    workloads.add(own)
+                problem = piece.problem and (line.problem or piece.problem)
+                found.append(_Found(number, Line(data, piece.value, problem), 0, False))
+                continue
+            while places[own] and places[own][-1] in taken:
+                places[own].pop()
+            if places[own]:
+                taken.add(places[own][-1])
+                found.append(_Found(number, piece, places[own][-1], True))
+            else:
+                result.dropped.append((number, "is there already"))
+    return found
 
 
-def _can_be_replayed(record: list[Any], workload: ms.database.Workload | None) -> bool:
+def _pieces(line: Line, known: Container[str]) -> Iterator[bytes]:
+    """A line, or the known lines in it: damage to its end joins a line with the next one."""
+    data = line.data.strip()
+    pieces = []
+    if line.problem is not None and checksum(data) not in known:
+        text, start = data.decode("latin-1"), 0  # a character for every byte
+        while match := _BEGINNING.search(text, start):
+            start = match.start() + 1
+            try:
+                _, end = json.JSONDecoder().raw_decode(text, match.start())
+            except (ValueError, RecursionError):
+                continue
+            if checksum(data[match.start() : end]) in known:
+                pieces.append(data[match.start() : end])
+                start = end
+    yield from pieces or [data]
+
+
+def _can_be_read(workload: Any) -> bool:
     try:
-        ms.database.TuningRecord.from_json(record, workload)
-    except (ValueError, RuntimeError, TypeError):
+        ms.database.Workload.from_json(workload)
+    except (ValueError, RuntimeError, TypeError, LookupError):
         return False
     return True
 
 
-def _replace(path: Path, lines: list[Any]) -> None:
-    """Rename the old file out of the way, unless an older one is kept there, and write anew."""
-    broken = path.with_name(path.name + BROKEN_SUFFIX)
-    if not broken.exists():
-        write_atomically(broken, path.read_bytes())
-    text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
-    write_atomically(path, text.encode())
+def _follow(workloads: list[_Found], records: list[_Found], result: Repaired) -> list[bytes]:
+    """The records' lines with the indices that their workloads have now."""
+    checked = {one.place - 1 for one in workloads if one.known}
+    index_of: dict[int, int] = {}
+    for index, one in sorted(enumerate(workloads), key=lambda entry: entry[1].known):
+        index_of[one.place - 1] = index
+    lines = []
+    for one in records:
+        index, record = one.line.value
+        if index not in index_of:
+            workload = f"line {index + 1} of {WORKLOADS_FILE}"
+            result.dropped.append((one.number, f"belongs to {workload}, which is lost"))
+            continue
+        if one.known and index not in checked:
+            result.unchecked.append(one.number)
+        moved = index_of[index] != index
+        lines.append(encode([index_of[index], record]) if moved else one.line.data)
+    return lines
 
 
-def _counts(workloads: list[ms.database.Workload | None]) -> tuple[int, int]:
-    dropped = sum(workload is None for workload in workloads)
-    return len(workloads) - dropped, dropped
+def _write(folder: Path, lines: dict[str, list[bytes]], damaged: bool) -> None:
+    """Write the files that change, having put all their old forms aside."""
+    new = {name: b"".join(line + b"\n" for line in lines[name]) for name in lines}
+    old = {
+        name: (folder / name).read_bytes() if (folder / name).exists() else b""
+        for name in [*lines, CHECKSUMS_FILE]
+    }
+    if damaged or any(new[name] != old[name] for name in new):
+        new[CHECKSUMS_FILE] = b"".join(
+            checksum_entry(name, number, line) + b"\n"
+            for name in lines
+            for number, line in enumerate(lines[name], start=1)
+        )
+    changed = [name for name in new if new[name] != old[name]]
+    for name in changed:
+        if old[name]:
+            write_atomically(_beside(folder / name), old[name])
+    for name in changed:
+        write_atomically(folder / name, new[name])
+
+
+def _beside(path: Path) -> Path:
+    """Where a file's old form goes; that of an earlier repair stays."""
+    names = (path.name + BROKEN_SUFFIX + (str(number) if number > 1 else "") for number in count(1))
+    return next(other for name in names if not (other := path.with_name(name)).exists())

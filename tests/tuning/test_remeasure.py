@@ -35,7 +35,10 @@ def folder(tmp_path):
         for operator in OPERATORS:
             unscheduled = Schedule(workload_module(operator, CONFIG))
             for schedule in (default_of(operator, CONFIG), unscheduled):
-                log.add(record_of(schedule, operator, 1e-9), {"task": operator.name})
+                log.add(
+                    record_of(schedule, operator, 1e-9),
+                    {"task": operator.name, "cycles": 1, "program": None},
+                )
     return tmp_path / "log"
 
 
