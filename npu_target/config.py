@@ -25,14 +25,17 @@ _MAX_FIELD = 2**31 - 1
 # The cycle model keeps sets of queue entries, and of banks, as the bits of a word.
 _MAX_QUEUE_ENTRIES = 64
 _MAX_BANKS = 64
+_MAX_HOST = 64  # registers, and ways of a set of its cache
 # Fields for which nothing (no latency, no cost) is a meaningful amount.
 _MAY_BE_ZERO = frozenset(
     {
         "l2_hit_latency_cycles",
         "memory_latency_cycles",
         "host_cycles_per_command",
-        "host_cycles_per_operation",
-        "host_cycles_per_iteration",
+        "host_cycles_per_instruction",
+        "host_branch_miss_cycles",
+        "host_icache_miss_cycles",
+        "host_icache_l2_cycles",
     }
 )
 _POWERS_OF_TWO = (
@@ -44,7 +47,14 @@ _POWERS_OF_TWO = (
     "dma_request_bytes",
     "bus_bytes",
     "l2_line_bytes",
+    "host_icache_bytes",
+    "host_icache_line_bytes",
+    "host_icache_ways",
 )
+
+
+# Measured for a line of the host's code over a memory of one cycle.
+_IDEAL_ICACHE_MISS_CYCLES = 27
 
 
 class ConfigError(ValueError):
@@ -103,10 +113,16 @@ class NpuConfig:
     memory_latency_cycles: int = 24  # DDR3-1333 at 500 MHz: a miss to the line's first bytes
     memory_bytes_per_kilocycle: int = 7_800  # a 64-bit memory bus, less the DRAM's own pauses
 
-    # The host core that computes operands and issues the commands.
+    # The host core that computes operands and issues the commands: Rocket.
     host_cycles_per_command: int = 1
-    host_cycles_per_operation: int = 1
-    host_cycles_per_iteration: int = 2
+    host_cycles_per_instruction: int = 1  # any other: an addition, a branch, part of a constant
+    host_branch_miss_cycles: int = 3  # more for a branch that goes another way: a loop's last one
+    host_registers: int = 26  # that hold operands: 31 less stack, return address and some room
+    host_icache_bytes: int = 16_384
+    host_icache_line_bytes: int = 64
+    host_icache_ways: int = 4
+    host_icache_miss_cycles: int = 49  # for a line that comes from memory: the first time
+    host_icache_l2_cycles: int = 14  # for one that the L2 has: any other time
     host_queue_commands: int = 10  # commands under way between the host and the queues above
 
     def __post_init__(self) -> None:
@@ -157,6 +173,10 @@ class NpuConfig:
             banks = getattr(self, name)
             if banks > _MAX_BANKS:
                 raise self._error(name, banks, f"at most {_MAX_BANKS}, what the cycle model holds")
+        for name in ("host_registers", "host_icache_ways"):
+            number = getattr(self, name)
+            if number > _MAX_HOST:
+                raise self._error(name, number, f"at most {_MAX_HOST}")
         if self.dma_request_bytes < self.bus_bytes:
             raise self._error(
                 "dma_request_bytes",
@@ -168,6 +188,13 @@ class NpuConfig:
                 "l2_bytes",
                 self.l2_bytes,
                 f"a multiple of l2_ways x l2_line_bytes ({self.l2_ways * self.l2_line_bytes})",
+            )
+        if self.host_icache_bytes < self.host_icache_ways * self.host_icache_line_bytes:
+            raise self._error(
+                "host_icache_bytes",
+                self.host_icache_bytes,
+                "at least host_icache_ways x host_icache_line_bytes "
+                f"({self.host_icache_ways * self.host_icache_line_bytes})",
             )
         if not (self.has_weight_stationary or self.has_output_stationary):
             raise self._error("has_weight_stationary", False, "True, or has_output_stationary")
@@ -244,6 +271,7 @@ class NpuConfig:
             name=f"{self.name}-ideal-memory",
             memory_latency_cycles=1,
             memory_bytes_per_kilocycle=1_000 * max(1, self.bus_bytes // 2),
+            host_icache_miss_cycles=min(self.host_icache_miss_cycles, _IDEAL_ICACHE_MISS_CYCLES),
         )
 
     @classmethod

@@ -55,6 +55,25 @@ class StreamResult:
     stats: LaunchStats
 
 
+@dataclass(frozen=True)
+class HostCost:
+    """What a program asks of the core that issues it, by the model in docs/program.md.
+
+    `loop_bytes` is code inside loops, `once_bytes` all other, and `once_cycles` what the latter
+    takes from a cold cache, with the waits for its lines.
+    """
+
+    instructions: int
+    commands: int
+    loop_bytes: int
+    once_bytes: int
+    once_cycles: int
+
+    @property
+    def instructions_per_command(self) -> float:
+        return self.instructions / max(1, self.commands)
+
+
 def create_module(programs: Mapping[str, bytes]) -> Any:
     """A runtime module (kind "npu") with one function per program file, by name.
 
@@ -82,6 +101,12 @@ def expand_program(program: bytes, addresses: Sequence[int]) -> bytes:
     `addresses` holds one DRAM address per argument. Raises RuntimeError [bad_program].
     """
     return bytes(_call("npu.program.expand", program, [_as_int64(a) for a in addresses]))
+
+
+def host_cost(program: bytes) -> HostCost:
+    """What a program file costs the host core of the device in it. Raises RuntimeError
+    [bad_program]."""
+    return HostCost(*_call("npu.program.host_cost", program))
 
 
 def expand_loops(config: Mapping[str, int], commands: bytes) -> bytes:

@@ -22,6 +22,8 @@ class Profile:
     `breakdown` has the cycles of each reason in the order of `npu_target.sim.breakdown.REASONS`;
     they add up to `cycles`. `issued` counts the host's commands by kind, `unrolled` those its
     LOOP_* commands came to; a kind is the funct, for configurations 128 + what rs1 says.
+    `host_instructions` are those that the host ran for a program, `host_once_cycles` its cycles in
+    code outside of loops; both are 0 for a raw stream, which says when its commands come.
     """
 
     cycles: int
@@ -31,6 +33,8 @@ class Profile:
     bytes_stored: int
     l2_hits: int
     l2_misses: int
+    host_instructions: int
+    host_once_cycles: int
     breakdown: tuple[int, ...]
     issued: dict[int, int]
     unrolled: dict[int, int]

@@ -228,6 +228,13 @@ def _print_result(result: dict[str, Any], console: Console) -> None:
     unrolled = sum(last["unrolled"].values())
     loops = f", {unrolled:,} of the hardware's loops" if unrolled else ""
     print(f"  commands     {last['commands']:,} of the host{loops}")
+    if "host" in result:
+        host = result["host"]
+        print(
+            f"  host         {host['instructions_per_command']:.1f} instructions a command, "
+            f"{host['loop_bytes']:,} bytes of code in loops, "
+            f"{100 * host['once_share']:.1f} % of the cycles in code that runs once"
+        )
     runs = {"cycles": last["breakdown"]}
     if len(result["runs"]) > 1:
         runs = {"cold": result["runs"][0]["breakdown"], "warm": last["breakdown"]}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from npu_target.program import Arg, Program
 from .breakdown import named_breakdown, named_counts
 from .errors import SimError
 from .stream import pack, read_stream
+
+if TYPE_CHECKING:
+    from npu_target.device_api import HostCost
 
 FORMAT = "npu_target.sim/1"
 MEMORIES = ("ideal_memory", "ddr3")
@@ -103,9 +106,11 @@ def _run_program(path: Path, options: Options, timeline: Timeline | None) -> dic
         raise SimError(f"--name: {path} is one program")
     program = Program.load(path)
     config = _device_of(program, options.device)
+    program = replace(program, config=config)
     arrays = _arguments(program, options)
     import tvm
 
+    from npu_target.device_api import host_cost
     from npu_target.device_api.profile import profile_program
 
     tensors = {name: tvm.runtime.tensor(array) for name, array in arrays.items()}
@@ -119,7 +124,20 @@ def _run_program(path: Path, options: Options, timeline: Timeline | None) -> dic
     for name, target in options.outputs.items():
         with target.open("wb") as file:
             np.save(file, tensors[name].numpy())
-    return _result(path, program.name, config, options, profiles)
+    result = _result(path, program.name, config, options, profiles)
+    result["host"] = _host(host_cost(program.to_bytes()), result["runs"][0])
+    return result
+
+
+def _host(cost: HostCost, cold: Mapping[str, Any]) -> dict[str, float]:
+    """What the program asks of the host core; the share is of the cycles of the run that began
+    with cold caches."""
+    return {
+        "instructions_per_command": cost.instructions_per_command,
+        "loop_bytes": cost.loop_bytes,
+        "once_bytes": cost.once_bytes,
+        "once_share": cold["host_once_cycles"] / max(1, cold["cycles"]),
+    }
 
 
 def _device_of(program: Program, device: str | None) -> NpuConfig:
@@ -213,6 +231,8 @@ def _run(profile: Any, config: NpuConfig) -> dict[str, Any]:
         "bytes_stored": profile.bytes_stored,
         "l2_hits": profile.l2_hits,
         "l2_misses": profile.l2_misses,
+        "host_instructions": profile.host_instructions,
+        "host_once_cycles": profile.host_once_cycles,
         "breakdown": named_breakdown(profile.breakdown),
         "issued": named_counts(profile.issued),
         "unrolled": named_counts(profile.unrolled),

@@ -84,7 +84,14 @@ def parser() -> argparse.ArgumentParser:
         metavar="SECONDS",
         help="real time after which a candidate counts as hung (default: %(default)s)",
     )
-    add_output_options(result.add_argument_group("output"))
+    output = result.add_argument_group("output")
+    add_output_options(output)
+    output.add_argument(
+        "--host-columns",
+        action="store_true",
+        help="three columns more in the table, as --json has them: the host core's instructions "
+        "for a command, bytes of code in loops, and the share of the cycles in code that runs once",
+    )
     return result
 
 
@@ -158,7 +165,7 @@ def _tune(
     console: Console,
 ) -> int:
     from .build_pool import BuildPool
-    from .dump import dump_layers
+    from .dump import dump_layers, with_host_costs
     from .interrupt import Interrupt
     from .measuring import Measurer
     from .progress import TuningProgress
@@ -188,8 +195,10 @@ def _tune(
                 tuner.run(max(0, options.trials - done))
         finally:
             results = tuner.results()
+            if options.host_columns or options.json is not None:
+                results = with_host_costs(results, config, log)
             if results:
-                print_table(console, results, config)
+                print_table(console, results, config, options.host_columns)
             if options.json is not None:
                 write_json(options.json, to_json(results, config, model=options.model))
     if interrupt.requested:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from tvm.s_tir import Schedule
 
 from ..codegen_tir import build_program
 from ..config import NpuConfig
+from ..device_api import host_cost
 from ..files import write_atomically
 from ..partition import Partitioned
 from ..program import Program
@@ -47,6 +49,27 @@ def argument_addresses(program: Program) -> dict[str, int]:
     return addresses
 
 
+def best_program(result: LayerResult, config: NpuConfig, log: TuningLog) -> Program:
+    """The best known program of a layer. Raises LogError as `tuned_schedule` does."""
+    operator = result.layer.operator
+    schedule = tuned_schedule(operator, config, log) if result.source == TUNED else None
+    schedule = schedule or default_of(operator, config)
+    return build_program(schedule.mod["main"], config, operator.name)
+
+
+def with_host_costs(
+    results: Sequence[LayerResult], config: NpuConfig, log: TuningLog
+) -> list[LayerResult]:
+    """The results with what each layer's best known program asks of the host core.
+
+    Raises LogError as `tuned_schedule` does.
+    """
+    return [
+        replace(result, host=host_cost(best_program(result, config, log).to_bytes()))
+        for result in results
+    ]
+
+
 def dump_layers(
     folder: Path, results: Sequence[LayerResult], config: NpuConfig, log: TuningLog, seed: int
 ) -> None:
@@ -56,9 +79,7 @@ def dump_layers(
     """
     for result in results:
         operator = result.layer.operator
-        schedule = tuned_schedule(operator, config, log) if result.source == TUNED else None
-        schedule = schedule or default_of(operator, config)
-        program = build_program(schedule.mod["main"], config, operator.name)
+        program = best_program(result, config, log)
         inputs = sample_inputs(operator, seed)
         dump_layer(folder, operator.name, program, operator, inputs, result.cycles)
 

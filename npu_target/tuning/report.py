@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ..config import NpuConfig
+from ..device_api import HostCost
 from ..files import write_atomically
 from .errors import TuningError
 from .layers import Layer
@@ -28,7 +29,8 @@ class LayerResult:
     """A layer with its simulated cycles for one run, by its default schedule and by its best.
 
     `source` is TUNED or DEFAULT, whichever the best is. `trials` is how many
-    candidates were measured, None where that is not known.
+    candidates were measured, `host` what the best asks of the host core; None where that is not
+    known.
     """
 
     layer: Layer
@@ -36,10 +38,22 @@ class LayerResult:
     cycles: int
     source: str
     trials: int | None = None
+    host: HostCost | None = None
 
     def utilization(self, config: NpuConfig) -> float:
         """Share of the array's peak, 0 to 1."""
         return self.layer.macs / (self.cycles * config.dim**2)
+
+    def host_columns(self) -> dict[str, float]:
+        """What the host core has to do: instructions for a command on average, bytes of code in
+        loops, and the share of the cycles that pass in code outside of loops, 0 to 1."""
+        if self.host is None:
+            return {}
+        return {
+            "host_instructions_per_command": self.host.instructions_per_command,
+            "loop_code_bytes": self.host.loop_bytes,
+            "once_share": self.host.once_cycles / max(1, self.cycles),
+        }
 
 
 def to_json(results: Sequence[LayerResult], config: NpuConfig, **more: Any) -> dict[str, Any]:
@@ -58,6 +72,7 @@ def to_json(results: Sequence[LayerResult], config: NpuConfig, **more: Any) -> d
                 "utilization": result.utilization(config),
                 "schedule": result.source,
                 **({} if result.trials is None else {"trials": result.trials}),
+                **result.host_columns(),
             }
             for result in results
         ],
@@ -88,13 +103,21 @@ def make_console() -> Console:
     return console if console.is_terminal else Console(width=_FILE_COLUMNS)
 
 
-def print_table(console: Console, results: Sequence[LayerResult], config: NpuConfig) -> None:
-    """One line a layer, and the network's total."""
+def print_table(
+    console: Console,
+    results: Sequence[LayerResult],
+    config: NpuConfig,
+    has_host_columns: bool = False,
+) -> None:
+    """One line a layer, and the network's total; on request, what the host does for each."""
     table = Table(title=f"{config.name}: cycles of one run", title_justify="left")
     table.add_column("layer", no_wrap=True, overflow="ellipsis")
     for heading in ("count", "MACs", "default", "cycles", "speedup", "of peak"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("schedule")
+    if has_host_columns:
+        for heading in ("host/cmd", "loop code", "once"):
+            table.add_column(heading, justify="right", no_wrap=True)
     for result in results:
         table.add_row(
             result.layer.name,
@@ -105,6 +128,7 @@ def print_table(console: Console, results: Sequence[LayerResult], config: NpuCon
             f"{result.default_cycles / result.cycles:.2f}x",
             f"{result.utilization(config):.1%}" if result.layer.macs else "-",
             result.source,
+            *(_host_cells(result) if has_host_columns else ()),
         )
     macs = sum(r.layer.count * r.layer.macs for r in results)
     default = sum(r.layer.count * r.default_cycles for r in results)
@@ -125,6 +149,17 @@ def print_table(console: Console, results: Sequence[LayerResult], config: NpuCon
     if cycles:
         milliseconds = cycles / config.clock_khz
         console.print(f"{milliseconds:.2f} ms on the device at {config.clock_khz / 1000:g} MHz")
+
+
+def _host_cells(result: LayerResult) -> list[str]:
+    columns = result.host_columns()
+    if not columns:
+        return []
+    return [
+        f"{columns['host_instructions_per_command']:.1f}",
+        f"{columns['loop_code_bytes']:,}",
+        f"{columns['once_share']:.1%}",
+    ]
 
 
 def _quantity(number: int) -> str:

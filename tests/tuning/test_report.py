@@ -7,6 +7,7 @@ import pytest
 from rich.console import Console
 
 from npu_target.config import NpuConfig
+from npu_target.device_api import HostCost
 from npu_target.topi import Add, Conv2d
 from npu_target.tuning.errors import TuningError
 from npu_target.tuning.layers import Layer
@@ -61,6 +62,19 @@ def test_json_has_what_machines_need(tmp_path):
         "trials": 12,
     }
     assert "trials" not in value["layers"][1]
+
+
+def test_what_the_host_does_is_shown_on_request():
+    host = HostCost(instructions=250, commands=100, loop_bytes=1024, once_bytes=64, once_cycles=20)
+    results = [LayerResult(CONV, 1000, 400, TUNED, 12, host)]
+    layer = to_json(results, CONFIG)["layers"][0]
+    assert layer["host_instructions_per_command"] == pytest.approx(2.5)
+    assert layer["loop_code_bytes"] == 1024
+    assert layer["once_share"] == pytest.approx(0.05)
+    assert "1,024" not in printed(print_table, results, CONFIG)
+    lines = printed(print_table, results, CONFIG, True).splitlines()
+    (line,) = [line.split() for line in lines if CONV.name in line]
+    assert line[-6::2] == ["2.5", "1,024", "5.0%"]
 
 
 def test_files_that_cannot_be_written(tmp_path):

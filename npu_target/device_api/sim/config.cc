@@ -12,6 +12,9 @@ constexpr int64_t kMaxField = std::numeric_limits<int32_t>::max();
 // What a local address can name: 26 bits of row, one of them kept for the garbage address.
 constexpr int64_t kMaxRows = int64_t{1} << 25;
 constexpr int64_t kMaxMemoryBytes = int64_t{1} << 30;
+// More than any host core has, and few enough to look at one by one.
+constexpr int64_t kMaxHostRegisters = 64;
+constexpr int64_t kMaxHostWays = 64;
 
 struct Field {
   const char* name;
@@ -46,6 +49,10 @@ constexpr const char* kPositiveFields[] = {
     "l2_ways",
     "l2_line_bytes",
     "memory_bytes_per_kilocycle",
+    "host_registers",
+    "host_icache_bytes",
+    "host_icache_line_bytes",
+    "host_icache_ways",
     "host_queue_commands",
 };
 
@@ -70,6 +77,10 @@ void check(const Config& config) {
   }
   for (const char* name : kPositiveFields) {
     if (config.*find(name)->member == 0) fail(std::string(name) + " needs at least 1, has 0");
+  }
+  if (config.host_registers > kMaxHostRegisters || config.host_icache_ways > kMaxHostWays) {
+    fail("host_registers and host_icache_ways need at most 64, have " +
+         std::to_string(config.host_registers) + " and " + std::to_string(config.host_icache_ways));
   }
   // The array's kernels and the bank arithmetic work on powers of two, as the hardware does.
   if (config.dim < 2 || config.dim > kMaxDim || (config.dim & (config.dim - 1)) != 0) {

@@ -43,8 +43,14 @@ namespace npu::sim {
   FIELD(memory_latency_cycles)         \
   FIELD(memory_bytes_per_kilocycle)    \
   FIELD(host_cycles_per_command)       \
-  FIELD(host_cycles_per_operation)     \
-  FIELD(host_cycles_per_iteration)     \
+  FIELD(host_cycles_per_instruction)   \
+  FIELD(host_branch_miss_cycles)       \
+  FIELD(host_registers)                \
+  FIELD(host_icache_bytes)             \
+  FIELD(host_icache_line_bytes)        \
+  FIELD(host_icache_ways)              \
+  FIELD(host_icache_miss_cycles)       \
+  FIELD(host_icache_l2_cycles)         \
   FIELD(host_queue_commands)
 
 // The largest array there can be.

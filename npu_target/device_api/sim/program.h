@@ -53,8 +53,6 @@ struct Node {
   uint8_t funct = 0;
   Operand rs1;
   Operand rs2;
-  // Cycles of the host core to compute both operands and issue the command.
-  uint32_t host_cycles = 0;
 };
 
 // `burst` commands a gap, and the next gap is `period` commands of the body later.

@@ -1,8 +1,10 @@
 #include "program_code.h"
 
+#include <algorithm>
 #include <string>
 
 #include "error.h"
+#include "host_code.h"
 
 namespace npu::sim {
 namespace {
@@ -64,7 +66,6 @@ class Layout {
   void append_command(const Node& node) {
     Instruction& command = append(Instruction::Kind::kCommand, code_.values.size());
     command.funct = node.funct;
-    command.host_cycles = node.host_cycles;
     command.first_general = static_cast<uint32_t>(code_.general.size());
     append_operand(node.rs1, false);
     append_operand(node.rs2, true);
@@ -119,6 +120,34 @@ ProgramCode::ProgramCode(const Program& program, const std::vector<uint64_t>& ad
                        std::to_string(addresses.size()));
   }
   Layout(program, addresses, *this).lay_out();
+  add_host_code(program);
+}
+
+void ProgramCode::add_host_code(const Program& program) {
+  const HostCode host(program);
+  const Config& config = program.config;
+  const auto line_bytes = static_cast<uint64_t>(config.host_icache_line_bytes);
+  const auto line_of = [&](uint64_t place) {
+    return static_cast<uint32_t>(place * HostCode::kInstructionBytes / line_bytes);
+  };
+  for (size_t i = 0; i < instructions.size(); ++i) {
+    Instruction& instruction = instructions[i];
+    const HostStep& step = host.steps[i];
+    const uint64_t end = uint64_t{step.first} + step.instructions;
+    instruction.host_instructions = step.instructions;
+    const bool has_command = instruction.kind == Instruction::Kind::kCommand && step.instructions;
+    const uint64_t cycles =
+        static_cast<uint64_t>(config.host_cycles_per_instruction) *
+            (step.instructions - has_command) +
+        (has_command ? static_cast<uint64_t>(config.host_cycles_per_command) : 0);
+    instruction.host_cycles = static_cast<uint32_t>(std::min<uint64_t>(cycles, UINT32_MAX));
+    instruction.first_line = line_of(step.first);
+    instruction.line_end = step.instructions == 0 ? instruction.first_line : line_of(end - 1) + 1;
+    instruction.is_in_loop = step.is_in_loop;
+    lines = std::max(lines, instruction.line_end);
+  }
+  loop_bytes = host.loop_bytes;
+  once_bytes = host.once_bytes;
 }
 
 }  // namespace npu::sim

@@ -19,7 +19,12 @@ struct Instruction {
   };
   Kind kind = Kind::kEnd;
   uint8_t funct = 0;
-  uint32_t host_cycles = 0;  // of a command
+  // Of the host core, each time it comes here: instructions, their cycles, and their lines of code.
+  uint32_t host_instructions = 0;
+  uint32_t host_cycles = 0;
+  uint32_t first_line = 0;
+  uint32_t line_end = 0;
+  bool is_in_loop = false;
   // A command's first value (rs1; rs2 is the next), or which of the loops or weaves it is.
   uint32_t index = 0;
   uint32_t target = 0;
@@ -72,6 +77,12 @@ struct ProgramCode {
   std::vector<GeneralTerm> general;
   std::vector<WeaveCode> weaves;
   std::vector<FillerCode> fillers;
+  uint32_t lines = 0;       // of the host's code
+  uint64_t loop_bytes = 0;  // of them, inside loops
+  uint64_t once_bytes = 0;  // and not
+
+ private:
+  void add_host_code(const Program& program);
 };
 
 }  // namespace npu::sim

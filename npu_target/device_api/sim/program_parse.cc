@@ -139,13 +139,9 @@ class Parser {
       in_.fail("needs loop ids that are unique along a path, has " + std::to_string(loop_id) +
                " inside itself");
     }
-    const bool is_branch = is_condition(program_.exprs.nodes[node.extent].op);
-    const uint32_t enclosing_loop = innermost_loop_;
     scope_.push_back(node.slot);
     loops_read_.push_back(node.slot);
-    if (!is_branch) innermost_loop_ = node.slot;
     node.body = read_body(depth + 1);
-    innermost_loop_ = enclosing_loop;
     scope_.pop_back();
     return node;
   }
@@ -185,11 +181,6 @@ class Parser {
     node.funct = in_.u8();
     node.rs1 = read_operand();
     node.rs2 = read_operand();
-    const uint64_t operations = operations_of(node.rs1) + operations_of(node.rs2);
-    const Config& config = program_.config;
-    const uint64_t cycles = static_cast<uint64_t>(config.host_cycles_per_command) +
-                            static_cast<uint64_t>(config.host_cycles_per_operation) * operations;
-    node.host_cycles = static_cast<uint32_t>(std::min<uint64_t>(cycles, UINT32_MAX));
     return node;
   }
 
@@ -215,19 +206,6 @@ class Parser {
       operand.general.push_back({coefficient, read_expr_index()});
     }
     return operand;
-  }
-
-  // What the host does to have the operand ready: one addition if it moves with the innermost
-  // loop (it moves with outer ones too rarely to matter), and every node of general expressions.
-  uint64_t operations_of(const Operand& operand) const {
-    uint64_t operations = 0;
-    for (const Operand::Step& step : operand.steps) {
-      if (step.slot == innermost_loop_) operations = 1;
-    }
-    for (const Operand::General& term : operand.general) {
-      operations += program_.exprs.nodes_of(term.expr).size();
-    }
-    return operations;
   }
 
   uint32_t read_expr_index() {
@@ -262,7 +240,6 @@ class Parser {
   }
 
   static constexpr uint64_t kMaxArgumentBytes = uint64_t{1} << 40;
-  static constexpr uint32_t kNoLoop = UINT32_MAX;
 
   ByteReader in_;
   Program program_;
@@ -271,7 +248,6 @@ class Parser {
   std::vector<uint32_t> scope_;         // slots of the enclosing loops
   std::vector<uint32_t> loops_read_;    // slots of the loops of the weave's part being read
   bool in_weave_ = false;
-  uint32_t innermost_loop_ = kNoLoop;  // conditions do not count
 };
 
 }  // namespace

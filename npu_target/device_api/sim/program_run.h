@@ -9,6 +9,7 @@
 
 #include "command.h"
 #include "error.h"
+#include "host_core.h"
 #include "program.h"
 #include "program_code.h"
 
@@ -27,13 +28,16 @@ class ProgramRunner {
   // `addresses` is one per argument. `fn` takes (const Command&, uint32_t host_cycles): the cycles
   // the host core spends from the command before to this one.
   ProgramRunner(const Program& program, const std::vector<uint64_t>& addresses,
-                const RunControl& control, Fn& fn)
+                const RunControl& control, HostCore& host, Fn& fn)
       : program_(program),
         code_(program, addresses),
         control_(control),
+        host_(host),
         fn_(fn),
         variables_(program.slot_count, 0),
-        loops_(code_.loops.size()) {}
+        loops_(code_.loops.size()) {
+    host_.begin(code_);
+  }
 
   void run() {
     const Instruction* next = code_.instructions.data();
@@ -77,8 +81,14 @@ class ProgramRunner {
   const Instruction* after_loops(const Instruction* next) {
     for (;;) {
       if (next->kind == Instruction::Kind::kIterate) {
-        next = iterate(next->index) ? at(next->target) : next + 1;
+        pending_cycles_ += host_.run(*next);
+        if (iterate(next->index)) {
+          next = at(next->target);
+        } else {
+          pending_cycles_ += host_.leave(*next++);
+        }
       } else if (next->kind == Instruction::Kind::kLoop) {
+        pending_cycles_ += host_.run(*next);
         next = begin_loop(next->index) ? next + 1 : at(next->target);
       } else {
         return next;
@@ -149,7 +159,7 @@ class ProgramRunner {
       const int64_t expr = program_.exprs.evaluate(term.expr, variables_, scratch_);
       (term.is_rs2 ? command.rs2 : command.rs1) += term.coefficient * static_cast<uint64_t>(expr);
     }
-    const uint64_t cycles = pending_cycles_ + instruction.host_cycles;
+    const uint64_t cycles = pending_cycles_ + host_.run(instruction);
     pending_cycles_ = 0;
     fn_(command, static_cast<uint32_t>(std::min<uint64_t>(cycles, UINT32_MAX)));
   }
@@ -157,7 +167,6 @@ class ProgramRunner {
   void begin_iteration(const LoopCode& loop, int64_t iteration) {
     count_step();
     variables_[loop.slot] = iteration;
-    pending_cycles_ += static_cast<uint64_t>(program_.config.host_cycles_per_iteration);
   }
 
   void count_step() {
@@ -176,6 +185,7 @@ class ProgramRunner {
   const Program& program_;
   ProgramCode code_;  // its values change
   const RunControl& control_;
+  HostCore& host_;
   Fn& fn_;
   std::vector<int64_t> variables_;
   std::vector<LoopState> loops_;
@@ -190,10 +200,18 @@ class ProgramRunner {
   const Instruction* filler_next_ = nullptr;
 };
 
+// `host` is the core that runs it, whose cache holds what a run before left there.
+template <typename Fn>
+void for_each_command(const Program& program, const std::vector<uint64_t>& addresses,
+                      const RunControl& control, HostCore& host, Fn fn) {
+  ProgramRunner<Fn>(program, addresses, control, host, fn).run();
+}
+
 template <typename Fn>
 void for_each_command(const Program& program, const std::vector<uint64_t>& addresses,
                       const RunControl& control, Fn fn) {
-  ProgramRunner<Fn>(program, addresses, control, fn).run();
+  HostCore host(program.config);
+  for_each_command(program, addresses, control, host, fn);
 }
 
 }  // namespace npu::sim

@@ -20,7 +20,8 @@ Simulator::Simulator(const Config& config, const MemoryMap& dram, Limits limits,
       poll_(std::move(poll)),
       functional_(config_, dram),
       loops_(config_),
-      timing_(config_) {}
+      timing_(config_),
+      host_(config_) {}
 
 void Simulator::run(const Command& command, uint32_t host_cycles) {
   if (is_loop_command(command.funct)) {
@@ -50,7 +51,7 @@ void Simulator::count_work() {
 
 void Simulator::run(const Program& program, const std::vector<uint64_t>& addresses) {
   for_each_command(
-      program, addresses, {limits_.max_cycles, poll_},
+      program, addresses, {limits_.max_cycles, poll_}, host_,
       [this](const Command& command, uint32_t host_cycles) { run(command, host_cycles); });
 }
 

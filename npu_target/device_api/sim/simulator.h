@@ -8,6 +8,7 @@
 
 #include "config.h"
 #include "functional.h"
+#include "host_core.h"
 #include "loops/registers.h"
 #include "memory.h"
 #include "program.h"
@@ -48,6 +49,8 @@ class Simulator {
   State& state() { return functional_.state(); }
   // What was done, as far as the last finish().
   timing::Stats stats() const { return timing_.stats(); }
+  // What the host did for the programs that ran.
+  const HostWork& host_work() const { return host_.work(); }
 
  private:
   void run_loop_command(const Command& command);
@@ -60,6 +63,7 @@ class Simulator {
   Functional functional_;
   loops::LoopRegisters loops_;
   Timing timing_;
+  HostCore host_;
   int64_t commands_ = 0;
   int64_t simple_commands_ = 0;  // those of the loops included
 };

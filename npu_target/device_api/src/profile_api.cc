@@ -77,12 +77,15 @@ class Profile {
   void repeat(sim::Simulator& simulator, int64_t times, const std::function<void()>& once) {
     recorder_.set_origin(simulator.stats().cycles);
     Stats before = simulator.stats();
+    sim::HostWork host_before = simulator.host_work();
     for (int64_t i = 0; i < times; ++i) {
       once();
       simulator.finish();
       const Stats after = simulator.stats();
-      add(before, after);
+      const sim::HostWork host_after = simulator.host_work();
+      add(before, after, host_before, host_after);
       before = after;
+      host_before = host_after;
     }
     buffer_.flush();
   }
@@ -90,7 +93,8 @@ class Profile {
   ffi::String json() const { return "[" + runs_ + "]"; }
 
  private:
-  void add(const Stats& before, const Stats& after) {
+  void add(const Stats& before, const Stats& after, const sim::HostWork& host_before,
+           const sim::HostWork& host_after) {
     const std::pair<const char*, int64_t> numbers[] = {
         {"cycles", after.cycles - before.cycles},
         {"macs", after.macs - before.macs},
@@ -99,6 +103,10 @@ class Profile {
         {"bytes_stored", after.bytes_stored - before.bytes_stored},
         {"l2_hits", after.l2_hits - before.l2_hits},
         {"l2_misses", after.l2_misses - before.l2_misses},
+        {"host_instructions",
+         static_cast<int64_t>(host_after.instructions - host_before.instructions)},
+        {"host_once_cycles",
+         static_cast<int64_t>(host_after.once_cycles - host_before.once_cycles)},
     };
     std::string run;
     for (const auto& [name, value] : numbers) {

@@ -44,6 +44,24 @@ ffi::Bytes expand(const ffi::Bytes& bytes, const ffi::Array<int64_t>& addresses)
   });
 }
 
+// What a program asks of its device's host core: instructions, commands, bytes of code in loops,
+// bytes of other code, and the cycles of the latter with a cold cache.
+ffi::Array<int64_t> host_cost(const ffi::Bytes& bytes) {
+  return with_ffi_errors([&] {
+    const sim::Program program = parse(bytes);
+    const std::vector<uint64_t> addresses = program.default_addresses();
+    const sim::ProgramCode code(program, addresses);
+    sim::HostCore host(program.config);
+    int64_t commands = 0;
+    sim::for_each_command(program, addresses, {kMaxCommands, stop_if_interrupted}, host,
+                          [&](const sim::Command&, uint32_t) { ++commands; });
+    return ffi::Array<int64_t>{static_cast<int64_t>(host.work().instructions), commands,
+                               static_cast<int64_t>(code.loop_bytes),
+                               static_cast<int64_t>(code.once_bytes),
+                               static_cast<int64_t>(host.work().once_cycles)};
+  });
+}
+
 void validate(const ffi::Bytes& bytes) {
   with_ffi_errors([&] { parse(bytes); });
 }
@@ -53,6 +71,7 @@ void validate(const ffi::Bytes& bytes) {
 TVM_FFI_STATIC_INIT_BLOCK() {
   tvm::ffi::reflection::GlobalDef()
       .def("npu.program.expand", expand)
+      .def("npu.program.host_cost", host_cost)
       .def("npu.program.validate", validate);
 }
 

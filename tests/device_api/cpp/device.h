@@ -47,8 +47,14 @@ inline Config::Pairs device_fields(int64_t dim = 16) {
       {"memory_latency_cycles", 36},
       {"memory_bytes_per_kilocycle", 7600},
       {"host_cycles_per_command", 1},
-      {"host_cycles_per_operation", 1},
-      {"host_cycles_per_iteration", 2},
+      {"host_cycles_per_instruction", 1},
+      {"host_branch_miss_cycles", 3},
+      {"host_registers", 26},
+      {"host_icache_bytes", 16384},
+      {"host_icache_line_bytes", 64},
+      {"host_icache_ways", 4},
+      {"host_icache_miss_cycles", 49},
+      {"host_icache_l2_cycles", 14},
       {"host_queue_commands", 10},
   };
 }

@@ -47,12 +47,15 @@ const Test expansion("a loop expands into running operands", [] {
   CHECK_EQUAL(issued[6].command.rs2, tile(32, 16, 5));
 });
 
-const Test host_cost("the host pays for commands, operands and iterations", [] {
+const Test host_cycles("the host pays for its instructions", [] {
   const auto issued = expand(Program::parse(copy_program()));
-  CHECK_EQUAL(issued[0].host_cycles, 1u);
-  // One command, two running operands, three nodes of the condition, one iteration.
-  CHECK_EQUAL(issued[2].host_cycles, 1u + 2u + 3u + 2u);
-  CHECK_EQUAL(issued[3].host_cycles, 1u + 2u + 3u);
+  // A line of code that is new, and the first constant by five instructions, the second by one.
+  CHECK_EQUAL(issued[0].host_cycles, 49u + 5u + 1u + 1u);
+  // What ends an iteration: three operands advance, a counter, a branch. Then the condition, times
+  // a number, added, and the command.
+  CHECK_EQUAL(issued[4].host_cycles, 3u + 2u + 3u + 1u);
+  CHECK_EQUAL(issued[5].host_cycles, 1u);
+  CHECK_EQUAL(issued[6].host_cycles, 9u);
 });
 
 const Test extents("an extent of 0 or less runs nothing", [] {

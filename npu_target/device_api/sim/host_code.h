@@ -1,0 +1,29 @@
+// A program as the host core's machine code: how many instructions each of its parts is.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "program.h"
+
+namespace npu::sim {
+
+// Of one instruction of ProgramCode: a command, the entry of a loop, or the end of its iterations.
+struct HostStep {
+  uint32_t first = 0;         // its place in the machine code
+  uint32_t instructions = 0;  // of each time it runs, a command's own included
+  bool is_in_loop = false;
+};
+
+// The code that a C compiler makes of the program's loops: `do { body; additions } while (register
+// != end)`, operands in registers that additions advance. docs/program.md has the rules.
+struct HostCode {
+  explicit HostCode(const Program& program);
+
+  std::vector<HostStep> steps;  // in the order of ProgramCode::instructions
+  uint64_t loop_bytes = 0;      // code inside loops
+  uint64_t once_bytes = 0;      // all other code
+  static constexpr uint32_t kInstructionBytes = 4;
+};
+
+}  // namespace npu::sim

@@ -1,0 +1,183 @@
+#include "host_values.h"
+
+#include <algorithm>
+
+#include "load_immediate.h"
+
+namespace npu::sim {
+namespace {
+
+bool is_power_of_two(uint64_t value) { return value != 0 && (value & (value - 1)) == 0; }
+
+int home_of(const HostValue& value) {
+  int home = kNoScope;
+  for (const auto& step : value.steps) home = std::max(home, step.first);
+  for (const auto& term : value.terms) home = std::max(home, std::get<0>(term));
+  return home;
+}
+
+}  // namespace
+
+uint32_t HostValues::step_in(int home, int scope, uint32_t step) const {
+  for (; scope != home; scope = scopes_[scope].parent) step = scopes_[scope].entry;
+  return step;
+}
+
+void HostValues::use_constant(const KnownValue& value, int scope, uint32_t step) {
+  if (value == KnownValue()) return;
+  if (scope == kNoScope) {
+    straight.push_back({step, StraightUse::Kind::kOperand, value});
+  } else {
+    scopes_[scope].constants.insert(value);
+  }
+}
+
+// Instructions to add coefficient x expression: by 1 and -1 nothing is multiplied, a power of two
+// is a shift, any other coefficient needs a register.
+uint32_t HostValues::add_term(const HostValue::Term& term, int scope, uint32_t step) {
+  const uint64_t coefficient = std::get<1>(term);
+  if (coefficient == 1 || coefficient == UINT64_MAX) return 1;
+  if (!is_power_of_two(coefficient)) use_constant({-1, coefficient}, scope, step);
+  return 2;
+}
+
+void HostValues::use(const HostValue& value, int scope, uint32_t step) {
+  const int home = home_of(value);
+  if (home == kNoScope) {  // terms without variables are made where they are used
+    for (const auto& term : value.terms) add_(step, add_term(term, scope, step));
+    use_constant(value.base, scope, step);
+    return;
+  }
+  const auto [entry, is_new] =
+      index_of_.emplace(Key{home, value.base.address, value.steps, value.terms}, families_.size());
+  if (is_new) {
+    families_.push_back({value, home, {}});
+    families_.back().value.base.offset = 0;
+    order_[{scopes_[home].depth, value.terms.size()}].push_back(entry->second);
+  }
+  bool is_conditional = false;
+  for (int inner = scope; inner != home; inner = scopes_[inner].parent) {
+    is_conditional = is_conditional || !scopes_[inner].is_fixed();
+  }
+  families_[entry->second].uses.push_back(
+      {step, step_in(home, scope, step), value.base.offset, is_conditional});
+}
+
+void HostValues::finish() {
+  while (!order_.empty()) {
+    const auto last = std::prev(order_.end());
+    const std::vector<size_t> families = std::move(last->second);
+    order_.erase(last);
+    for (const size_t family : families) finish(families_[family]);
+  }
+}
+
+void HostValues::finish(Family family) {
+  std::stable_sort(family.uses.begin(), family.uses.end(),
+                   [](const Use& a, const Use& b) { return a.step < b.step; });
+  const uint64_t moved = derive(family);
+  int first_depth = 1;  // of the scopes in which one register runs without beginning anew
+  for (int scope = family.home; scope != kNoScope; scope = scopes_[scope].parent) {
+    if (!scopes_[scope].is_fixed()) first_depth = std::max(first_depth, scopes_[scope].depth);
+  }
+  if (!family.value.terms.empty()) {
+    const int scope = std::get<0>(family.value.terms.front());
+    if (scope != kNoScope) first_depth = std::max(first_depth, scopes_[scope].depth + 1);
+  }
+  advance(family, first_depth, moved);
+  begin(family, first_depth);
+}
+
+// Whether one register cannot go from value to value: one is used again after another, two are used
+// by one command or in one inner loop, or a use may be left out.
+bool HostValues::comes_back(const Family& family) const {
+  std::set<uint64_t> seen;
+  const Use* before = nullptr;
+  for (const Use& use : family.uses) {
+    if (before == nullptr || use.offset != before->offset) {
+      if (!seen.insert(use.offset).second) return true;
+      if (before != nullptr && use.item == before->item) return true;
+    }
+    before = &use;
+  }
+  return seen.size() > 1 && std::any_of(family.uses.begin(), family.uses.end(),
+                                        [](const Use& use) { return use.is_conditional; });
+}
+
+// Charges the values that are derived from the first. Returns how far the register moves by that.
+uint64_t HostValues::derive(const Family& family) {
+  const bool is_chain = !comes_back(family);
+  const uint64_t first = family.uses.front().offset;
+  uint64_t at = first;
+  std::set<uint64_t> seen = {first};
+  for (const Use& use : family.uses) {
+    if (!seen.insert(use.offset).second) continue;
+    add_(use.item, 1);
+    const uint64_t distance = use.offset - at;
+    if (!fits_addition(distance)) use_constant({-1, distance}, family.home, use.item);
+    if (is_chain) at = use.offset;
+  }
+  scopes_[family.home].registers += is_chain ? 1 : static_cast<uint32_t>(seen.size());
+  return at - first;
+}
+
+// Charges the additions at the ends of the bodies around. The loop inside has advanced the register
+// in its last iteration, too: there it stands when the body of the one outside ends.
+void HostValues::advance(const Family& family, int first_depth, uint64_t moved) {
+  for (int index = family.home; index != kNoScope; index = scopes_[index].parent) {
+    HostScope& scope = scopes_[index];
+    if (scope.depth < first_depth || !scope.is_loop) break;
+    uint64_t increment = 0;
+    for (const auto& step : family.value.steps) {
+      if (step.first == index) increment = step.second;
+    }
+    const uint64_t delta = increment - moved;
+    if (delta != 0) add_(scope.bottom, 1);
+    if (!fits_addition(delta)) use_constant({-1, delta}, index, scope.bottom);
+    moved = increment * scope.extent;
+    if (increment != 0) scope.ends.push_back(moved);
+  }
+}
+
+// Charges how the register gets the value that it runs on from, which may itself be running.
+void HostValues::begin(const Family& family, int first_depth) {
+  const Use& first = family.uses.front();
+  int outermost = family.home;  // inside which it runs
+  uint32_t step = first.item;
+  int scope = family.home;
+  for (; scope != kNoScope && scopes_[scope].depth >= first_depth; scope = scopes_[scope].parent) {
+    outermost = scope;
+    step = scopes_[scope].entry;
+  }
+  HostValue from = family.value;
+  from.base.offset = first.offset;
+  from.steps.erase(std::remove_if(from.steps.begin(), from.steps.end(),
+                                  [&](const HostValue::Step& s) { return s.first > scope; }),
+                   from.steps.end());
+  const auto is_of_scope = [&](const HostValue::Term& term) { return std::get<0>(term) == scope; };
+  const auto inner = std::find_if_not(from.terms.begin(), from.terms.end(), is_of_scope);
+  if (scope != kNoScope && inner != from.terms.begin()) {
+    uint32_t operations = 0;
+    for (auto term = from.terms.begin(); term != inner; ++term) {
+      operations += add_term(*term, scope, step);
+    }
+    from.terms.erase(from.terms.begin(), inner);
+    const bool is_all = from.base == KnownValue() && from.steps.empty() && from.terms.empty();
+    add_(step, operations - (is_all ? 1 : 0));  // nothing to add the first term to
+    if (!is_all) use(from, scope, step);
+  } else if (scope != kNoScope) {
+    add_(step, 1);  // a move
+    use(from, scope, step);
+  } else if (!scopes_[outermost].is_fixed() || !from.terms.empty()) {
+    add_(step, 1);
+    use(from, kNoScope, step);
+  } else {
+    uint64_t distance = 0;
+    for (const auto& s : family.value.steps) {
+      if (s.first == outermost) distance = s.second * scopes_[outermost].extent;
+    }
+    straight.push_back({step, StraightUse::Kind::kRunning, from.base, distance});
+  }
+}
+
+}  // namespace npu::sim

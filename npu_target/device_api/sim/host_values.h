@@ -1,0 +1,102 @@
+// Which registers a program's operands run in, and what advancing them takes.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "known_values.h"
+
+namespace npu::sim {
+
+constexpr int kNoScope = -1;
+
+// A loop or a condition that becomes code. Scopes are numbered in the order of the program, so that
+// the innermost of a path has the highest number.
+struct HostScope {
+  int parent = kNoScope;
+  int depth = 1;
+  bool is_loop = true;
+  uint64_t extent = 0;  // of a loop; 0: known when it runs
+  uint32_t entry = 0;   // its steps
+  uint32_t bottom = 0;
+  bool is_counted = false;  // an expression uses its variable
+  uint32_t registers = 0;   // that live through it and are not in its scopes
+  std::set<KnownValue> constants;
+  std::vector<uint64_t> ends;  // how far its running registers go
+
+  bool is_fixed() const { return is_loop && extent != 0; }
+};
+
+// An operand in terms of the scopes around it.
+struct HostValue {
+  using Step = std::pair<int, uint64_t>;             // scope, increment
+  using Term = std::tuple<int, uint64_t, uint32_t>;  // innermost scope, coefficient, expression
+  KnownValue base;
+  std::vector<Step> steps;  // outermost first, none zero
+  std::vector<Term> terms;  // innermost first
+};
+
+// What straight-line code needs outside of all scopes.
+struct StraightUse {
+  enum class Kind : uint8_t { kRunning, kConstant, kOperand };
+  uint32_t step;
+  Kind kind;
+  KnownValue value;
+  uint64_t distance = 0;  // that a running register goes from there
+};
+
+// Operands whose difference is a constant are a family: one register runs, the others are derived
+// from it by an addition. Where no value of it comes back within an iteration, one register goes
+// from value to value. A family's home is the innermost scope it runs with.
+class HostValues {
+ public:
+  using Add = std::function<void(uint32_t step, uint32_t instructions)>;
+  HostValues(std::vector<HostScope>& scopes, Add add) : scopes_(scopes), add_(std::move(add)) {}
+
+  // `step` is in `scope` and uses the value.
+  void use(const HostValue& value, int scope, uint32_t step);
+  // When all uses are known.
+  void finish();
+
+  // The step directly in `home` that `step`, which is in `scope`, is or is inside of.
+  uint32_t step_in(int home, int scope, uint32_t step) const;
+  // A constant of any kind used in `scope`, at `step` if that is outside of all.
+  void use_constant(const KnownValue& value, int scope, uint32_t step);
+
+  std::vector<StraightUse> straight;
+
+ private:
+  struct Use {
+    uint32_t step;
+    uint32_t item;  // step_in(home)
+    uint64_t offset;
+    bool is_conditional;
+  };
+  struct Family {
+    HostValue value;  // of offset 0
+    int home;
+    std::vector<Use> uses;
+  };
+  using Key = std::tuple<int, int32_t, std::vector<HostValue::Step>, std::vector<HostValue::Term>>;
+
+  uint32_t add_term(const HostValue::Term& term, int scope, uint32_t step);
+  void finish(Family family);
+  uint64_t derive(const Family& family);
+  bool comes_back(const Family& family) const;
+  void advance(const Family& family, int first_depth, uint64_t moved);
+  void begin(const Family& family, int first_depth);
+
+  std::vector<HostScope>& scopes_;
+  const Add add_;
+  std::map<Key, size_t> index_of_;
+  std::vector<Family> families_;
+  // By depth of the home and number of terms: what a family begins from is further down.
+  std::map<std::pair<int, size_t>, std::vector<size_t>> order_;
+};
+
+}  // namespace npu::sim

@@ -1,0 +1,46 @@
+// What the host core's registers hold where code runs in a straight line.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace npu::sim {
+
+// A word known up to the address of an argument (-1: none).
+struct KnownValue {
+  int32_t address = -1;
+  uint64_t offset = 0;
+
+  bool operator==(const KnownValue& other) const {
+    return address == other.address && offset == other.offset;
+  }
+  bool operator<(const KnownValue& other) const {
+    return address != other.address ? address < other.address : offset < other.offset;
+  }
+};
+
+// Policy: a word is made from the nearest one that a register holds, by an addition, which takes a
+// distance of 12 bits with it and any other one from a register of its own; or anew, if that is
+// shorter: a constant by the sequence for it, an address from the stack. The word used longest ago
+// makes room.
+class KnownValues {
+ public:
+  // `arguments` addresses come in registers, as far as a call passes them so.
+  KnownValues(size_t registers, size_t arguments);
+
+  // Instructions to have `value` in a register, where it stays.
+  uint32_t make(const KnownValue& value);
+  // The same in a register of its own, which will run on from there.
+  uint32_t take(const KnownValue& value);
+  // A register that has stopped running holds this.
+  void put(const KnownValue& value);
+
+ private:
+  uint32_t cost(const KnownValue& value) const;
+
+  const size_t registers_;
+  std::vector<KnownValue> held_;  // used latest at the end
+};
+
+}  // namespace npu::sim

@@ -1,0 +1,240 @@
+// How many instructions the host's code of a program has: counted by hand, a rule a test.
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "check.h"
+#include "device.h"
+#include "host_code.h"
+#include "load_immediate.h"
+#include "program.h"
+
+namespace npu::sim::testing {
+namespace {
+
+constexpr int64_t kRegisters = 26;
+
+// Programs made of nodes; loop variables are slots 0 to 7.
+class Maker {
+ public:
+  explicit Maker(int64_t registers = kRegisters) {
+    program_.config = device();
+    program_.config.host_registers = registers;
+    program_.slot_count = 8;
+    program_.arguments.resize(2);
+    for (uint32_t slot = 0; slot < 8; ++slot) expr({Op::kVar, 0, slot});
+  }
+  uint32_t expr(ExprNode node) {
+    program_.exprs.nodes.push_back(node);
+    const auto index = static_cast<uint32_t>(program_.exprs.nodes.size() - 1);
+    program_.exprs.prepare_root(index);
+    return index;
+  }
+  uint32_t number(int64_t value) { return expr({Op::kConst, value}); }
+  uint32_t apply(Op op, uint32_t a, uint32_t b) { return expr({op, 0, 0, {a, b}}); }
+  Node loop(uint32_t slot, int64_t extent, std::vector<Node> body) {
+    return loop_of(slot, number(extent), std::move(body));
+  }
+  static Node loop_of(uint32_t slot, uint32_t extent, std::vector<Node> body) {
+    Node node;
+    node.kind = Node::Kind::kLoop;
+    node.slot = slot;
+    node.extent = extent;
+    node.body = std::move(body);
+    return node;
+  }
+  // Instructions of each step: commands, and entry and end of each loop, the program's end left
+  // out.
+  std::vector<uint32_t> steps(std::vector<Node> body) {
+    std::vector<uint32_t> found;
+    for (const HostStep& step : code(std::move(body)).steps) found.push_back(step.instructions);
+    found.pop_back();
+    return found;
+  }
+  HostCode code(std::vector<Node> body) {
+    program_.body = std::move(body);
+    return HostCode(program_);
+  }
+
+ private:
+  Program program_;
+};
+
+Operand word(uint64_t base, std::vector<Operand::Step> steps = {}, int32_t address = -1) {
+  Operand operand;
+  operand.base = base;
+  operand.address = address;
+  operand.steps = std::move(steps);
+  return operand;
+}
+Operand general(Operand operand, uint64_t coefficient, uint32_t expr) {
+  operand.general.push_back({coefficient, expr});
+  return operand;
+}
+Node command(Operand rs1, Operand rs2 = Operand()) {
+  Node node;
+  node.rs1 = std::move(rs1);
+  node.rs2 = std::move(rs2);
+  return node;
+}
+
+using Counts = std::vector<uint32_t>;
+
+const Test immediates("host code: constants by the shortest sequence", [] {
+  CHECK_EQUAL(load_immediate_instructions(0), 0);
+  CHECK_EQUAL(load_immediate_instructions(2047), 1);                // addi
+  CHECK_EQUAL(load_immediate_instructions(uint64_t(-2048)), 1);     // addi
+  CHECK_EQUAL(load_immediate_instructions(2048), 2);                // li 1, slli
+  CHECK_EQUAL(load_immediate_instructions(0x12345000), 1);          // lui
+  CHECK_EQUAL(load_immediate_instructions(0x12345678), 2);          // lui, addi
+  CHECK_EQUAL(load_immediate_instructions(0xFFFFFFFF), 2);          // li -1, srli
+  CHECK_EQUAL(load_immediate_instructions(0x80000000), 2);          // li 1, slli
+  CHECK_EQUAL(load_immediate_instructions(0x0010001000000000), 2);  // lui, slli
+  CHECK_EQUAL(load_immediate_instructions(0x00100010FFFFFFFF), 4);  // lui, addi, slli, addi
+  CHECK_EQUAL(load_immediate_instructions(0xDEADBEEFCAFEBABE), 8);
+});
+
+const Test straight("host code: outside of loops, words are made from the nearest one", [] {
+  Maker maker;
+  // 0 is in a register always; 0x12345678 takes two instructions and stays.
+  CHECK(maker.steps({command(word(0)), command(word(0x12345678)), command(word(0x12345678))}) ==
+        Counts({1, 3, 1}));
+  // 5 more, and 8 less than that: an addition each. Equal to the first: nothing.
+  CHECK(maker.steps({command(word(0x12345678)), command(word(0x1234567D), word(0x12345675)),
+                     command(word(0x12345678))}) == Counts({3, 3, 1}));
+  // Far from a constant of four instructions, by what one LUI makes: that and an addition.
+  CHECK(maker.steps({command(word(0x00100010FFFFFFFF)), command(word(0x00100011000FFFFF))}) ==
+        Counts({5, 3}));
+  // Arguments come in registers; 4096 is one LUI.
+  CHECK(maker.steps({command(word(0, {}, 0)), command(word(8, {}, 0)),
+                     command(word(4096, {}, 1))}) == Counts({1, 2, 3}));
+});
+
+const Test loop("host code: a loop ends where a running register does", [] {
+  Maker maker;
+  // Before it: the start, and where it ends. In it: the command, the addition, the branch.
+  CHECK(maker.steps({maker.loop(0, 4, {command(word(32, {{0, 16}}))})}) == Counts({2, 1, 2}));
+  // The increment needs a register of its own, and so does the distance to the end.
+  CHECK(maker.steps({maker.loop(0, 4, {command(word(32, {{0, 0x12345}}))})}) ==
+        Counts({2 + 2 + 2, 1, 2}));
+  // Nothing runs: a counter. What is constant is made before.
+  CHECK(maker.steps({maker.loop(0, 4, {command(word(32))})}) == Counts({2, 1, 2}));
+});
+
+const Test no_loop("host code: one iteration is straight-line code, none is nothing", [] {
+  Maker maker;
+  CHECK(maker.steps({maker.loop(0, 1, {command(word(32, {{0, 16}}))})}) == Counts({0, 2, 0}));
+  CHECK(maker.steps({maker.loop(0, 0, {command(word(32, {{0, 16}}))})}) == Counts({0, 0, 0}));
+});
+
+const Test nests("host code: outer loops advance by what inner ones have not", [] {
+  Maker maker;
+  const auto nest = [&](uint64_t outer) {
+    return maker.steps(
+        {maker.loop(0, 3, {maker.loop(1, 4, {command(word(0x100, {{0, outer}, {1, 16}}))})})});
+  };
+  CHECK(nest(64) == Counts({2, 1, 1, 2, 1}));   // goes on where the inner loop has ended
+  CHECK(nest(100) == Counts({2, 1, 1, 2, 2}));  // 36 more
+  // It does not run with the outer loop: it goes back, and the outer loop needs a counter.
+  CHECK(nest(0) == Counts({2, 1, 1, 2, 3}));
+  // It does not run with the inner loop: no addition there, but a counter.
+  CHECK(maker.steps({maker.loop(0, 3, {maker.loop(1, 4, {command(word(0x100, {{0, 8}}))})})}) ==
+        Counts({2, 1, 1, 2, 2}));
+  // Not with the middle one: what the innermost has run is taken back at its end.
+  CHECK(
+      maker.steps({maker.loop(
+          0, 3, {maker.loop(1, 2, {maker.loop(2, 4, {command(word(1, {{0, 64}, {2, 16}}))})})})}) ==
+      Counts({2, 1, 1, 1, 2, 3, 2}));
+});
+
+const Test families("host code: operands a constant apart are derived from each other", [] {
+  Maker maker;
+  const auto body = [&](std::vector<uint64_t> bases, uint64_t step) {
+    std::vector<Node> commands;
+    for (const uint64_t base : bases) commands.push_back(command(word(base, {{0, step}})));
+    return maker.steps({maker.loop(0, 4, std::move(commands))});
+  };
+  CHECK(body({32, 32}, 64) == Counts({2, 1, 1, 2}));         // the same register
+  CHECK(body({32, 48}, 64) == Counts({2, 1, 2, 2}));         // 16 on, then 48
+  CHECK(body({32, 48}, 16) == Counts({2, 1, 2, 1}));         // 16 on, and there it begins anew
+  CHECK(body({32, 48, 32}, 16) == Counts({2, 1, 2, 1, 2}));  // comes back: a second register
+  // Two words of one command need a register each.
+  CHECK(maker.steps({maker.loop(0, 4, {command(word(32, {{0, 16}}), word(48, {{0, 16}}))})}) ==
+        Counts({2, 2, 2}));
+  // Two loops of an outer one: the register goes from the first one's value to the second one's.
+  const auto inner = [&](uint32_t slot, uint64_t base) {
+    return maker.loop(slot, 4, {command(word(base, {{0, 64}}))});
+  };
+  CHECK(maker.steps({maker.loop(0, 3, {inner(1, 0x100), inner(2, 0x108)})}) ==
+        Counts({2, 1, 1, 2, 2, 1, 2, 2}));
+});
+
+const Test branches("host code: conditions and extents that are not constant", [] {
+  Maker maker;
+  const uint32_t first = maker.apply(Op::kEq, 0, maker.number(0));
+  // The comparison, in the body of the loop, which therefore counts (2); a branch; the command.
+  // Before: two numbers for the counter, the constant.
+  CHECK(maker.steps({maker.loop(0, 4, {Maker::loop_of(1, first, {command(word(8))})})}) ==
+        Counts({3, 2, 1, 0, 2}));
+  const uint32_t rest = maker.apply(Op::kSub, maker.number(7), 0);
+  // The inner extent: an operation, a branch if it is none, two for counting; a copy of the outer
+  // operand, which runs (1) in the loop beside the counter (2). The outer one: counter, addition.
+  CHECK(maker.steps(
+            {maker.loop(0, 4, {Maker::loop_of(1, rest, {command(word(8, {{0, 32}, {1, 4}}))})})}) ==
+        Counts({3, 1 + 2 + 1, 1, 3, 3}));
+});
+
+const Test expressions("host code: operations stand in the loop of their innermost variable", [] {
+  Maker maker;
+  const uint32_t outer = maker.apply(Op::kMin, 0, maker.number(2));
+  const uint32_t inner = maker.apply(Op::kMul, outer, 1);
+  // min in the outer loop; the product, times 8, plus 100 at the command. Both loops count. The
+  // constant is made before, once.
+  CHECK(maker.steps(
+            {maker.loop(0, 3, {maker.loop(1, 4, {command(general(word(100), 8, inner))})})}) ==
+        Counts({2 + 1, 1 + 2, 1 + 1 + 2, 2, 2}));
+  // Of the outer variable only: minimum, multiplication and addition at the inner loop's entry.
+  CHECK(maker.steps({maker.loop(
+            0, 3, {maker.loop(1, 4, {command(general(word(100, {{1, 16}}), 8, outer))})})}) ==
+        Counts({2 + 1, 3 + 1, 1, 2, 2}));
+  // 7 is no shift: it needs a register.
+  CHECK(maker.steps({maker.loop(0, 3, {command(general(word(0), 7, 0))})}) ==
+        Counts({2 + 1, 1 + 1, 2}));
+});
+
+const Test registers("host code: what has no register is loaded and stored around its use", [] {
+  // Two constants, a running register and the end: 4 registers.
+  const auto body = [](Maker& maker) {
+    return std::vector<Node>{
+        maker.loop(0, 4, {command(word(0x100), word(0x200)), command(word(1, {{0, 16}}))})};
+  };
+  Maker enough(4);
+  CHECK(enough.steps(body(enough)) == Counts({4, 1, 1, 2}));
+  Maker few(3);  // one constant is loaded in each iteration, and was stored before
+  CHECK(few.steps(body(few)) == Counts({5, 1, 1, 3}));
+  Maker fewer(1);  // the running register or the end, too
+  CHECK(fewer.steps(body(fewer)) == Counts({6, 1, 1, 2 + 2 + 2}));
+  // What only an outer loop uses goes first: its iterations pay.
+  const auto nest = [](Maker& maker) {
+    return std::vector<Node>{maker.loop(
+        0, 3, {command(word(7, {{0, 8}})), maker.loop(1, 4, {command(word(1, {{1, 16}}))})})};
+  };
+  Maker both(4);
+  CHECK(both.steps(nest(both)) == Counts({3, 1, 1, 1, 2, 3}));
+  Maker one(3);
+  CHECK(one.steps(nest(one)) == Counts({3, 1, 1, 1, 2, 3 + 2}));
+});
+
+const Test bytes("host code: bytes in loops and outside", [] {
+  Maker maker;
+  const HostCode code =
+      maker.code({command(word(0)), maker.loop(0, 4, {command(word(32, {{0, 16}}))})});
+  CHECK_EQUAL(code.loop_bytes, 4u * (1 + 2));
+  CHECK_EQUAL(code.once_bytes, 4u * (1 + 2));
+  CHECK_EQUAL(code.steps[2].first, 3u);
+  CHECK(code.steps[2].is_in_loop && !code.steps[1].is_in_loop);
+});
+
+}  // namespace
+}  // namespace npu::sim::testing

@@ -1,0 +1,238 @@
+"""What the host executes in a program's loops, by running them with registers that hold values.
+
+An addition at the end of a loop's body is counted where a register has to change to hold what the
+next iteration needs, so increments are never computed; and every register is checked to hold the
+right value wherever it is used. Operands are sums of steps; registers are enough.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from program_evaluator import evaluate
+
+from npu_target.program import BOOLEAN_OPS, Command, Expr, Loop, Node, Op, Operand, Program
+
+_WORD = 2**64
+Steps = tuple[tuple["Scope", int], ...]
+Item = int  # id of a command, or of the loop that a body holds directly
+
+
+@dataclass(eq=False)
+class Scope:
+    """A loop that is one in the code, or a condition."""
+
+    node: Loop
+    parent: Scope | None
+    is_loop: bool
+    is_fixed: bool
+    is_counted: bool = False
+    runs: bool = False
+
+    @property
+    def path(self) -> list[Scope]:
+        return [*(self.parent.path if self.parent else ()), self]
+
+
+@dataclass(eq=False)
+class Family:
+    """Operands that run alike, from the first scope of `segment` to the last, their home."""
+
+    steps: Steps
+    segment: list[Scope]
+    uses: list[tuple[int, Item, bool]] = field(default_factory=list)  # offset, item, certain
+    register: int = 0
+
+    def value(self, variables: Mapping[int, int]) -> int:
+        moved = sum(by * variables.get(scope.node.loop_id, 0) for scope, by in self.steps)
+        return (self.uses[0][0] + moved) % _WORD
+
+    @property
+    def offsets(self) -> list[int]:
+        return list(dict.fromkeys(offset for offset, _, _ in self.uses))
+
+    @property
+    def is_one_register(self) -> bool:
+        """Whether one register can go from value to value within an iteration."""
+        if len(self.offsets) == 1:
+            return True
+        by_item: dict[Item, set[int]] = defaultdict(set)
+        for offset, item, _ in self.uses:
+            by_item[item].add(offset)
+        changes = [a[0] != b[0] for a, b in zip(self.uses, self.uses[1:], strict=False)]
+        return (
+            all(certain for _, _, certain in self.uses)
+            and all(len(offsets) == 1 for offsets in by_item.values())
+            and sum(changes) == len(self.offsets) - 1
+        )
+
+
+class HostInterpreter:
+    def __init__(self, program: Program) -> None:
+        self.scope_of: dict[int, Scope] = {}  # by id of the loop node
+        self.families: dict[tuple[Scope, int | None, Steps], Family] = {}
+        self.extra: Counter[Item] = Counter()
+        self.operations: set[tuple[Expr, Scope | None]] = set()
+        self.pending: list[tuple[int, Scope]] = []
+        self.instructions = 0
+        self.in_loop = 0
+        self._enter(program.body, None, {})
+        self._begin_all()
+        self._run(program.body, None, {})
+
+    # ---- before it runs ------------------------------------------------------------------
+
+    def _enter(self, nodes: Sequence[Node], around: Scope | None, slots: dict[int, Scope]) -> None:
+        for node in nodes:
+            if isinstance(node, Command):
+                for operand in (node.rs1, node.rs2):
+                    self._operand(operand, around, slots, id(node))
+            elif isinstance(node, Loop):
+                extent = node.extent
+                if extent.op is Op.CONST and extent.value <= 1:
+                    if extent.value == 1:
+                        self._enter(node.body, around, slots)
+                    continue
+                if extent.op is not Op.CONST:
+                    self._expression(extent, around, slots, id(node))
+                is_loop = extent.op not in BOOLEAN_OPS
+                scope = Scope(node, around, is_loop, extent.op is Op.CONST)
+                self.scope_of[id(node)] = scope
+                inner = {**slots, node.loop_id: scope} if is_loop else slots
+                self._enter(node.body, scope, inner)
+
+    def _operand(
+        self, operand: Operand, around: Scope | None, slots: Mapping[int, Scope], item: Item
+    ) -> None:
+        total: Counter[int] = Counter()
+        for loop_id, by in operand.steps:
+            total[loop_id] += by
+        steps = {slots[loop_id]: by % _WORD for loop_id, by in total.items() if loop_id in slots}
+        self._use(operand.base, operand.address, steps, around, item)
+
+    def _use(
+        self,
+        base: int,
+        address: int | None,
+        steps: Mapping[Scope, int],
+        around: Scope | None,
+        item: Item,
+    ) -> None:
+        path = around.path if around else []
+        running = tuple((scope, steps[scope]) for scope in path if steps.get(scope))
+        if not running:
+            return
+        home = running[-1][0]
+        inside = path[path.index(home) + 1 :]
+        if inside:
+            item = id(inside[0].node)
+        certain = all(scope.is_fixed for scope in inside)
+        found = self.families.get((home, address, running))
+        if found is None:
+            above = home.path
+            first = max((i for i, scope in enumerate(above) if not scope.is_fixed), default=0)
+            found = self.families[home, address, running] = Family(running, above[first:])
+        found.uses.append((base, item, certain))
+
+    def _begin_all(self) -> None:
+        """Inner ones first: where they begin is a use of what runs outside."""
+        done: set[tuple[Scope, int | None, Steps]] = set()
+        while left := [key for key in self.families if key not in done]:
+            key = max(left, key=lambda key: len(key[0].path))
+            done.add(key)
+            home, address, steps = key
+            family = self.families[key]
+            order = {id(node): place for place, node in enumerate(_flat(home.node.body))}
+            family.uses.sort(key=lambda use: order[use[1]])
+            seen = {family.uses[0][0]}
+            for offset, item, _ in family.uses:
+                if offset not in seen:
+                    seen.add(offset)
+                    self.extra[item] += 1
+            for scope in family.segment:
+                scope.runs = scope.runs or scope in dict(steps)
+            outermost = family.segment[0]
+            if not outermost.is_fixed:
+                self.extra[id(outermost.node)] += 1  # a copy
+                outer = {scope: by for scope, by in steps if scope not in family.segment}
+                item = id(outermost.node)
+                self._use(family.uses[0][0], address, outer, outermost.parent, item)
+
+    def _expression(
+        self, expr: Expr, around: Scope | None, slots: dict[int, Scope], item: Item
+    ) -> Scope | None:
+        if expr.op is Op.VAR:
+            scope = slots.get(expr.value)
+            if scope is not None:
+                scope.is_counted = True
+            return scope
+        scopes = [self._expression(arg, around, slots, item) for arg in expr.args]
+        path = around.path if around else []
+        scope = max(
+            scopes, key=lambda scope: -1 if scope is None else path.index(scope), default=None
+        )
+        if expr.args and (expr, scope) not in self.operations:
+            self.operations.add((expr, scope))
+            inside = path[path.index(scope) + 1 :] if scope else path
+            self.extra[id(inside[0].node) if inside else item] += 1
+        return scope
+
+    # ---- running -------------------------------------------------------------------------
+
+    def _count(self, instructions: int) -> None:
+        if self.in_loop:
+            self.instructions += instructions
+
+    def _run(self, nodes: Sequence[Node], around: Scope | None, variables: dict[int, int]) -> None:
+        for node in nodes:
+            if isinstance(node, Command):
+                self._count(1 + self.extra[id(node)])
+            elif isinstance(node, Loop):
+                self._loop(node, around, variables)
+
+    def _loop(self, node: Loop, around: Scope | None, variables: dict[int, int]) -> None:
+        extent = evaluate(node.extent, variables)
+        scope = self.scope_of.get(id(node))
+        if scope is None:
+            if extent == 1:
+                self._run(node.body, around, {**variables, node.loop_id: 0})
+            return
+        has_limit = scope.is_loop and (scope.is_counted or not scope.is_fixed)
+        self._count((2 if has_limit else 1) + self.extra[id(node)])
+        mine = [family for family in self.families.values() if scope in family.segment]
+        variables = {**variables, node.loop_id: 0}
+        for family in mine:
+            if family.segment[0] is scope:
+                family.register = family.value(variables)
+        if not scope.is_loop:
+            if extent > 0:
+                self._run(node.body, scope, variables)
+            return
+        self.in_loop += 1
+        for iteration in range(extent):
+            inside = {**variables, node.loop_id: iteration}
+            at_home = [family for family in mine if family.segment[-1] is scope]
+            for family in at_home:
+                assert family.register == family.value(inside)
+            self._run(node.body, scope, inside)
+            for family in at_home:
+                if family.is_one_register:
+                    family.register += family.offsets[-1] - family.offsets[0]
+            for family in mine:
+                needed = family.value({**variables, node.loop_id: iteration + 1})
+                self._count(family.register % _WORD != needed)
+                family.register = needed
+            self._count(1 if scope.runs and not has_limit else 2)
+        self.in_loop -= 1
+
+
+def _flat(nodes: Sequence[Node]) -> list[Node]:
+    """All nodes of a body in the order of the program."""
+    found: list[Node] = []
+    for node in nodes:
+        found.append(node)
+        if isinstance(node, Loop):
+            found += _flat(node.body)
+    return found
