@@ -42,7 +42,8 @@ class Family:
 
     steps: Steps
     segment: list[Scope]
-    uses: list[tuple[int, Item, bool]] = field(default_factory=list)  # offset, item, certain
+    # Offset, node, item of the home's body that it is or is in, whether that always uses it.
+    uses: list[tuple[int, Item, Item, bool]] = field(default_factory=list)
     register: int = 0
 
     def value(self, variables: Mapping[int, int]) -> int:
@@ -51,7 +52,7 @@ class Family:
 
     @property
     def offsets(self) -> list[int]:
-        return list(dict.fromkeys(offset for offset, _, _ in self.uses))
+        return list(dict.fromkeys(offset for offset, *_ in self.uses))
 
     @property
     def is_one_register(self) -> bool:
@@ -59,11 +60,11 @@ class Family:
         if len(self.offsets) == 1:
             return True
         by_item: dict[Item, set[int]] = defaultdict(set)
-        for offset, item, _ in self.uses:
+        for offset, _, item, _ in self.uses:
             by_item[item].add(offset)
         changes = [a[0] != b[0] for a, b in zip(self.uses, self.uses[1:], strict=False)]
         return (
-            all(certain for _, _, certain in self.uses)
+            all(certain for *_, certain in self.uses)
             and all(len(offsets) == 1 for offsets in by_item.values())
             and sum(changes) == len(self.offsets) - 1
         )
@@ -118,7 +119,7 @@ class HostInterpreter:
         address: int | None,
         steps: Mapping[Scope, int],
         around: Scope | None,
-        item: Item,
+        node: Item,
     ) -> None:
         path = around.path if around else []
         running = tuple((scope, steps[scope]) for scope in path if steps.get(scope))
@@ -126,15 +127,14 @@ class HostInterpreter:
             return
         home = running[-1][0]
         inside = path[path.index(home) + 1 :]
-        if inside:
-            item = id(inside[0].node)
+        item = id(inside[0].node) if inside else node
         certain = all(scope.is_fixed for scope in inside)
         found = self.families.get((home, address, running))
         if found is None:
             above = home.path
             first = max((i for i, scope in enumerate(above) if not scope.is_fixed), default=0)
             found = self.families[home, address, running] = Family(running, above[first:])
-        found.uses.append((base, item, certain))
+        found.uses.append((base, node, item, certain))
 
     def _begin_all(self) -> None:
         """Inner ones first: where they begin is a use of what runs outside."""
@@ -147,7 +147,7 @@ class HostInterpreter:
             order = {id(node): place for place, node in enumerate(_flat(home.node.body))}
             family.uses.sort(key=lambda use: order[use[1]])
             seen = {family.uses[0][0]}
-            for offset, item, _ in family.uses:
+            for offset, _, item, _ in family.uses:
                 if offset not in seen:
                     seen.add(offset)
                     self.extra[item] += 1
