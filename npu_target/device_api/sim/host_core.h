@@ -26,22 +26,33 @@ class HostCore {
 
   // The cycles of what the host does at this point of the program.
   uint64_t run(const Instruction& instruction) {
-    uint64_t cycles = instruction.host_cycles;
-    for (uint32_t line = instruction.first_line; line < instruction.line_end; ++line) {
-      if (!cache_.has(line)) cycles += cache_.fetch(line);
-    }
+    if (instruction.seen_in_version == cache_.version()) return instruction.host_cycles;
+    return instruction.host_cycles + fetch(instruction);
+  }
+  // The same where it does not issue a command, which is where its work is counted.
+  uint64_t run_and_count(const Instruction& instruction) {
     work_.instructions += instruction.host_instructions;
-    if (!instruction.is_in_loop) work_.once_cycles += cycles;
-    return cycles;
+    work_.once_cycles += instruction.once_cycles;
+    return run(instruction);
   }
   // Those of leaving a loop, whose end this is.
   uint64_t leave(const Instruction& iterate) const {
-    return iterate.host_instructions != 0 ? exit_cycles_ : 0;
+    return iterate.host_cycles != 0 ? exit_cycles_ : 0;
   }
 
   const HostWork& work() const { return work_; }
 
  private:
+  uint64_t fetch(const Instruction& instruction) {
+    uint64_t cycles = 0;
+    for (uint32_t line = instruction.first_line; line < instruction.line_end; ++line) {
+      if (!cache_.has(line)) cycles += cache_.fetch(line);
+    }
+    instruction.seen_in_version = cache_.version();
+    if (!instruction.is_in_loop) work_.once_cycles += cycles;
+    return cycles;
+  }
+
   InstructionCache cache_;
   const uint64_t exit_cycles_;
   HostWork work_;

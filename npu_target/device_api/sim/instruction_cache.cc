@@ -26,6 +26,7 @@ uint64_t InstructionCache::fetch(uint32_t line) {
   if (place != kEmpty) is_held_[place] = 0;
   place = line;
   is_held_[line] = 1;
+  if (++version_ == 0) version_ = 1;  // 0 is before any
   const bool is_in_l2 = was_read_[line] != 0;
   was_read_[line] = 1;
   return is_in_l2 ? l2_cycles_ : memory_cycles_;

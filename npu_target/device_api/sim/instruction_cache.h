@@ -21,6 +21,8 @@ class InstructionCache {
   bool has(uint32_t line) const { return is_held_[line] != 0; }
   // Fetches a line that is not there; returns the cycles that the core waits for it.
   uint64_t fetch(uint32_t line);
+  // Another number after each fetch: what was there at the same one still is.
+  uint32_t version() const { return version_; }
 
  private:
   static constexpr uint32_t kEmpty = UINT32_MAX;
@@ -32,6 +34,7 @@ class InstructionCache {
   std::vector<uint8_t> is_held_;   // by line
   std::vector<uint8_t> was_read_;  // by line: the L2 has it
   uint16_t random_ = 1;
+  uint32_t version_ = 1;
 };
 
 }  // namespace npu::sim

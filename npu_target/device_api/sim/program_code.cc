@@ -2,12 +2,17 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "error.h"
 #include "host_code.h"
 
 namespace npu::sim {
 namespace {
+
+uint32_t saturated(uint64_t value) {
+  return static_cast<uint32_t>(std::min<uint64_t>(value, UINT32_MAX));
+}
 
 class Layout {
  public:
@@ -130,21 +135,28 @@ void ProgramCode::add_host_code(const Program& program) {
   const auto line_of = [&](uint64_t place) {
     return static_cast<uint32_t>(place * HostCode::kInstructionBytes / line_bytes);
   };
+  uint64_t run_instructions = 0;  // since the last one that was no command
+  uint64_t run_once_cycles = 0;
   for (size_t i = 0; i < instructions.size(); ++i) {
     Instruction& instruction = instructions[i];
     const HostStep& step = host.steps[i];
-    const uint64_t end = uint64_t{step.first} + step.instructions;
-    instruction.host_instructions = step.instructions;
-    const bool has_command = instruction.kind == Instruction::Kind::kCommand && step.instructions;
+    const bool is_command = instruction.kind == Instruction::Kind::kCommand;
+    const uint64_t issues = is_command && step.instructions != 0 ? 1 : 0;
     const uint64_t cycles =
-        static_cast<uint64_t>(config.host_cycles_per_instruction) *
-            (step.instructions - has_command) +
-        (has_command ? static_cast<uint64_t>(config.host_cycles_per_command) : 0);
-    instruction.host_cycles = static_cast<uint32_t>(std::min<uint64_t>(cycles, UINT32_MAX));
+        static_cast<uint64_t>(config.host_cycles_per_instruction) * (step.instructions - issues) +
+        static_cast<uint64_t>(config.host_cycles_per_command) * issues;
+    instruction.host_cycles = saturated(cycles);
     instruction.first_line = line_of(step.first);
-    instruction.line_end = step.instructions == 0 ? instruction.first_line : line_of(end - 1) + 1;
+    instruction.line_end = step.instructions == 0
+                               ? instruction.first_line
+                               : line_of(uint64_t{step.first} + step.instructions - 1) + 1;
     instruction.is_in_loop = step.is_in_loop;
     lines = std::max(lines, instruction.line_end);
+    run_instructions += step.instructions;
+    run_once_cycles += step.is_in_loop ? 0 : cycles;
+    if (is_command) continue;
+    instruction.host_instructions = saturated(std::exchange(run_instructions, 0));
+    instruction.once_cycles = saturated(std::exchange(run_once_cycles, 0));
   }
   loop_bytes = host.loop_bytes;
   once_bytes = host.once_bytes;

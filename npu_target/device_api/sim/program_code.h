@@ -19,12 +19,16 @@ struct Instruction {
   };
   Kind kind = Kind::kEnd;
   uint8_t funct = 0;
-  // Of the host core, each time it comes here: instructions, their cycles, and their lines of code.
-  uint32_t host_instructions = 0;
-  uint32_t host_cycles = 0;
+  uint32_t host_cycles = 0;  // of the host core, each time it comes here
+  // Lines of code that they are in; when the cache last changed before they were all seen there.
   uint32_t first_line = 0;
   uint32_t line_end = 0;
+  mutable uint32_t seen_in_version = 0;
   bool is_in_loop = false;
+  // Of what does not issue a command: instructions of the host from the one before on, and their
+  // cycles where they are in no loop.
+  uint32_t host_instructions = 0;
+  uint32_t once_cycles = 0;
   // A command's first value (rs1; rs2 is the next), or which of the loops or weaves it is.
   uint32_t index = 0;
   uint32_t target = 0;

@@ -50,6 +50,7 @@ class ProgramRunner {
       }
       switch (next->kind) {
         case Instruction::Kind::kWeave:
+          host_.run_and_count(*next);
           begin_filler(code_.weaves[next->index].first_filler,
                        code_.weaves[next->index].filler_end);
           until_gap_ = 0;
@@ -58,10 +59,12 @@ class ProgramRunner {
         case Instruction::Kind::kWeaveEnd:
           while (fill_gap()) {
           }
+          host_.run_and_count(*next);
           until_gap_ = kNoGap;
           next = at(next->target);
           break;
         case Instruction::Kind::kEnd:
+          host_.run_and_count(*next);
           return;
         default:
           break;  // a loop's
@@ -81,14 +84,14 @@ class ProgramRunner {
   const Instruction* after_loops(const Instruction* next) {
     for (;;) {
       if (next->kind == Instruction::Kind::kIterate) {
-        pending_cycles_ += host_.run(*next);
+        pending_cycles_ += host_.run_and_count(*next);
         if (iterate(next->index)) {
           next = at(next->target);
         } else {
           pending_cycles_ += host_.leave(*next++);
         }
       } else if (next->kind == Instruction::Kind::kLoop) {
-        pending_cycles_ += host_.run(*next);
+        pending_cycles_ += host_.run_and_count(*next);
         next = begin_loop(next->index) ? next + 1 : at(next->target);
       } else {
         return next;
@@ -140,7 +143,10 @@ class ProgramRunner {
       uint32_t issued = 0;
       for (; issued < filler.burst; ++issued) {
         filler_next_ = after_loops(filler_next_);
-        if (filler_next_->kind == Instruction::Kind::kEnd) break;
+        if (filler_next_->kind == Instruction::Kind::kEnd) {
+          if (issued == 0) host_.run_and_count(*filler_next_);
+          break;
+        }
         issue(*filler_next_++);
       }
       if (issued > 0) {
