@@ -28,6 +28,8 @@ from npu_target.sim.errors import SimError
 from npu_target.sim.run import RAM_ADDRESS, RAM_BYTES, Options, run_file
 from npu_target.sim.stream import Issue, pack
 
+CONFIG = NpuConfig.preset("gemmini-16x16")
+
 
 def check_parts(result) -> None:
     """Every cycle of every run has one reason."""
@@ -55,6 +57,23 @@ def test_a_program_as_a_launch_runs_it(tmp_path: Path) -> None:
     y = np.load(tmp_path / "y.npy")
     assert len(np.unique(y)) > 100
     assert (result["name"], result["device"]) == ("copy", "gemmini-16x16")
+
+
+def test_the_host_is_the_given_device_s(tmp_path: Path) -> None:
+    copy_program().save(tmp_path / "copy.npu")
+    own = run_file(tmp_path / "copy.npu", Options())
+    assert own["host"]["instructions_per_command"] > 1
+    assert own["host"]["loop_bytes"] + own["host"]["once_bytes"] > 4 * own["commands"] / 100
+    assert 0 < own["host"]["once_share"] < 1
+    for field, value, least in (
+        ("host_cycles_per_command", 101, 100 * own["commands"]),
+        ("host_cycles_per_instruction", 101, 50 * own["host_instructions"] // 2),
+        ("host_icache_miss_cycles", 10_049, 10_000),
+    ):
+        CONFIG.replace(name="slow", **{field: value}).save(tmp_path / "slow.json")
+        slow = run_file(tmp_path / "copy.npu", Options(device=str(tmp_path / "slow.json")))
+        assert slow["cycles"][0] > least
+        assert slow["host_instructions"] == own["host_instructions"]
 
 
 def test_inputs_of_a_program(tmp_path: Path) -> None:
