@@ -36,7 +36,13 @@ from npu_target.tuning.network import check_model, load_network
 from npu_target.tuning.options import DEFAULT_DEVICE, DEFAULT_LOGS, report_errors
 from npu_target.tuning.report import TUNED, check_can_write, write_json
 
-from .vendor_library import NotInLibraryError, tile_checks, vendor_inputs, vendor_program
+from .vendor_library import (
+    NotInLibraryError,
+    tile_checks,
+    vendor_inputs,
+    vendor_output,
+    vendor_program,
+)
 from .vendor_rtl import RTL_CYCLES, WARM, search_cycles
 
 # Where output is no terminal, lines are as long as the table needs.
@@ -127,12 +133,12 @@ def units_of(operators: Sequence[Operator]) -> list[Unit]:
 def run_vendor(unit: Unit, config: NpuConfig, seed: int = 0) -> int:
     """Cycles of the library's program for a unit.
 
-    Raises NotInLibraryError, and TuningError for an output that is not the operator's.
+    Raises NotInLibraryError, and TuningError for an output that is not the library's.
     """
     program = vendor_program(unit.operator, config, unit.pool)
     inputs = sample_inputs(unit.operator, seed)
     output, cycles = _run(program, vendor_inputs(unit.operator, inputs))
-    expected = expected_output(unit.operator, inputs)
+    expected = vendor_output(unit.operator, inputs)
     if unit.pool is not None:
         # The library pools what ReLU left; where elements may be negative, padding counts as 0.
         expected = expected_output(unit.pool, {"x": expected})

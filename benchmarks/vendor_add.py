@@ -1,6 +1,8 @@
 """Residual adds as the vendor's C library issues them: LOOP_WS in its form that adds.
 
-After `tiled_resadd_auto` of the public `gemmini.h`, written anew.
+After `tiled_resadd_auto` of the public `gemmini.h`, written anew. Each operand is scaled, rounded
+and saturated as it is loaded, and the sum as it is stored: other numbers than those of an `Add`,
+whose multipliers the library has no way to take.
 """
 
 from __future__ import annotations
@@ -23,6 +25,9 @@ from npu_target.isa import (
 from npu_target.program import Command, Operand, device_command
 from npu_target.topi import Add
 
+# One operand as it is and one scaled: how a network's operands of two scales would be added.
+LOAD_SCALES = (1.0, 0.625)
+
 
 def add_tile(rows: int, cols: int, config: NpuConfig) -> tuple[int, int]:
     """The library's tile, in elements: rows halved, or columns cut by blocks where there are more
@@ -37,11 +42,11 @@ def add_tile(rows: int, cols: int, config: NpuConfig) -> tuple[int, int]:
 
 
 def add_commands(operator: Add, config: NpuConfig) -> Iterator[Command]:
-    """The commands for the arguments (a, b, out) of an Add."""
+    """The commands for the arguments (a, b, out) of an addition of the same shape as an Add."""
     stride, relu = operator.cols, int(operator.relu)
-    yield device_command(ConfigSt, stride_bytes=stride, activation=relu, scale=operator.scale_out)
+    yield device_command(ConfigSt, stride_bytes=stride, activation=relu, scale=operator.scale)
     yield device_command(ConfigEx)
-    for load, scale in enumerate((operator.scale_a, operator.scale_b)):
+    for load, scale in enumerate(LOAD_SCALES):
         yield device_command(
             ConfigLd,
             id=load,

@@ -29,12 +29,16 @@ from npu_target.topi import (
     Operator,
 )
 from npu_target.topi.conv2d import Window
+from npu_target.tuning.expected import expected_output
 
-from .vendor_add import add_commands
+from .vendor_add import LOAD_SCALES, add_commands
 from .vendor_average import average_nodes
 from .vendor_conv import conv_commands
 from .vendor_conv_tile import ConvCall, TileSearch
 from .vendor_matmul import MatmulCall, matmul_commands
+
+# Arguments of ours that the library has no use for: it adds by loads.
+_CONSTANTS = ("weights", "ones")
 
 
 class NotInLibraryError(ValueError):
@@ -45,8 +49,8 @@ def vendor_program(operator: Operator, config: NpuConfig, pool: MaxPool2d | None
     """The library's program for an operator, of a convolution with the max pool after it.
 
     Its arguments are the operator's, the output that of the pool. Weights of a depthwise
-    convolution are [channels, kernel, kernel], as the library has them (`vendor_inputs`).
-    Raises NotInLibraryError.
+    convolution are [channels, kernel, kernel], as the library has them (`vendor_inputs`); sums
+    take no multipliers and no ones. Raises NotInLibraryError.
     """
     if pool is not None and not isinstance(operator, (Conv2d, DepthwiseConv2d)):
         raise NotInLibraryError(f"{operator.name}: the library pools convolutions only")
@@ -56,6 +60,7 @@ def vendor_program(operator: Operator, config: NpuConfig, pool: MaxPool2d | None
     if isinstance(operator, DepthwiseConv2d):
         shape = (operator.c, operator.kh, operator.kw)
         args["weight"] = replace(args["weight"], shape=shape)
+    args = {name: arg for name, arg in args.items() if name not in _CONSTANTS}
     name = operator.name if pool is None else f"{operator.name}_{pool.name}"
     program_args = tuple(Arg(a.name, a.role, a.dtype, a.shape) for a in args.values())
     return Program(name, config, program_args, tuple(_nodes(operator, config, pool)))
@@ -69,6 +74,20 @@ def vendor_inputs(operator: Operator, inputs: Mapping[str, np.ndarray]) -> dict[
         compact = arrays["weight"][:, :, channels, channels % operator.dim]
         arrays["weight"] = np.ascontiguousarray(compact.transpose(2, 0, 1))
     return arrays
+
+
+def vendor_output(operator: Operator, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
+    """What the library's program has to compute: the operator's output, but for a residual add,
+    whose operands it rounds one by one."""
+    if not isinstance(operator, Add):
+        return expected_output(operator, inputs)
+    loaded = [_rounded(inputs[name], scale) for name, scale in zip("ab", LOAD_SCALES, strict=True)]
+    return _rounded(loaded[0] + loaded[1], operator.scale, 0 if operator.relu else -128)
+
+
+def _rounded(values: np.ndarray, scale: float, least: int = -128) -> np.ndarray:
+    scaled = np.rint(values.astype(np.float32) * np.float32(scale))
+    return np.clip(scaled, least, 127).astype(np.int32)
 
 
 def tile_checks(operator: Operator, config: NpuConfig, pool: MaxPool2d | None = None) -> int:

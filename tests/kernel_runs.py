@@ -19,15 +19,19 @@ UNWRITTEN = 85
 
 def random_arguments(operator: topi.Operator, seed: int) -> dict[str, np.ndarray]:
     """Inputs by name: all of int8; a bias of all sizes, for sums that wrap too. The weight of a
-    depthwise convolution is compact, `[kh, kw, c]`."""
+    depthwise convolution is compact, `[kh, kw, c]`, and so are an addition's two multipliers."""
     generator = np.random.default_rng(seed)
     arrays = {}
     for arg in operator.args[:-1]:
         shape = arg.shape
         if isinstance(operator, topi.DepthwiseConv2d) and arg.name == "weight":
             shape = shape[:-1]
+        if isinstance(operator, topi.Add) and arg.name == "weights":
+            shape = shape[:1]
         limit = 2 ** int(generator.integers(1, 32)) if arg.dtype == "int32" else 128
         arrays[arg.name] = generator.integers(-limit, limit, shape, np.dtype(arg.dtype))
+    if isinstance(operator, topi.GlobalAvgPool):
+        arrays["ones"] = np.ones(operator.dim, np.int8)
     return arrays
 
 
@@ -44,12 +48,11 @@ def expected(operator: topi.Operator, arrays: dict[str, np.ndarray]) -> np.ndarr
     if isinstance(o, topi.Matmul):
         return reference.matmul(arrays["a"], arrays["b"], arrays.get("bias"), o.scale, o.relu)
     if isinstance(o, topi.Add):
-        scales = (o.scale_a, o.scale_b, o.scale_out)
-        return reference.add(arrays["a"], arrays["b"], *scales, o.relu)
+        return reference.add(arrays["a"], arrays["b"], arrays["weights"], o.scale, o.relu)
     if isinstance(o, topi.MaxPool2d):
         return reference.max_pool2d(arrays["x"], o.size, o.stride, o.pad)
     if isinstance(o, topi.GlobalAvgPool):
-        return reference.global_avg_pool(arrays["x"], o.scale)
+        return reference.global_avg_pool(arrays["x"].reshape(o.n, o.h, o.w, o.c), o.scale)
     raise AssertionError(f"no reference for {o.op}")
 
 
@@ -61,6 +64,9 @@ def kernel_arguments(operator: topi.Operator, arrays: dict[str, np.ndarray]) -> 
         arrays["weight"] = np.zeros((*weight.shape, operator.dim), np.int8)
         for channel in range(weight.shape[2]):
             arrays["weight"][:, :, channel, channel % operator.dim] = weight[:, :, channel]
+    if isinstance(operator, topi.Add):
+        identity = np.eye(operator.dim, dtype=np.int8)
+        arrays["weights"] = arrays["weights"][:, None, None] * identity
     return [arrays[arg.name] for arg in operator.args[:-1]]
 
 

@@ -84,14 +84,13 @@ def matmuls(draw) -> topi.Matmul:
 
 
 @st.composite
-def adds(draw) -> topi.Add:
+def adds(draw, config: NpuConfig) -> topi.Add:
     return topi.Add(
         rows=draw(st.integers(1, 300)),
         cols=draw(st.one_of(channels, st.integers(1, 300))),
-        scale_a=draw(scales),
-        scale_b=draw(scales),
-        scale_out=draw(scales),
+        dim=config.dim,
         relu=draw(st.booleans()),
+        scale=draw(scales),
     )
 
 
@@ -112,12 +111,13 @@ def max_pool2ds(draw) -> topi.MaxPool2d:
 
 
 @st.composite
-def global_avg_pools(draw) -> topi.GlobalAvgPool:
+def global_avg_pools(draw, config: NpuConfig) -> topi.GlobalAvgPool:
     return topi.GlobalAvgPool(
         n=draw(st.integers(1, 3)),
         h=draw(st.integers(1, 15)),
         w=draw(st.integers(1, 15)),
         c=draw(st.one_of(channels, st.integers(1, 600))),
+        dim=config.dim,
         scale=draw(scales),
     )
 
@@ -128,7 +128,7 @@ def operators(config: NpuConfig) -> dict[str, st.SearchStrategy[topi.Operator]]:
         "conv2d": conv2ds(),
         "depthwise_conv2d": depthwise_conv2ds(config),
         "matmul": matmuls(),
-        "add": adds(),
+        "add": adds(config),
         "max_pool2d": max_pool2ds(),
-        "global_avg_pool": global_avg_pools(),
+        "global_avg_pool": global_avg_pools(config),
     }

@@ -39,8 +39,8 @@ def evaluate(operator, arguments):
         a, b, *bias = arguments
         return operators.matmul(a, b, bias[0] if bias else None, operator.scale, operator.relu)
     assert operator.op == "add"
-    scales = (operator.scale_a, operator.scale_b, operator.scale_out)
-    return operators.add(*arguments, *scales, operator.relu)
+    a, b, weights = arguments
+    return operators.add(a, b, weights[:, 0, 0], operator.scale, operator.relu)
 
 
 def check_regions(partitioned, x):

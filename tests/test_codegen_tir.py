@@ -11,7 +11,7 @@ from npu_target.config import NpuConfig
 from npu_target.program import Program
 from npu_target.schedule_rules import default_schedule
 from npu_target.topi.mac_schedule import MacStructure, schedule_mac
-from npu_target.topi.simple_schedule import schedule_pool, schedule_sum
+from npu_target.topi.simple_schedule import schedule_pool
 from npu_target.topi.templates import templates
 
 # What was once computed wrongly, or not at all.
@@ -53,12 +53,6 @@ def mac_program(operator: topi.Operator, structure: MacStructure, **tiles: list[
     return check_schedule(operator, schedule, SMALL_DEVICE)
 
 
-def sum_program(operator: topi.Operator, **tiles: list[int]) -> Program:
-    schedule = kernel_schedule(operator, SMALL_DEVICE, seed=1)
-    schedule_sum(schedule, True, tiles)
-    return check_schedule(operator, schedule, SMALL_DEVICE)
-
-
 def pool_program(operator: topi.Operator, **tiles: list[int]) -> Program:
     schedule = kernel_schedule(operator, SMALL_DEVICE, seed=1)
     schedule_pool(schedule, True, tiles)
@@ -94,12 +88,19 @@ GOLDEN = {
         steps=[1, 2],
         depth=[4, 2],
     ),
-    "add": lambda: sum_program(topi.Add(10, 12, 0.5, 1.0, 0.25, True), cb=[1, 2], r=[2, 5]),
+    "add": lambda: mac_program(
+        topi.Add(20, 32, 8, True, 0.25),
+        MacStructure(kept=True, two_sums=True, wide=True, step_order="kernel_first"),
+        blocks=[1, 8],
+        steps=[2, 1],
+    ),
     "max_pool2d": lambda: pool_program(
         topi.MaxPool2d(1, 9, 9, 12, 3, 2, (1, 1, 1, 1)), n=[1, 1], cb=[1, 2], y=[1, 5], xx=[1, 5]
     ),
-    "global_avg_pool": lambda: sum_program(
-        topi.GlobalAvgPool(1, 5, 5, 12, 0.04), n=[1, 1], cb=[1, 2]
+    "global_avg_pool": lambda: mac_program(
+        topi.GlobalAvgPool(1, 5, 5, 12, 8, 0.04),
+        MacStructure("inputs_kept", kept=True),
+        blocks=[1, 2],
     ),
 }
 

@@ -23,6 +23,7 @@ from ..topi import (
     MaxPool2d,
     Operator,
     OperatorError,
+    add_diagonals,
     depthwise_diagonal,
 )
 from .match import Match
@@ -56,19 +57,14 @@ def check(match: Match, config: NpuConfig) -> Accepted | str:
 
 def _requantize_reason(match: Match) -> str | None:
     """Why the scales, bounds and ReLU of the match are not the device's."""
-    for prefix in ("", "a_", "b_"):
-        if f"{prefix}scale" not in match.spelling.parts:
-            continue
-        scale = match.optional(f"{prefix}scale")
-        if scale is None:
-            continue
+    scale = match.optional("scale")
+    if scale is not None:
         values = constant_of(scale)
         if values is None or values.size != 1:
             size = "unknown" if values is None else str(values.size)
             return f"{size} requantize scales (per channel?), the device takes one a tensor"
-        bounds = tuple(int(match.part(f"{prefix}{end}").value) for end in ("low", "high"))
-        lows = (-128,) if prefix else (-128, 0)
-        if bounds[0] not in lows or bounds[1] != 127:
+        bounds = tuple(int(match.part(end).value) for end in ("low", "high"))
+        if bounds[0] not in (-128, 0) or bounds[1] != 127:
             return f"clipped to {bounds[0]}..{bounds[1]}, the device saturates to -128..127"
     if "zero" in match.spelling.parts:
         zero = match.optional("zero")
@@ -77,9 +73,8 @@ def _requantize_reason(match: Match) -> str | None:
     return None
 
 
-def _scale(match: Match, prefix: str = "") -> float:
-    scale = match.optional(f"{prefix}scale")
-    return 1.0 if scale is None else float(constant_of(scale).reshape(()))  # type: ignore[union-attr]
+def _scale(match: Match) -> float:
+    return float(constant_of(match.part("scale")).reshape(()))  # type: ignore[union-attr]
 
 
 def _has_relu(match: Match) -> bool:
@@ -188,20 +183,19 @@ def _add(match: Match, config: NpuConfig) -> Accepted | str:
         )
     if any(constant_of(value) is not None for value in (left, right)):
         return "one operand is constant: not a residual addition"
-    scale_a, scale_b = _scale(match, "a_"), _scale(match, "b_")
-    if not config.has_mvin_scale and (scale_a, scale_b) != (1.0, 1.0):
-        return f"{config.name} has no scaled loads (has_mvin_scale), the operands' scales differ"
+    multipliers = []
+    for side in ("a", "b"):
+        factor = match.optional(f"{side}_multiplier")
+        values = np.array(1) if factor is None else constant_of(factor)
+        if values is None or values.size != 1:
+            size = "unknown" if values is None else str(values.size)
+            return f"{size} multipliers of an operand (per channel?), the device takes one"
+        multipliers.append(int(values.reshape(())))
     cols = shape_of(left)[-1] if shape_of(left) else 1
     rows = int(np.prod(shape_of(left)[:-1]))
-    operator = Add(
-        rows,
-        cols,
-        scale_a=scale_a,
-        scale_b=scale_b,
-        scale_out=_scale(match),
-        relu=_has_relu(match),
-    )
-    return Accepted(operator, (left, right))
+    operator = Add(rows, cols, config.dim, relu=_has_relu(match), scale=_scale(match))
+    a, b = multipliers
+    return Accepted(operator, (left, right, add_diagonals(a, b, config.dim)))
 
 
 def _max_pool2d(match: Match, config: NpuConfig) -> Accepted | str:
@@ -230,7 +224,7 @@ def _max_pool2d(match: Match, config: NpuConfig) -> Accepted | str:
     return Accepted(operator, (data,))
 
 
-def _global_avg_pool(match: Match, _: NpuConfig) -> Accepted | str:
+def _global_avg_pool(match: Match, config: NpuConfig) -> Accepted | str:
     data, axes = match.part("data"), match.call.attrs.axis
     if len(shape_of(data)) != 4 or axes is None:
         return "a sum over other axes than an image's lines and pixels"
@@ -239,7 +233,8 @@ def _global_avg_pool(match: Match, _: NpuConfig) -> Accepted | str:
     if int(match.part("low").value) == 0:
         return "clipped at 0: the device's average pool has no ReLU"
     n, h, w, c = shape_of(data)
-    return Accepted(GlobalAvgPool(n, h, w, c, scale=_scale(match)), (data,))
+    operator = GlobalAvgPool(n, h, w, c, config.dim, scale=_scale(match))
+    return Accepted(operator, (data, np.ones(config.dim, np.int8)))
 
 
 _CHECKS: dict[str, Callable[[Match, NpuConfig], Accepted | str]] = {

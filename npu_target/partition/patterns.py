@@ -35,13 +35,13 @@ def _commuted(name: str, left: DFPattern, right: DFPattern) -> DFPattern:
     return is_op(name)(left, right) | is_op(name)(right, left)
 
 
-def _requantized(value: DFPattern, parts: dict[str, DFPattern], prefix: str = "") -> DFPattern:
+def _requantized(value: DFPattern, parts: dict[str, DFPattern]) -> DFPattern:
     """``int8(clip(round(float32(value) * scale)))``."""
     scale, low, high = is_const(), wildcard(), wildcard()
     converted = has_dtype("float32", is_op("relax.astype")(value))
     rounded = is_op("relax.round")(_commuted("relax.multiply", converted, scale))
     clipped = is_op("relax.clip")(rounded, low, high)
-    parts.update({f"{prefix}scale": scale, f"{prefix}low": low, f"{prefix}high": high})
+    parts.update({"scale": scale, "low": low, "high": high})
     return has_dtype("int8", is_op("relax.astype")(clipped))
 
 
@@ -73,15 +73,14 @@ def matmul() -> Spelling:
 
 
 def residual_add() -> Spelling:
-    """Two int8 tensors, each requantized or as it is, added in int32 and requantized."""
+    """Two int8 tensors, each times an integer or as it is, added in int32 and requantized."""
     parts = {"a": _int8(), "b": _int8()}
-    operands = [
-        has_dtype(
-            "int32",
-            is_op("relax.astype")(_requantized(parts[side], parts, f"{side}_") | parts[side]),
-        )
-        for side in ("a", "b")
-    ]
+    operands = []
+    for side in ("a", "b"):
+        wide = has_dtype("int32", is_op("relax.astype")(parts[side]))
+        parts[f"{side}_multiplier"] = is_const()
+        multiplied = _commuted("relax.multiply", wide, parts[f"{side}_multiplier"])
+        operands.append(multiplied | wide)
     anchor = is_op("relax.add")(*operands)
     root = _with_relu(_requantized(anchor, parts), parts)
     return Spelling("add", root, anchor, parts, ("a", "b"))

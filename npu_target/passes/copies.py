@@ -115,7 +115,7 @@ def _load(
     if _is_call(value, "prim.if_then_else"):
         condition, value, otherwise = value.args
         if not _is_zero(otherwise):
-            raise CodegenError("padding must be 0")
+            raise CodegenError("padding must be 0, and a choice of arguments one loop's")
         valid = comparisons(condition, env)
     if _is_zero(value):
         return Load(row, column, in_accumulator, None, Linear(), 1, (), accumulate)

@@ -9,6 +9,7 @@ import tvm_ffi
 from tvm import s_tir, tirx
 
 from .padding import hide_padding, show_padding
+from .sources import separate_sources
 
 # Structured blocks become loops over their own iterators, buffers shrink to the tile in use,
 # matched buffers of tensor intrinsics resolve to addresses in their source.
@@ -49,7 +50,7 @@ def lower(func: tirx.PrimFunc) -> Lowered:
         for buffer in allocated_buffers(mod["main"])
         if len(buffer.shape) > ranks[buffer.name]
     }
-    return Lowered(show_padding(mod["main"]), versions)
+    return Lowered(separate_sources(show_padding(mod["main"])), versions)
 
 
 def allocated_buffers(func: tirx.PrimFunc) -> list[tirx.Buffer]:

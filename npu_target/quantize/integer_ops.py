@@ -9,6 +9,8 @@ these spellings; whoever changes one changes its pattern too.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from tvm import relax
 from tvm.relax import BlockBuilder, Expr, Var
@@ -65,18 +67,17 @@ def product(builder: BlockBuilder, call: relax.Call, left: Expr, right: Expr, na
 
 
 def residual_add(
-    builder: BlockBuilder, left: Expr, right: Expr, scales: tuple[float, float, float], name: str
+    builder: BlockBuilder, operands: Sequence[tuple[Expr, int]], scale: float, name: str
 ) -> Var:
-    """``requantize(requantize(left) + requantize(right))`` with (left, right, output) scales."""
-    operands = [
-        builder.emit(
-            relax.op.astype(to_int8(builder, value, scale, f"{name}_{side}"), "int32"),
-            f"{name}_{side}_int32",
-        )
-        for value, scale, side in ((left, scales[0], "a"), (right, scales[1], "b"))
-    ]
-    total = builder.emit(relax.op.add(*operands), name)
-    return to_int8(builder, total, scales[2], name)
+    """``requantize(sum of value * multiplier)`` of int8 values, the sum in int32."""
+    terms = []
+    for side, (value, multiplier) in zip("ab", operands, strict=True):
+        term = builder.emit(relax.op.astype(value, "int32"), f"{name}_{side}_int32")
+        if multiplier != 1:
+            factor = relax.const(np.int32(multiplier))
+            term = builder.emit(relax.op.multiply(term, factor), f"{name}_{side}_multiplied")
+        terms.append(term)
+    return to_int8(builder, builder.emit(relax.op.add(*terms), name), scale, name)
 
 
 def image_sum(builder: BlockBuilder, value: Expr, axes: tuple[int, int], name: str) -> Var:

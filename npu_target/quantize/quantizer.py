@@ -17,6 +17,7 @@ from ..relax_graph import Graph, op_name, replace_function, shape_of, substitute
 from . import integer_ops
 from .calibrate import INT8_LIMIT, Method, QuantizeError, RangeObserver, observe, scale_of
 from .fold import fold_batch_norm
+from .multipliers import integer_multipliers
 from .plan import Kind, Step, average_axes, make_plan
 
 # An accumulator must hold the bias and the products beside it.
@@ -43,9 +44,10 @@ class Quantized:
 
     ``mod``: the same arguments and outputs as the float module, int8 inside. ``parameters``: for
     each operation, by the name of its binding, its numbers as plain NumPy values: ``weight``
-    (int8), ``bias`` (int32, one a channel), ``scale`` (float32); ``scale_a``, ``scale_b``,
-    ``scale_out`` for an addition; ``quantize_NAME`` and ``dequantize_NAME`` hold the ``scale`` by
-    which a value enters and leaves int8. ``scales``: what one step of int8 is worth, by tensor.
+    (int8), ``bias`` (int32, one a channel), ``scale`` (float32); ``multiplier_a``,
+    ``multiplier_b`` (int32) and ``scale`` for an addition; ``quantize_NAME`` and
+    ``dequantize_NAME`` hold the ``scale`` by which a value enters and leaves int8. ``scales``:
+    what one step of int8 is worth, by tensor.
     """
 
     mod: IRModule
@@ -214,16 +216,13 @@ class _Emitter:
         return max(scale, largest / (input_scale * _BIAS_LIMIT))
 
     def _emit_add(self, step: Step) -> relax.Expr:
-        # Both operands are brought to the coarser of their scales: that one is loaded unchanged,
-        # and the other one shrinks, so that neither can saturate.
-        left, right = (self.scales[var] for var in step.inputs)
-        common = max(left, right)
-        scale_a, scale_b = np.float32(left / common), np.float32(right / common)
-        scale_out = np.float32(common / self.scales[step.root])
-        self._record(step.anchor.name, scale_a=scale_a, scale_b=scale_b, scale_out=scale_out)
-        a, b = (self._int8[var] for var in step.inputs)
-        scales = (float(scale_a), float(scale_b), float(scale_out))
-        return integer_ops.residual_add(self._builder, a, b, scales, step.anchor.name)
+        name = step.anchor.name
+        by = integer_multipliers(*(self.scales[var] for var in step.inputs))
+        scale = np.float32(by.scale / self.scales[step.root])
+        multipliers = {"multiplier_a": np.int32(by.a), "multiplier_b": np.int32(by.b)}
+        self._record(name, **multipliers, scale=scale)
+        operands = [(self._int8[var], m) for var, m in zip(step.inputs, by[:2], strict=True)]
+        return integer_ops.residual_add(self._builder, operands, float(scale), name)
 
     def _emit_average(self, step: Step) -> relax.Expr:
         name, (value,) = step.anchor.name, step.inputs
@@ -238,7 +237,7 @@ class _Emitter:
         shape = shape_of(step.anchor)
         return self._builder.emit(relax.op.reshape(result, shape), f"{name}_reshaped")
 
-    def _record(self, name: str, **numbers: np.ndarray | np.float32) -> None:
+    def _record(self, name: str, **numbers: np.ndarray | np.number) -> None:
         self.parameters[name] = {key: np.asarray(value) for key, value in numbers.items()}
 
 

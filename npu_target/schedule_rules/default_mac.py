@@ -53,6 +53,23 @@ def default_mac(
     return MacStructure(split_depth=split_depth, split_kernel=split_kernel, wide=wide), tile
 
 
+def default_add(shape: MacShape, config: NpuConfig) -> tuple[MacStructure, Tiles]:
+    """The same for a residual add.  Its multipliers stay and nothing else is used twice, so tiles
+    are what one load brings of each operand: larger ones are only later."""
+    extents = {name: shape.extent(name) for name in TILED}
+    blocks = config.mvin_max_cols // config.dim  # of one request
+
+    def fits(tile: Tiles) -> bool:
+        return (
+            tile["blocks"] * tile["steps"] <= blocks
+            and 2 * shape.a_rows(tile) + shape.b_rows(tile) <= config.spad_rows
+            and 2 * shape.c_rows(tile, wide=True) <= config.acc_rows
+        )
+
+    tile = _grow_in_turn(extents, ("blocks", "steps"), fits, _whole_reduction(shape))
+    return MacStructure(kept=True, two_sums=True, wide=True, step_order="kernel_first"), tile
+
+
 def _kept(shape: MacShape, config: NpuConfig, windows: bool) -> tuple[MacStructure, Tiles] | None:
     """With one operand that stays; None where that cannot be or does not pay."""
     wide, order = shape.stores_wide, "blocks_first"

@@ -16,7 +16,7 @@ from tvm.s_tir import meta_schedule as ms
 from tvm.s_tir.schedule import SBlockRV
 
 from ..topi.mac_schedule import STEP_ORDERS, MacStructure, for_loops, mac_loops, scheduled_mac
-from ..topi.simple_schedule import schedule_pool, schedule_sum
+from ..topi.simple_schedule import schedule_pool
 
 
 @derived_object
@@ -40,24 +40,6 @@ class TileArraySteps(ms.schedule_rule.PyScheduleRule):
 
 
 @derived_object
-class TileAccumulatorSums(ms.schedule_rule.PyScheduleRule):
-    """Tiling of a reduction that the loads do themselves by accumulating."""
-
-    def _initialize_with_tune_context(self, context: Any) -> None:
-        pass
-
-    def apply(self, sch: Schedule, block: SBlockRV) -> list[Schedule]:
-        """The block's tiles, pipelined and not."""
-        if mac_loops(sch) or not _is_reduction(sch, block):
-            return [sch]
-        return _both(sch, schedule_sum)
-
-    def clone(self) -> TileAccumulatorSums:
-        """Rules hold no state."""
-        return TileAccumulatorSums()
-
-
-@derived_object
 class TilePooling(ms.schedule_rule.PyScheduleRule):
     """Tiling of a store that pools windows of a tile in the scratchpad."""
 
@@ -70,7 +52,11 @@ class TilePooling(ms.schedule_rule.PyScheduleRule):
         # What comes from the accumulator is int32; a window of the scratchpad is int8.
         if node.name_hint != "store" or str(node.reads[0].source.dtype) != "int8":
             return [sch]
-        return _both(sch, schedule_pool)
+        results = []
+        for pipelined in (True, False):
+            results.append(sch.copy())
+            schedule_pool(results[-1], pipelined)
+        return results
 
     def clone(self) -> TilePooling:
         """Rules hold no state."""
@@ -79,7 +65,7 @@ class TilePooling(ms.schedule_rule.PyScheduleRule):
 
 def schedule_rules() -> list[ms.schedule_rule.PyScheduleRule]:
     """The rules, in the order in which they are tried."""
-    return [TileArraySteps(), TileAccumulatorSums(), TilePooling()]
+    return [TileArraySteps(), TilePooling()]
 
 
 def mac_structures(loops: Sequence[str]) -> list[MacStructure]:
@@ -102,16 +88,3 @@ _OVERLAPS: tuple[dict[str, bool], ...] = (
     {"pipelined": True, "two_sums": True, "wide": True},
     {"pipelined": False},
 )
-
-
-def _both(sch: Schedule, schedule: Any) -> list[Schedule]:
-    results = []
-    for pipelined in (True, False):
-        candidate = sch.copy()
-        schedule(candidate, pipelined)
-        results.append(candidate)
-    return results
-
-
-def _is_reduction(sch: Schedule, block: SBlockRV) -> bool:
-    return sch.get(block).init is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .add import Add
+from .add import Add, add_diagonals
 from .conv2d import Conv2d
 from .depthwise import DepthwiseConv2d, depthwise_diagonal
 from .matmul import Matmul
@@ -48,6 +48,7 @@ __all__ = [
     "MaxPool2d",
     "Operator",
     "OperatorError",
+    "add_diagonals",
     "depthwise_diagonal",
     "make",
 ]

@@ -1,7 +1,9 @@
-"""Residual add: two int8 tensors of different scales, added in the accumulator.
+"""Residual add: two int8 tensors of different scales, as products with two diagonal matrices.
 
-The device scales, rounds and saturates each operand to int8 as it loads it, adds in int32, and
-scales, rounds and saturates again as it stores.
+The operands are the two lines of an image under a kernel of two positions, whose weights are the
+same for all channels: the sum is a depthwise convolution.  So the array adds, in int32, and the
+device rounds once, as it stores.  Loads that accumulate would add as well, but two loads of the
+same rows may overtake each other.
 """
 
 from __future__ import annotations
@@ -9,41 +11,65 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+import numpy as np
+from tvm import tirx
 from tvm.script import tirx as T
 from tvm.tirx import PrimFunc
 
 from ..config import NpuConfig
-from .blocking import ceil_div
-from .operator import CANONICAL_SCALE, Arg, Operator, require_finite, require_positive
+from ..intrin import gemm_intrinsic
+from .blocking import LEAST_STEP_ROWS, Steps, balanced_steps, ceil_div, even_steps
+from .operator import (
+    CANONICAL_SCALE,
+    Arg,
+    Operator,
+    OperatorError,
+    require_finite,
+    require_positive,
+)
 from .requantize import requantize
 
-_CANONICAL_SCALES = (0.75, 0.625)
-_CANONICAL_SCALE_OUT = 0.875
+
+def add_diagonals(a: int, b: int, dim: int) -> np.ndarray:
+    """The kernel's ``weights`` for the multipliers of its operands: int8 ``[2, dim, dim]``.
+
+    Raises
+    ------
+    OperatorError
+        for a multiplier that is no int8.
+    """
+    for name, value in (("a", a), ("b", b)):
+        if not -128 <= value <= 127:
+            raise OperatorError(f"add: multiplier of {name} must be -128 to 127, got {value}")
+    return np.stack([multiplier * np.eye(dim, dtype=np.int64) for multiplier in (a, b)]).astype(
+        np.int8
+    )
 
 
 @dataclass(frozen=True)
 class Add(Operator):
-    """``out = requantize(requantize(a, scale_a) + requantize(b, scale_b), scale_out)``."""
+    """``out = requantize(A * a + B * b)``, the sum in int32; ``weights`` has A and B on its
+    diagonals, as :func:`add_diagonals` makes it."""
 
     op: ClassVar[str] = "add"
 
     rows: int
     cols: int
-    scale_a: float = CANONICAL_SCALE
-    scale_b: float = CANONICAL_SCALE
-    scale_out: float = CANONICAL_SCALE
+    dim: int  # side of the diagonal matrices: the device's array side
     relu: bool = False
+    scale: float = CANONICAL_SCALE
 
     def __post_init__(self) -> None:
-        require_positive("add", rows=self.rows, cols=self.cols)
-        require_finite("add", scale_a=self.scale_a, scale_b=self.scale_b, scale_out=self.scale_out)
+        require_positive("add", rows=self.rows, cols=self.cols, dim=self.dim)
+        require_finite("add", scale=self.scale)
 
     @property
     def args(self) -> tuple[Arg, ...]:
-        shape = (self.rows, self.cols)
+        shape = (self.rows * self.cols,)
         return (
             Arg("a", "input", "int8", shape),
             Arg("b", "input", "int8", shape),
+            Arg("weights", "input", "int8", (2, self.dim, self.dim)),
             Arg("out", "output", "int8", shape),
         )
 
@@ -53,61 +79,97 @@ class Add(Operator):
 
     @property
     def name(self) -> str:
-        unscaled = [s for s, scale in (("a", self.scale_a), ("b", self.scale_b)) if scale == 1.0]
-        return f"add_{self.rows}x{self.cols}" + (f"_unscaled_{''.join(unscaled)}" * bool(unscaled))
+        return f"add_{self.rows}x{self.cols}"
 
     def canonical(self) -> Add:
-        # A load with scale 1 takes a quarter of the time of one with another scale. The scales
-        # differ and keep int8 values apart, so that a measured candidate that confuses its
-        # operands, or drops one, gives another output.
-        scale_a, scale_b = _CANONICAL_SCALES
-        if self.scale_a == 1.0:
-            scale_a = 1.0
-        if self.scale_b == 1.0:
-            scale_b = 1.0
-        return replace(
-            self, scale_a=scale_a, scale_b=scale_b, scale_out=_CANONICAL_SCALE_OUT, relu=False
-        )
+        return replace(self, relu=False, scale=CANONICAL_SCALE)
+
+    def line_elements(self, config: NpuConfig) -> int:
+        """Elements that lie side by side in one row of every block: the tensors are read as lines
+        of so many, whatever their channels are.  Whole blocks, as many as a load takes, or else
+        less than one, so that no line is cut short."""
+        total = self.rows * self.cols
+        for line in range(config.mvin_max_cols, 0, -config.dim):
+            if total % line == 0:
+                return line
+        return next(line for line in range(config.dim, 0, -1) if total % line == 0)
+
+    def blocks(self, config: NpuConfig) -> int:
+        """Blocks of ``dim`` columns of a line."""
+        return ceil_div(self.line_elements(config), config.dim)
+
+    def steps(self, config: NpuConfig) -> Steps:
+        """The array's steps over the lines."""
+        lines = self.rows * self.cols // self.line_elements(config)
+        steps = even_steps(lines, config.dim)
+        return steps if steps.rows >= LEAST_STEP_ROWS else balanced_steps(lines, config.dim)
 
     def prim_func(self, config: NpuConfig) -> PrimFunc:
         D = config.dim
-        R, C = self.rows, self.cols
-        CB = ceil_div(C, D)
-        scale_a, scale_b, scale_out, relu = self.scale_a, self.scale_b, self.scale_out, self.relu
+        if self.dim != D:
+            raise ValueError(f"{self.name}: weights laid out for dim {self.dim}, device has {D}")
+        (S,) = self.args[0].shape
+        E = self.line_elements(config)
+        L, CB = S // E, self.blocks(config)
+        steps = self.steps(config)
+        LP = steps.padded
+        scale, relu = self.scale, self.relu
+        intrinsics = {"mac": gemm_intrinsic(config, steps.rows)}
+        loops = {"mac": ["batch", "blocks", "pixels", "lane", "kernel_h", "depth_lane"]}
 
-        # The first operand is what the accumulator starts from, the second one is added: a
-        # reduction of one step, so that both live in the same accumulator rows.
+        def is_inside(line, column):
+            return tirx.And(line < L, column < E)
+
         @T.prim_func(s_tir=True)
         def add(
-            a: T.Buffer((R, C), "int8"),
-            b: T.Buffer((R, C), "int8"),
-            out: T.Buffer((R, C), "int8"),
+            a: T.Buffer((S,), "int8"),
+            b: T.Buffer((S,), "int8"),
+            weights: T.Buffer((2, D, D), "int8"),
+            out: T.Buffer((S,), "int8"),
         ):
-            T.func_attr({"tirx.noalias": True})
+            T.func_attr({"tirx.noalias": True, "npu.tensorize": intrinsics, "npu.loops": loops})
             with T.sblock("root"):
-                acc = T.sblock_alloc_buffer((CB, R, D), "int32")
-                for cb, r, c, k in T.grid(CB, R, D, 1):
-                    with T.sblock("sum"):
-                        vcb, vr, vc, _ = T.axis.remap("SSSR", [cb, r, c, k])
-                        T.reads(b[vr, vcb * D + vc])
-                        T.writes(acc[vcb, vr, vc])
-                        with T.init():
-                            acc[vcb, vr, vc] = T.if_then_else(
-                                vcb * D + vc < C,
-                                T.cast(requantize(a[vr, vcb * D + vc], scale_a), "int32"),
-                                0,
-                            )
-                        acc[vcb, vr, vc] += T.if_then_else(
-                            vcb * D + vc < C,
-                            T.cast(requantize(b[vr, vcb * D + vc], scale_b), "int32"),
-                            0,
+                x_rows = T.sblock_alloc_buffer((1, 2, CB, LP, D), "int8")
+                w_rows = T.sblock_alloc_buffer((2, D, D), "int8")
+                acc = T.sblock_alloc_buffer((1, CB, LP, D), "int32")
+                for n, o, cb, r, c in T.grid(1, 2, CB, LP, D):
+                    with T.sblock("load_a"):
+                        vn, vo, vcb, vr, vc = T.axis.remap("SSSSS", [n, o, cb, r, c])
+                        x_rows[vn, vo, vcb, vr, vc] = T.if_then_else(
+                            vo == 0,
+                            T.if_then_else(
+                                is_inside(vr, vcb * D + vc),
+                                a[vr * E + vcb * D + vc],
+                                T.int8(0),
+                            ),
+                            T.if_then_else(
+                                is_inside(vr, vcb * D + vc),
+                                b[vr * E + vcb * D + vc],
+                                T.int8(0),
+                            ),
                         )
-                for cb, r, c in T.grid(CB, R, D):
+                for o, k, j in T.grid(2, D, D):
+                    with T.sblock("load_b"):
+                        vo, vk, vj = T.axis.remap("SSS", [o, k, j])
+                        w_rows[vo, vk, vj] = T.if_then_else(vk < E, weights[vo, vk, vj], T.int8(0))
+                for n, cb, r, j, o, k in T.grid(1, CB, LP, D, 2, D):
+                    with T.sblock("mac"):
+                        vn, vcb, vr, vj, vo, vk = T.axis.remap("SSSSRR", [n, cb, r, j, o, k])
+                        T.reads(x_rows[vn, vo, vcb, vr, vk], w_rows[vo, vk, vj])
+                        T.writes(acc[vn, vcb, vr, vj])
+                        with T.init():
+                            acc[vn, vcb, vr, vj] = T.int32(0)
+                        acc[vn, vcb, vr, vj] += T.cast(
+                            x_rows[vn, vo, vcb, vr, vk], "int32"
+                        ) * T.cast(w_rows[vo, vk, vj], "int32")
+                for n, cb, r, c in T.grid(1, CB, LP, D):
                     with T.sblock("store"):
-                        vcb, vr, vc = T.axis.remap("SSS", [cb, r, c])
-                        T.reads(acc[vcb, vr, vc])
-                        T.writes(out[vr, vcb * D + vc])
-                        if vcb * D + vc < C:
-                            out[vr, vcb * D + vc] = requantize(acc[vcb, vr, vc], scale_out, relu)
+                        vn, vcb, vr, vc = T.axis.remap("SSSS", [n, cb, r, c])
+                        T.reads(acc[vn, vcb, vr, vc])
+                        T.writes(out[vr * E + vcb * D + vc])
+                        if is_inside(vr, vcb * D + vc):
+                            out[vr * E + vcb * D + vc] = requantize(
+                                acc[vn, vcb, vr, vc], scale, relu
+                            )
 
         return add

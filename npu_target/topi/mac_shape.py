@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..config import NpuConfig
+from .add import Add
 from .blocking import balanced_steps, ceil_div
 from .conv2d import Conv2d
 from .depthwise import DepthwiseConv2d
@@ -12,6 +13,7 @@ from .joined_conv2d import image_rows, takes_joined
 from .mac_schedule import KERNEL_LOOPS
 from .matmul import Matmul
 from .operator import Operator
+from .pool import GlobalAvgPool
 from .window_conv2d import strips
 
 # Steps of a reduction that take no longer than the narrow store of their result.
@@ -37,15 +39,35 @@ class MacShape:
     dim: int
     depthwise: bool = False
     image_rows: int | None = None  # of a block of input channels, where tiles take it whole
+    # Rows of an operand that is the same for every tile and block: multipliers, a row of ones.
+    same_a_rows: int | None = None
+    same_b_rows: int | None = None
 
     @classmethod
     def of(cls, operator: Operator, config: NpuConfig) -> MacShape | None:
-        """The shape, or None for an operator without multiply-accumulates."""
+        """The shape, or None for an operator that the array has no part in."""
         dim = config.dim
         if isinstance(operator, Matmul):
             steps = balanced_steps(operator.m, dim)
             depth, blocks = ceil_div(operator.k, dim), ceil_div(operator.n, dim)
             return cls(blocks, 1, steps.number, depth, steps.rows, (1, 1), (1, 1), dim)
+        if isinstance(operator, GlobalAvgPool):
+            depth, blocks = ceil_div(operator.h * operator.w, dim), ceil_div(operator.c, dim)
+            return cls(blocks, 1, 1, depth, 1, (1, 1), (1, 1), dim, same_a_rows=1)
+        if isinstance(operator, Add):
+            steps, blocks = operator.steps(config), operator.blocks(config)
+            return cls(
+                blocks,
+                1,
+                steps.number,
+                1,
+                steps.rows,
+                (2, 1),
+                (1, 1),
+                dim,
+                True,
+                same_b_rows=2 * dim,
+            )
         if not isinstance(operator, (Conv2d, DepthwiseConv2d)):
             return None
         window = operator.window
@@ -77,6 +99,8 @@ class MacShape:
 
     def a_rows(self, tile: dict[str, int]) -> int:
         """Scratchpad rows of the inputs of a tile."""
+        if self.same_a_rows is not None:
+            return self.same_a_rows
         if self.image_rows is not None:
             return tile["depth"] * self.image_rows
         lines = (tile["lines"] - 1) * self.strides[0] + tile["kernel_h"]
@@ -86,6 +110,8 @@ class MacShape:
 
     def b_rows(self, tile: dict[str, int]) -> int:
         """Scratchpad rows of the weights of a tile."""
+        if self.same_b_rows is not None:
+            return self.same_b_rows
         return tile["kernel_h"] * tile["kernel_w"] * tile["depth"] * tile["blocks"] * self.dim
 
     def c_rows(self, tile: dict[str, int], wide: bool = False) -> int:

@@ -10,6 +10,7 @@ from tvm.script import tirx as T
 from tvm.tirx import PrimFunc
 
 from ..config import NpuConfig
+from ..intrin import gemm_intrinsic
 from .blocking import ceil_div
 from .conv2d import Window
 from .operator import (
@@ -124,7 +125,11 @@ class MaxPool2d(Operator):
 
 @dataclass(frozen=True)
 class GlobalAvgPool(Operator):
-    """``out[n,c] = requantize(sum_hw x[n,h,w,c])``; the mean's divisor is part of the scale."""
+    """``out[n,c] = requantize(sum_hw x[n,h,w,c])``; the mean's divisor is part of the scale.
+
+    The array sums: a row of ``ones`` times blocks of ``dim`` pixels.  Loads that accumulate would
+    as well, but two loads of the same row may overtake each other.
+    """
 
     op: ClassVar[str] = "global_avg_pool"
 
@@ -132,16 +137,18 @@ class GlobalAvgPool(Operator):
     h: int
     w: int
     c: int
+    dim: int  # of the row of ones: the device's array side
     scale: float = CANONICAL_SCALE
 
     def __post_init__(self) -> None:
-        require_positive("global_avg_pool", n=self.n, h=self.h, w=self.w, c=self.c)
+        require_positive("global_avg_pool", n=self.n, h=self.h, w=self.w, c=self.c, dim=self.dim)
         require_finite("global_avg_pool", scale=self.scale)
 
     @property
     def args(self) -> tuple[Arg, ...]:
         return (
-            Arg("x", "input", "int8", (self.n, self.h, self.w, self.c)),
+            Arg("x", "input", "int8", (self.n, self.h * self.w, self.c)),
+            Arg("ones", "input", "int8", (self.dim,)),
             Arg("out", "output", "int8", (self.n, self.c)),
         )
 
@@ -159,33 +166,52 @@ class GlobalAvgPool(Operator):
 
     def prim_func(self, config: NpuConfig) -> PrimFunc:
         D = config.dim
-        N, H, W, C, scale = self.n, self.h, self.w, self.c, self.scale
-        CB = ceil_div(C, D)
+        if self.dim != D:
+            raise ValueError(f"{self.name}: ones laid out for dim {self.dim}, device has {D}")
+        N, P, C, scale = self.n, self.h * self.w, self.c, self.scale
+        KB, CB = ceil_div(P, D), ceil_div(C, D)
+        intrinsics = {"mac": gemm_intrinsic(config, 1)}
+        loops = {"mac": ["batch", "blocks", "pixels", "lane", "depth", "depth_lane"]}
 
         @T.prim_func(s_tir=True)
         def global_avg_pool(
-            x: T.Buffer((N, H, W, C), "int8"),
+            x: T.Buffer((N, P, C), "int8"),
+            ones: T.Buffer((D,), "int8"),
             out: T.Buffer((N, C), "int8"),
         ):
-            T.func_attr({"tirx.noalias": True})
+            T.func_attr({"tirx.noalias": True, "npu.tensorize": intrinsics, "npu.loops": loops})
             with T.sblock("root"):
-                acc = T.sblock_alloc_buffer((N, CB, D), "int32")
-                for n, cb, c, h, w in T.grid(N, CB, D, H, W):
-                    with T.sblock("sum"):
-                        vn, vcb, vc, vh, vw = T.axis.remap("SSSRR", [n, cb, c, h, w])
-                        T.reads(x[vn, vh, vw, vcb * D + vc])
-                        T.writes(acc[vn, vcb, vc])
-                        with T.init():
-                            acc[vn, vcb, vc] = 0
-                        acc[vn, vcb, vc] += T.if_then_else(
-                            vcb * D + vc < C, T.cast(x[vn, vh, vw, vcb * D + vc], "int32"), 0
+                ones_row = T.sblock_alloc_buffer((1, D), "int8")
+                x_rows = T.sblock_alloc_buffer((N, CB, KB, D, D), "int8")
+                acc = T.sblock_alloc_buffer((N, CB, 1, D), "int32")
+                for i, k in T.grid(1, D):
+                    with T.sblock("load_a"):
+                        vi, vk = T.axis.remap("SS", [i, k])
+                        ones_row[vi, vk] = ones[vk]
+                for n, cb, kb, k, c in T.grid(N, CB, KB, D, D):
+                    with T.sblock("load_b"):
+                        vn, vcb, vkb, vk, vc = T.axis.remap("SSSSS", [n, cb, kb, k, c])
+                        x_rows[vn, vcb, vkb, vk, vc] = T.if_then_else(
+                            vkb * D + vk < P and vcb * D + vc < C,
+                            x[vn, vkb * D + vk, vcb * D + vc],
+                            T.int8(0),
                         )
-                for n, cb, c in T.grid(N, CB, D):
+                for n, cb, i, c, kb, k in T.grid(N, CB, 1, D, KB, D):
+                    with T.sblock("mac"):
+                        vn, vcb, vi, vc, vkb, vk = T.axis.remap("SSSSRR", [n, cb, i, c, kb, k])
+                        T.reads(ones_row[vi, vk], x_rows[vn, vcb, vkb, vk, vc])
+                        T.writes(acc[vn, vcb, vi, vc])
+                        with T.init():
+                            acc[vn, vcb, vi, vc] = T.int32(0)
+                        acc[vn, vcb, vi, vc] += T.cast(ones_row[vi, vk], "int32") * T.cast(
+                            x_rows[vn, vcb, vkb, vk, vc], "int32"
+                        )
+                for n, cb, i, c in T.grid(N, CB, 1, D):
                     with T.sblock("store"):
-                        vn, vcb, vc = T.axis.remap("SSS", [n, cb, c])
-                        T.reads(acc[vn, vcb, vc])
+                        vn, vcb, vi, vc = T.axis.remap("SSSS", [n, cb, i, c])
+                        T.reads(acc[vn, vcb, vi, vc])
                         T.writes(out[vn, vcb * D + vc])
                         if vcb * D + vc < C:
-                            out[vn, vcb * D + vc] = requantize(acc[vn, vcb, vc], scale, False)
+                            out[vn, vcb * D + vc] = requantize(acc[vn, vcb, vi, vc], scale, False)
 
         return global_avg_pool

@@ -1,4 +1,4 @@
-"""Schedules of definitions that multiply nothing: sums (residual add, average) and pooling."""
+"""Schedules of pooling, which the store unit does."""
 
 from __future__ import annotations
 
@@ -7,30 +7,8 @@ from typing import Any
 
 from tvm.s_tir import Schedule
 
-from ..intrin import ACCUMULATOR, SCRATCHPAD
+from ..intrin import SCRATCHPAD
 from .mac_schedule import annotate_pipeline
-
-
-def schedule_sum(
-    sch: Schedule, pipelined: bool, decisions: Mapping[str, list[int]] | None = None
-) -> None:
-    """Schedule a ``sum`` block: operands are added in the accumulator as they are loaded.
-
-    ``decisions`` holds ``[outer, inner]`` by loop name for the loops over the output but the
-    last, which is a row's columns; those not given are sampled.
-    """
-    total = sch.get_sblock("sum")
-    store = sch.get_sblock("store")
-    loops = list(sch.get_loops(total))
-    n_spatial = len(sch.get_loops(store))
-    *spatial, lane = loops[:n_spatial]
-    outer, inner = _tiles(sch, spatial, decisions or {})
-    sch.reorder(*outer, *loops[n_spatial:], *inner, lane)
-    sch.set_scope(total, 0, ACCUMULATOR)
-    sch.reverse_compute_at(store, outer[-1])
-    sch.decompose_reduction(total, loops[n_spatial])
-    if pipelined:
-        annotate_pipeline(sch, outer[-1], [0, 0, 1])
 
 
 def schedule_pool(

@@ -15,11 +15,11 @@ from tvm.s_tir import Schedule
 from .add import Add
 from .conv2d import Conv2d
 from .depthwise import DepthwiseConv2d
-from .mac_schedule import MacStructure, for_loops, schedule_mac
+from .mac_schedule import STEP_ORDERS, MacStructure, for_loops, schedule_mac
 from .matmul import Matmul
 from .operator import Operator
 from .pool import GlobalAvgPool, MaxPool2d
-from .simple_schedule import schedule_pool, schedule_sum
+from .simple_schedule import schedule_pool
 
 Template = Callable[[Schedule], None]
 
@@ -41,10 +41,29 @@ _SPLIT_DEPTH = tuple(
     )
     for wide in (False, True)
 )
+# Nothing is used twice but the multipliers, which stay.
+_SUMS_OF_TWO = tuple(
+    MacStructure(
+        kept=True, step_order="kernel_first", pipelined=pipelined, two_sums=pipelined, wide=wide
+    )
+    for pipelined in (True, False)
+    for wide in (False, True)
+)
+_SUMS_OF_PIXELS = (
+    *(
+        MacStructure("inputs_kept", kept=True, two_sums=two, step_order=order)
+        for two in (False, True)
+        for order in STEP_ORDERS
+    ),
+    MacStructure("inputs_kept", split_depth=True),
+    MacStructure("inputs_kept", kept=True, pipelined=False),
+)
 _STRUCTURES: dict[type[Operator], tuple[MacStructure, ...]] = {
     Conv2d: (*_WHOLE_DEPTH, *_SPLIT_DEPTH),
     Matmul: (*_WHOLE_DEPTH, *_SPLIT_DEPTH),
     DepthwiseConv2d: _WHOLE_DEPTH,
+    Add: _SUMS_OF_TWO,
+    GlobalAvgPool: _SUMS_OF_PIXELS,
 }
 
 
@@ -65,10 +84,9 @@ def templates(operator: Operator) -> list[Template]:
     structures = mac_templates(operator)
     if structures:
         return [partial(_schedule_mac, structure) for structure in structures]
-    schedule = {Add: schedule_sum, GlobalAvgPool: schedule_sum, MaxPool2d: schedule_pool}.get(kind)
-    if schedule is None:
+    if kind is not MaxPool2d:
         raise TypeError(f"{operator.name}: no template for {kind.__name__}")
-    return [partial(schedule, pipelined=pipelined) for pipelined in (True, False)]
+    return [partial(schedule_pool, pipelined=pipelined) for pipelined in (True, False)]
 
 
 def _schedule_mac(structure: MacStructure, sch: Schedule) -> None:

@@ -21,6 +21,7 @@ from ..topi import (
     MaxPool2d,
     Operator,
     OperatorError,
+    add_diagonals,
     depthwise_diagonal,
 )
 from ..topi.conv2d import Window
@@ -52,6 +53,13 @@ def sample_inputs(operator: Operator, seed: int) -> dict[str, np.ndarray]:
         # The kernel's weight argument is made of diagonal blocks and is 0 elsewhere.
         compact = inputs["weight"][..., 0]
         inputs["weight"] = depthwise_diagonal(compact, operator.dim)
+    if isinstance(operator, Add):
+        # Multipliers that differ, and not by their sign alone, tell the operands apart.
+        limit = _amplitude(operator, "weights")
+        a, b = generator.choice(np.arange(1, limit + 1), 2, replace=False)
+        inputs["weights"] = add_diagonals(a, -b, operator.dim)
+    if isinstance(operator, GlobalAvgPool):
+        inputs["ones"] = np.ones(operator.dim, np.int8)
     return inputs
 
 
@@ -69,12 +77,16 @@ def expected_output(operator: Operator, inputs: Arrays) -> np.ndarray:
 
 def _amplitude(operator: Operator, name: str) -> int:
     """Largest value to draw for an argument; activations take the full range."""
-    if name not in ("weight", "b", "bias") or isinstance(operator, Add):
+    is_weight = name in ("weight", "weights", "bias") or (
+        name == "b" and isinstance(operator, Matmul)
+    )
+    if not is_weight:
         return 127
     terms = {
         Conv2d: lambda o: o.kh * o.kw * o.ci,
         DepthwiseConv2d: lambda o: o.kh * o.kw,
         Matmul: lambda o: o.k,
+        Add: lambda o: 2,
     }[type(operator)](operator)
     accumulator = _RESULT_DEVIATION / operator.scale  # type: ignore[attr-defined]
     if name == "bias":
@@ -133,9 +145,9 @@ def _matmul(operator: Matmul, inputs: Arrays) -> np.ndarray:
 
 
 def _add(operator: Add, inputs: Arrays) -> np.ndarray:
-    a = _requantize(inputs["a"], operator.scale_a, relu=False).astype(np.int32)
-    b = _requantize(inputs["b"], operator.scale_b, relu=False).astype(np.int32)
-    return _requantize(a + b, operator.scale_out, operator.relu)
+    multiplier_a, multiplier_b = inputs["weights"][:, 0, 0].astype(np.int32)
+    total = multiplier_a * inputs["a"] + multiplier_b * inputs["b"]
+    return _requantize(total, operator.scale, operator.relu)
 
 
 def _max_pool2d(operator: MaxPool2d, inputs: Arrays) -> np.ndarray:
@@ -143,7 +155,7 @@ def _max_pool2d(operator: MaxPool2d, inputs: Arrays) -> np.ndarray:
 
 
 def _global_avg_pool(operator: GlobalAvgPool, inputs: Arrays) -> np.ndarray:
-    total = inputs["x"].astype(np.int64).sum(axis=(1, 2))
+    total = inputs["x"].astype(np.int64).sum(axis=1)
     return _requantize(_wrap(total, None), operator.scale, relu=False)
 
 

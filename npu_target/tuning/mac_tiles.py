@@ -14,12 +14,12 @@ from math import prod
 from ..codegen_steps import step_sizes
 from ..config import NpuConfig
 from ..schedule_rules import Design
-from ..topi import Conv2d, DepthwiseConv2d, Matmul, Operator
+from ..topi import Add, Conv2d, DepthwiseConv2d, GlobalAvgPool, Matmul, Operator
 from ..topi.mac_schedule import MacStructure
 from ..topi.mac_shape import TILED, MacShape
 from .points import Point, PointLimit, PointLimits
 
-MacOperator = Conv2d | DepthwiseConv2d | Matmul
+MacOperator = Conv2d | DepthwiseConv2d | Matmul | Add | GlobalAvgPool
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,9 @@ class MacTiles:
         follows = line if shape.kernel[1] > 1 else rows
         cuts = (shape.rows,) if self.structure.wide else (shape.rows, line, follows)
         longest = max(_longest(cut, dim) for cut in cuts)
-        batch = self.operator.batch if isinstance(self.operator, Matmul) else self.operator.n
+        if isinstance(self.operator, Add):  # its multipliers may stay past all rows
+            longest = dim
+        batch = _batch(self.operator)
         weights = batch * shape.blocks * shape.depth * prod(shape.kernel)
         return self._pixels * weights * (rows - longest + dim)
 
@@ -74,6 +76,9 @@ class MacTiles:
         if isinstance(operator, DepthwiseConv2d) or self.shape.image_rows is not None:
             return 0
         kept, weights_kept = self.structure.kept, self.structure.tiles == "weights_kept"
+        if isinstance(operator, (Add, GlobalAvgPool)):  # reads its inputs once
+            once = [arg for arg in operator.args if arg.name in ("a", "b", "x")]
+            return sum(prod(arg.shape) for arg in once) // config.bus_bytes
         inputs, weights = operator.args[:2]
         loaded = (1 if kept and weights_kept else self._pixels) * prod(weights.shape)
         times = 1 if kept and not weights_kept else self._blocks
@@ -108,10 +113,10 @@ class MacPoints(PointLimits):
     from, in their order."""
 
     def __init__(self, operator: Operator, config: NpuConfig, designs: Sequence[Design]) -> None:
-        """Raises TypeError for an operator without multiply-accumulates."""
+        """Raises TypeError for an operator that the array has no part in."""
         shape = MacShape.of(operator, config)
-        if shape is None or not isinstance(operator, (Conv2d, DepthwiseConv2d, Matmul)):
-            raise TypeError(f"{operator.name} has no multiply-accumulates")
+        if shape is None or not isinstance(operator, MacOperator):
+            raise TypeError(f"{operator.name} is not for the array")
         self._operator = operator
         self._shape = shape
         self._config = config
@@ -127,6 +132,13 @@ class MacPoints(PointLimits):
             return None
         least_cycles = max(tiles.array_cycles(), tiles.load_beats(self._config))
         return PointLimit(least_cycles, (tiles.program_structure, tiled, point.tiles))
+
+
+def _batch(operator: MacOperator) -> int:
+    """How often the array does the same with other inputs."""
+    if isinstance(operator, Add):
+        return 1
+    return operator.batch if isinstance(operator, Matmul) else operator.n
 
 
 def _longest(rows: int, dim: int) -> int:

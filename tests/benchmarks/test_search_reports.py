@@ -50,7 +50,7 @@ def test_curves_are_plotted(tmp_path):
 
 
 def test_the_speed_report_adds_up():
-    layer = Layer(Add(16, 16), 1)
+    layer = Layer(Add(16, 16, 16), 1)
     text = search_speed.markdown([(layer, GOOD)], {"replay": 7.0}, 10)
     assert "| 3.2 |" in text  # a second
     assert "Needed: 30 a second; has 3.2: missed." in text

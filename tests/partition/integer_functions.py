@@ -38,12 +38,15 @@ def add_bias(emit, x, channels):
     return emit(op.add(x, constant(RANDOM.integers(-5000, 5000, channels).astype("int32"))))
 
 
-def residual(emit, a, b, scale_a=1.0, scale_b=0.7, scale_out=0.9):
-    operands = [
-        emit(op.astype(requantize(emit, value, scale), "int32"))
-        for value, scale in ((a, scale_a), (b, scale_b))
-    ]
-    return requantize(emit, emit(op.add(*operands), "sum"), scale_out)
+def residual(emit, a, b, by_a=1, by_b=3, scale=0.3, swap=False):
+    operands = []
+    for value, by in ((a, by_a), (b, by_b)):
+        value = emit(op.astype(value, "int32"))
+        factor = constant(np.asarray(by, "int32"))
+        if np.any(by != 1):
+            value = emit(op.multiply(factor, value) if swap else op.multiply(value, factor))
+        operands.append(value)
+    return requantize(emit, emit(op.add(*operands), "sum"), scale)
 
 
 def image_sum(emit, x, axes=(1, 2), keepdims=True):

@@ -140,23 +140,29 @@ def test_matmul(shapes, matrix):
 
 @pytest.mark.parametrize("has_relu", [False, True])
 @pytest.mark.parametrize("shape", [(1, 5, 4, 19), (3, 7), (8,)])
-def test_residual_add(shape, has_relu):
+@pytest.mark.parametrize("multipliers", [(1, 1), (1, 3), (127, -128), (0, 1)])
+def test_residual_add(shape, multipliers, has_relu):
+    scale = 0.6 / sum(map(abs, multipliers))
+
     def body(emit, a, b):
-        y = residual(emit, a, b)
+        y = residual(emit, a, b, *multipliers, scale, swap=has_relu)
         return relu(emit, y) if has_relu else y
 
     (region,) = check([shape, shape], body, ["add"])
-    scales = [region.attrs[name] for name in ("scale_a", "scale_b", "scale_out", "relu")]
-    assert scales == [1.0, float(np.float32(0.7)), float(np.float32(0.9)), has_relu]
+    assert region.inputs[2] == "constant:weights"
+    assert (region.attrs["scale"], region.attrs["relu"]) == (float(np.float32(scale)), has_relu)
 
 
-def test_residual_add_of_operands_that_are_not_rescaled():
+def test_a_device_without_scaled_loads_adds_all_the_same():
+    device = NpuConfig().replace(has_mvin_scale=False)
+    check([(2, 20), (2, 20)], residual, ["add"], device)
+
+
+def test_an_operand_that_was_scaled_before_is_scaled_on_the_host():
     def body(emit, a, b):
-        wide = [emit(op.astype(a, "int32")), emit(op.astype(requantize(emit, b, 0.5), "int32"))]
-        return requantize(emit, emit(op.add(*wide)), 0.8)
+        return residual(emit, a, requantize(emit, b, 0.5))
 
-    (region,) = check([(2, 20), (2, 20)], body, ["add"])
-    assert (region.attrs["scale_a"], region.attrs["scale_b"]) == (1.0, 0.5)
+    check([(2, 20), (2, 20)], body, ["add"])
 
 
 @pytest.mark.parametrize("size, stride, pad", [(3, 2, 1), (2, 2, 0), (3, 1, [0, 1, 2, 1])])

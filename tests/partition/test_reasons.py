@@ -145,17 +145,26 @@ def test_a_pool_with_padding_runs_where_its_input_cannot_be_negative():
         assert decisions[-1].where == "device"
 
 
+def test_a_device_without_a_feature_says_so():
+    config = dataclasses.replace(CONFIG, has_pooling=False)
+    (decision,) = decisions_of(pool, [IMAGE], config)
+    assert "was built without pooling" in decision.reason
+    assert all(decision.where == "device" for decision in decisions_of(pool, [IMAGE]))
+
+
 @pytest.mark.parametrize(
-    ("switch", "body", "shapes", "reason"),
+    ("multiplier", "reason"),
     [
-        ("has_pooling", lambda e, x: pool(e, x), [IMAGE], "was built without pooling"),
-        ("has_mvin_scale", residual, [IMAGE, IMAGE], "has no scaled loads"),
+        (128, "multiplier of b must be -128 to 127, got 128"),
+        ([1, 2, 3, 4], "4 multipliers of an operand (per channel?), the device takes one"),
     ],
 )
-def test_a_device_without_a_feature_says_so(switch, body, shapes, reason):
-    config = dataclasses.replace(CONFIG, **{switch: False})
-    assert any(reason in decision.reason for decision in decisions_of(body, shapes, config))
-    assert all(decision.where == "device" for decision in decisions_of(body, shapes))
+def test_multipliers_that_are_no_int8_number(multiplier, reason):
+    def body(emit, a, b):
+        return residual(emit, a, b, by_b=np.array(multiplier))
+
+    (decision,) = [d for d in decisions_of(body, [IMAGE, IMAGE]) if d.name == "sum"]
+    assert reason in decision.reason
 
 
 def small_network(emit, x):

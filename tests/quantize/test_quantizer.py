@@ -135,7 +135,7 @@ def calls(mod):
     ("body", "integer"),
     [
         (conv_bias_relu, ["conv2d", "add"]),
-        (residual, ["conv2d", "add", "conv2d"]),
+        (residual, ["conv2d", "multiply", "multiply", "add", "conv2d"]),
         (pooled, ["conv2d", "sum"]),
         (attention, ["matmul", "matmul"]),
     ],

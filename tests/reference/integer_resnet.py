@@ -3,7 +3,7 @@ device's numbers, without the package that is under test.
 
 It takes the quantized numbers as a dict: `numbers[layer][name]`, where a convolution or the dense
 layer has `weight` (int8, HWIO or inputs x outputs), `bias` (int32) and `scale` (float32), an
-addition `scale_a`, `scale_b`, `scale_out`, the average pool `scale`.
+addition `multiplier_a`, `multiplier_b` (int32) and `scale`, the average pool `scale`.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ def conv(x: np.ndarray, layer: Mapping[str, np.ndarray], stride: int, pad: int) 
 
 
 def add(a: np.ndarray, b: np.ndarray, layer: Mapping[str, np.ndarray]) -> np.ndarray:
-    left = to_int8(a, layer["scale_a"]).astype(np.int32)
-    right = to_int8(b, layer["scale_b"]).astype(np.int32)
-    return to_int8(left + right, layer["scale_out"])
+    left = a.astype(np.int32) * layer["multiplier_a"]
+    right = b.astype(np.int32) * layer["multiplier_b"]
+    return to_int8(left + right, layer["scale"])
 
 
 def run(

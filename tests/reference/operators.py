@@ -82,11 +82,11 @@ def matmul(
 
 
 def add(
-    a: np.ndarray, b: np.ndarray, scale_a: float, scale_b: float, scale_out: float, relu: bool
+    a: np.ndarray, b: np.ndarray, multipliers: tuple[int, int], scale: float, relu: bool
 ) -> np.ndarray:
-    """Each operand to int8 at the common scale, the sum to int8 at the output's."""
-    total = requantized(a, scale_a).astype(np.int64) + requantized(b, scale_b).astype(np.int64)
-    return requantized(wrapped(total), scale_out, relu)
+    """Operands times an integer each, summed, to int8 at the output's scale."""
+    total = int(multipliers[0]) * a.astype(np.int64) + int(multipliers[1]) * b.astype(np.int64)
+    return requantized(wrapped(total), scale, relu)
 
 
 def max_pool2d(x: np.ndarray, size: int, stride: int, pad: Pad) -> np.ndarray:

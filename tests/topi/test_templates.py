@@ -49,7 +49,7 @@ def test_an_operator_without_a_template_is_an_error():
         pass
 
     with pytest.raises(TypeError, match="global_avg_pool_1x1x1: no template for Strange"):
-        templates(Strange(1, 1, 1, 1))
+        templates(Strange(1, 1, 1, 1, 16))
 
 
 def tiled_loops(schedule: Schedule) -> int:

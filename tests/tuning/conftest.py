@@ -10,7 +10,17 @@ from tvm.script import tirx as T
 from tvm.target import Target
 
 from npu_target.config import NpuConfig
-from npu_target.isa import ConfigLd, ConfigSt, LocalAddress, Mvin, Mvout
+from npu_target.isa import (
+    GARBAGE,
+    ComputePreloaded,
+    ConfigEx,
+    ConfigLd,
+    ConfigSt,
+    LocalAddress,
+    Mvin,
+    Mvout,
+    Preload,
+)
 from npu_target.program import Arg, Command, Loop, Operand, Program, const, device_command
 from npu_target.topi import Add
 
@@ -63,37 +73,43 @@ def add_program():
 def _add_program(
     operator: Add, config: NpuConfig, swap: bool = False, repeat: int = 1, skip_rows: int = 0
 ) -> Program:
-    """A residual add of one tile, written by hand: two scaled loads into the accumulator and a
-    store. `swap` confuses the scales, `skip_rows` leaves the last rows of the output unwritten,
+    """A residual add of one tile, written by hand: each operand times its multiplier, and a store.
+    `swap` confuses the multipliers, `skip_rows` leaves the last rows of the output unwritten,
     `repeat` runs it all that often."""
-    scales = [operator.scale_a, operator.scale_b]
-    first, second = scales[::-1] if swap else scales
-    stride = operator.cols
-    store_scale = {"scale": operator.scale_out}
-    size = {"cols": operator.cols, "rows": operator.rows}
+    dim, rows, cols = operator.dim, operator.rows, operator.cols
+    a, b, weights, out = (Operand.argument(index) for index in range(4))
+    weights_row, b_row = config.spad_bank_rows, config.dim
 
-    def load(argument: int, scale: float, accumulate: bool) -> list[Command]:
+    def load(source: Operand, row: int, stride: int, cols: int, rows: int) -> list[Command]:
+        local = LocalAddress(row)
         return [
-            device_command(ConfigLd, stride_bytes=stride, block_stride=0, scale=scale, shrunk=True),
+            device_command(ConfigLd, stride_bytes=stride),
+            device_command(Mvin, dram_address=source, local=local, cols=cols, rows=rows),
+        ]
+
+    def product(a_row: int, weight: int, accumulate: bool) -> list[Command]:
+        sums = LocalAddress.acc(0, accumulate=accumulate)
+        bd = {"bd": LocalAddress(weights_row + weight * dim), "bd_cols": dim, "bd_rows": dim}
+        garbage = {"bd": GARBAGE, "bd_cols": dim, "bd_rows": rows}
+        return [
+            device_command(Preload, **bd, c=sums, c_cols=dim, c_rows=rows),
             device_command(
-                Mvin,
-                dram_address=Operand.argument(argument),
-                local=LocalAddress.acc(0, accumulate=accumulate),
-                **size,
+                ComputePreloaded, a=LocalAddress(a_row), a_cols=cols, a_rows=rows, **garbage
             ),
         ]
 
     body = [
-        *load(0, first, False),
-        *load(1, second, True),
-        device_command(ConfigSt, stride_bytes=stride, **store_scale),
+        device_command(ConfigEx, weight_stationary=True),
+        *load(weights, weights_row, dim, dim, dim),
+        *load(weights + dim * dim, weights_row + dim, dim, dim, dim),
+        *load(a, 0, cols, cols, rows),
+        *load(b, b_row, cols, cols, rows),
+        *product(0, 1 if swap else 0, False),
+        *product(b_row, 0 if swap else 1, True),
+        device_command(ConfigSt, stride_bytes=cols, scale=operator.scale),
         device_command(
-            Mvout,
-            dram_address=Operand.argument(2),
-            local=LocalAddress.acc(0),
-            cols=operator.cols,
-            rows=operator.rows - skip_rows,
+            Mvout, dram_address=out, local=LocalAddress.acc(0), cols=cols, rows=rows - skip_rows
         ),
     ]
-    args = tuple(Arg(a.name, a.role, a.dtype, a.shape) for a in operator.args)
+    args = tuple(Arg(x.name, x.role, x.dtype, x.shape) for x in operator.args)
     return Program(operator.name, config, args, (Loop(0, const(repeat), tuple(body)),))

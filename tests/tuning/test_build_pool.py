@@ -18,7 +18,7 @@ from npu_target.tuning.schedules import default_of
 from npu_target.tuning.worker_process import WorkerError
 
 CONFIG = NpuConfig.preset("gemmini-16x16")
-OPERATOR = Add(16, 16).canonical()
+OPERATOR = Add(16, 16, 16).canonical()
 
 
 def job(trace=None) -> CompileJob:

@@ -18,9 +18,10 @@ OPERATORS = [
     topi.DepthwiseConv2d(1, 6, 5, 11, 3, 3, 8, (1, 2), (1, 1, 1, 1), True, False, 0.02),
     topi.Matmul(2, 5, 19, 13, True, False, 0.003),
     topi.Matmul(1, 1, 40, 9, False, True, 0.02),
-    topi.Add(5, 19, 0.7, 1.0, 0.6, True),
+    topi.Add(5, 19, 8, True, 0.005),
+    topi.Add(5, 16, 8, False, 0.01),
     topi.MaxPool2d(1, 9, 8, 10, 3, 2, (1, 1, 1, 0)),
-    topi.GlobalAvgPool(2, 7, 5, 9, 0.03),
+    topi.GlobalAvgPool(2, 7, 5, 9, 8, 0.03),
 ]
 
 
@@ -55,8 +56,8 @@ def test_int32_accumulators_wrap():
         topi.Conv2d(1, 7, 7, 512, 16, 3, 3, (1, 1), (1, 1, 1, 1)),
         topi.Conv2d(1, 14, 14, 3, 16, 7, 7),
         topi.Matmul(1, 4, 512, 1000),
-        topi.Add(40, 40).canonical(),
-        topi.GlobalAvgPool(1, 7, 7, 512),
+        topi.Add(40, 40, 16).canonical(),
+        topi.GlobalAvgPool(1, 7, 7, 512, 16),
     ],
     ids=lambda operator: operator.name,
 )
@@ -81,4 +82,4 @@ def test_an_operator_without_an_evaluation_is_an_error():
         op = "strange"
 
     with pytest.raises(topi.OperatorError, match="strange: no NumPy evaluation"):
-        expected_output(Strange(1, 2, 2, 2), {})
+        expected_output(Strange(1, 2, 2, 2, 8), {})

@@ -33,7 +33,7 @@ CONFIG = NpuConfig.preset("gemmini-16x16")
     [
         Matmul(1, 64, 128, 64),
         Conv2d(1, 16, 16, 32, 32, 3, 3, (1, 1), (1, 1, 1, 1)),
-        Add(64, 64, 0.5, 0.25, 1.5),
+        Add(64, 64, 16),
     ],
     ids=lambda operator: operator.name,
 )

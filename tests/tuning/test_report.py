@@ -26,7 +26,7 @@ CONFIG = NpuConfig.preset("gemmini-16x16")
 CONV = Layer(Conv2d(1, 16, 16, 16, 16, 1, 1), 3)
 RESULTS = [
     LayerResult(CONV, 1000, 400, TUNED, 12),
-    LayerResult(Layer(Add(8, 8), 1), 50, 50, DEFAULT),
+    LayerResult(Layer(Add(8, 8, 16), 1), 50, 50, DEFAULT),
 ]
 
 

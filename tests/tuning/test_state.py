@@ -22,7 +22,7 @@ def state(times_the_bound: float, count: int = 1) -> LayerState:
 
 def test_equal_operators_are_one_layer():
     scaled = Matmul(1, 4, 8, 16, scale=0.5, relu=True)
-    layers = layers_of([Matmul(1, 4, 8, 16), Add(3, 5), scaled])
+    layers = layers_of([Matmul(1, 4, 8, 16), Add(3, 5, 16), scaled])
     assert [(layer.operator.op, layer.count) for layer in layers] == [("matmul", 2), ("add", 1)]
 
 
@@ -31,7 +31,7 @@ def test_equal_operators_are_one_layer():
     [
         (Matmul(1, 64, 64, 64, bias=False), 64**3 // 16**2),  # the array
         (Matmul(1, 1, 512, 1000, bias=False), (512 + 512 * 1000 + 1000) // 16),  # the bus
-        (Add(16, 16), 3 * 256 // 16),
+        (Add(16, 16, 16), (3 * 256 + 2 * 256) // 16),
     ],
 )
 def test_the_bound_is_the_array_or_the_bus(operator, cycles):

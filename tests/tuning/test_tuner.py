@@ -24,7 +24,7 @@ from npu_target.tuning.tuner import Tuner
 
 CONFIG = NpuConfig.preset("gemmini-16x16")
 HEADER = Header.of(CONFIG, "model", "")
-LAYERS = [Layer(Add(rows, 16).canonical(), 1) for rows in (16, 32, 64)]
+LAYERS = [Layer(Add(rows, 16, 16).canonical(), 1) for rows in (16, 32, 64)]
 CYCLE = 1 / (CONFIG.clock_khz * 1e3)
 
 

@@ -1,0 +1,45 @@
+"""Two scales as integers and one scale: how a residual add weighs its operands.
+
+The device adds ``A * a + B * b`` in int32 with int8 multipliers and scales the sum once.  Operands
+worth ``scale_a`` and ``scale_b`` a step are added rightly where A : B is scale_a : scale_b.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+MULTIPLIER_LIMIT = 127
+
+
+class Multipliers(NamedTuple):
+    """``a * scale`` and ``b * scale`` are about the scales that were asked for."""
+
+    a: int
+    b: int
+    scale: float
+
+
+def integer_multipliers(scale_a: float, scale_b: float) -> Multipliers:
+    """The multipliers in 0..127 with the least squared error of both scales, in lowest terms:
+    1 and 1 for equal scales.  One of them is 0 where all of that operand comes to at most half a
+    step of the other."""
+    pairs = _coprime_pairs()
+    # Relative to the larger one: products of scales may be less than a float holds.
+    largest = max(scale_a, scale_b)
+    scales = np.array([scale_a / largest, scale_b / largest])
+    # The distance of the point (scale_a, scale_b) from the line through (0, 0) and (A, B).
+    cross = pairs[:, 0] * scales[1] - pairs[:, 1] * scales[0]
+    distance = np.abs(cross) / np.hypot(pairs[:, 0], pairs[:, 1])
+    a, b = (int(value) for value in pairs[np.argmin(distance)])
+    return Multipliers(a, b, float((a * scales[0] + b * scales[1]) / (a * a + b * b)) * largest)
+
+
+@cache
+def _coprime_pairs() -> np.ndarray:
+    """Pairs of multipliers of which each stands for another ratio, the smallest first."""
+    a, b = (axis.reshape(-1) for axis in np.mgrid[: MULTIPLIER_LIMIT + 1, : MULTIPLIER_LIMIT + 1])
+    pairs = np.stack([a, b], axis=1)[np.gcd(a, b) == 1]
+    return pairs[np.argsort(pairs.sum(axis=1), kind="stable")]
