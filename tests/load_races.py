@@ -6,31 +6,60 @@ through a command of another queue between them that the rows of both hold up.
 
 from __future__ import annotations
 
-from itertools import pairwise
+from collections import defaultdict
 from typing import Any
 
-from row_histories import row_histories
+from row_histories import settings_of, touched_rows
 
 from npu_target import isa
 from npu_target.program import Program
 
-_LOADS = {load.funct for load in isa.LOADS}
+Row = tuple[bool, int]  # whether of the accumulator, and which
 
 
-def unordered_loads(program: Program) -> list[tuple[Any, Any, Any]]:
-    """Rows that two loads write with nothing between them that waits for the first one, with the
-    words of both. (Every load writes its rows, an accumulating one after reading them.)"""
+def unordered_loads(program: Program) -> list[tuple[Row, Any, Any]]:
+    """Rows that two loads write in no order, and that something reads, with both loads."""
     addresses = {}
     for index, arg in enumerate(program.args):
         addresses[arg.name] = 0x8000_0000 + (index << 26)
-    found = []
-    for row, history in row_histories(program.expand(addresses), program.config).items():
-        for (first, *reads), (second, *_) in pairwise(write for write in history if write):
-            if not reads and _is_load(first) and _is_load(second):
-                found.append((row, first[0], second[0]))
+    loads: list[Any] = []
+    waiting: dict[int, list[set[Row]]] = defaultdict(list)  # by load: rows of what waits for it
+    owner: dict[Row, int] = {}  # the load that wrote to a row last
+    unread: dict[Row, tuple[Row, Any, Any]] = {}
+    found: list[tuple[Row, Any, Any]] = []
+    settings: dict[Any, Any] = {}
+    for words in program.expand(addresses):
+        command = isa.decode(*words)
+        if isinstance(command, isa.ConfigLd):
+            settings[isa.LOADS[command.id]] = command
+        elif isinstance(command, (isa.ConfigSt, isa.ConfigEx)):
+            settings[type(command)] = command
+        rows = _rows(command, settings, program)
+        if isinstance(command, isa.LOADS):
+            for row in rows:
+                first = owner.get(row)
+                # What adds reads the row as well, and there is an end to it in any case.
+                if first is not None and not any(rows & x for x in waiting[first]):
+                    race = (row, loads[first], command)
+                    if command.local.accumulate:
+                        found.append(race)
+                    else:
+                        unread[row] = race
+                else:
+                    unread.pop(row, None)
+                owner[row] = len(loads)
+            loads.append(command)
+            continue
+        for load in {owner[row] for row in rows if row in owner}:
+            waiting[load].append(rows)
+        found += [unread.pop(row) for row in rows if row in unread]
     return found
 
 
-def _is_load(write: tuple[Any, ...]) -> bool:
-    """Whether a write of a row's history is no sum that the array made."""
-    return isinstance(write[0], tuple) and write[0][0] in _LOADS
+def _rows(command: Any, settings: dict[Any, Any], program: Program) -> set[Row]:
+    obeyed = settings_of(command, settings)
+    rows = {row for row, _ in touched_rows(command, obeyed, program.config)}
+    if isinstance(command, isa.Preload) and not command.c.is_garbage:
+        sums = command.c
+        rows |= {(sums.accumulator, sums.row + index) for index in range(command.c_rows)}
+    return rows

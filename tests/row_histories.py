@@ -25,8 +25,8 @@ def row_histories(stream: Iterable[Words], config: NpuConfig) -> dict[Any, list[
         elif isinstance(command, (isa.ConfigSt, isa.ConfigEx)):
             settings[type(command)] = command
         else:
-            obeyed = _obeyed(command, settings)
-            for row, writes in set(_touched(command, obeyed, config)):
+            obeyed = settings_of(command, settings)
+            for row, writes in set(touched_rows(command, obeyed, config)):
                 if writes:
                     histories[row].append([(words, obeyed)])
                 else:
@@ -39,7 +39,8 @@ def row_histories(stream: Iterable[Words], config: NpuConfig) -> dict[Any, list[
     return {row: [[*w[:1], *sorted(w[1:], key=repr)] for w in h] for row, h in histories.items()}
 
 
-def _obeyed(command: isa.DeviceCommand, settings: dict[Any, Any]) -> Any:
+def settings_of(command: isa.DeviceCommand, settings: dict[Any, Any]) -> Any:
+    """The settings that a command obeys, of those in force."""
     if isinstance(command, isa.LOADS):
         return settings.get(type(command))
     return settings.get(isa.ConfigSt if isinstance(command, isa.Mvout) else isa.ConfigEx)
@@ -50,7 +51,9 @@ def _rows(local: isa.LocalAddress, number: int, stride: int, writes: bool) -> An
         yield (local.accumulator, local.row + index * stride), writes
 
 
-def _touched(command: Any, obeyed: Any, config: NpuConfig) -> Iterable[tuple[Any, bool]]:
+def touched_rows(command: Any, obeyed: Any, config: NpuConfig) -> Iterable[tuple[Any, bool]]:
+    """Rows (whether of the accumulator, and which) with whether the command writes them; of a
+    preload without those of the sums."""
     if isinstance(command, (*isa.LOADS, isa.Mvout)):
         is_load = isinstance(command, isa.LOADS)
         block_rows = obeyed.block_stride if is_load else config.dim

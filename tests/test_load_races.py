@@ -12,7 +12,7 @@ from operator_strategies import devices, operators
 from npu_target import topi
 from npu_target.codegen_tir import DoesNotFit, build_program
 from npu_target.config import NpuConfig
-from npu_target.isa import ConfigEx, ConfigLd, LocalAddress, Mvin, Mvout
+from npu_target.isa import ConfigLd, ConfigSt, LocalAddress, Mvin, Mvout
 from npu_target.program import Arg, Operand, Program, device_command
 from npu_target.schedule_rules import SPACES, default_schedule, designs
 
@@ -50,7 +50,7 @@ def test_defaults(op, data):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("op", sorted(topi.OPERATORS))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_defaults_at_length(op, data):
     check_default(op, data)
@@ -58,7 +58,7 @@ def test_defaults_at_length(op, data):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("op", sorted(topi.OPERATORS))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_every_space_at_length(op, data):
     check_drawn(op, data)
@@ -77,14 +77,20 @@ STORE = device_command(
 @pytest.mark.parametrize(
     ("commands", "n_rows"),
     [
-        ([load(0), load(0, accumulate=True)], 4),  # a residual add by loads
-        ([load(0), load(3)], 1),
-        ([load(0), load(4)], 0),
-        ([load(0), STORE, load(0, accumulate=True)], 0),
+        ([load(0), load(0, accumulate=True), STORE], 4),  # a residual add by loads
+        ([load(0), load(3), STORE], 1),
+        ([load(0), load(3)], 0),  # nothing reads what may be either
+        ([load(0), load(4), STORE], 0),
+        ([load(0), STORE, load(0, accumulate=True), STORE], 0),
+        # The store waits for the first load, and the second one for the store's first rows.
+        ([load(0, rows=6), STORE, load(3, rows=3), load(9), STORE], 0),
     ],
 )
 def test_what_a_race_is(commands, n_rows):
-    settings = [device_command(ConfigEx), device_command(ConfigLd, stride_bytes=16, block_stride=0)]
+    settings = [
+        device_command(ConfigLd, stride_bytes=16, block_stride=0),
+        device_command(ConfigSt, stride_bytes=16),
+    ]
     args = Arg("a", "input", "int8", (256,)), Arg("out", "output", "int8", (256,))
     program = Program("loads", CONFIG, args, (*settings, *commands))
     assert len(unordered_loads(program)) == n_rows

@@ -55,7 +55,7 @@ def sample_inputs(operator: Operator, seed: int) -> dict[str, np.ndarray]:
         inputs["weight"] = depthwise_diagonal(compact, operator.dim)
     if isinstance(operator, Add):
         # Multipliers that differ, and not by their sign alone, tell the operands apart.
-        limit = _amplitude(operator, "weights")
+        limit = max(2, _amplitude(operator, "weights"))
         a, b = generator.choice(np.arange(1, limit + 1), 2, replace=False)
         inputs["weights"] = add_diagonals(a, -b, operator.dim)
     if isinstance(operator, GlobalAvgPool):

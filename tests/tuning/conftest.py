@@ -83,7 +83,7 @@ def _add_program(
     def load(source: Operand, row: int, stride: int, cols: int, rows: int) -> list[Command]:
         local = LocalAddress(row)
         return [
-            device_command(ConfigLd, stride_bytes=stride),
+            device_command(ConfigLd, stride_bytes=stride, block_stride=0),
             device_command(Mvin, dram_address=source, local=local, cols=cols, rows=rows),
         ]
 

@@ -17,7 +17,7 @@ from npu_target.tuning.workload import workload_module
 
 CONFIG = NpuConfig.preset("gemmini-8x8")
 HEADER = Header.of(CONFIG, "model", "tune.py")
-OPERATORS = [Add(rows, 16, 16).canonical() for rows in (16, 32)]
+OPERATORS = [Add(rows, 16, CONFIG.dim).canonical() for rows in (16, 32)]
 
 
 def record_of(schedule: Schedule, operator: Add, seconds: float) -> ms.database.TuningRecord:
