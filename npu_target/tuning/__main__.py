@@ -118,7 +118,7 @@ def _remeasure(options: argparse.Namespace) -> int:
     for result in results:
         now = "none is left" if result.cycles is None else f"{result.cycles:,}"
         console.print(
-            f"{result.layer.name}: {result.cycles_before:,} -> {now} cycles, "
+            f"{result.name}: {result.cycles_before:,} -> {now} cycles, "
             f"{result.kept} schedules kept, {result.dropped} dropped",
             highlight=False,
         )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..config import NpuConfig
+from ..topi import OperatorError
 from .batch import Batch
 from .candidate import Candidate
 from .errors import LogError, TuningError
@@ -30,7 +31,7 @@ class Remeasured:
     """What came of a layer's records: its best cycles before and now (None where it has no record
     any more), how many have a time again, and how many do not."""
 
-    layer: Layer
+    name: str
     cycles_before: int
     cycles: int | None
     kept: int
@@ -43,9 +44,9 @@ def remeasure(
     """Replay and measure the records of a folder, of each layer the fastest `most` or all, and
     put logs of the results in its place.
 
-    The folder stays as it is until all is done. Schedules that no longer apply, and equal
-    programs, are dropped. Raises LogError for a folder that cannot be read or written or is of
-    another device, TuningError when interrupted.
+    The folder stays as it is until all is done. Schedules that no longer apply, equal programs, and
+    layers whose operator has other attributes now, are dropped. Raises LogError for a folder that
+    cannot be read or written or is of another device, TuningError when interrupted.
     """
     header = Header.read(folder)
     command = header.command.split(" && ")[0] + f" && {COMMAND} {folder.name}"
@@ -61,7 +62,12 @@ def remeasure(
                 results = []
                 for workload in old.workloads:
                     records = old.records_of(workload.mod)[:most]
-                    layer = Layer(operator_of(workload.mod), 1)
+                    try:
+                        layer = Layer(operator_of(workload.mod), 1)
+                    except OperatorError as error:
+                        name = f"a layer of another form ({error})"
+                        results.append(_dropped(name, records, config))
+                        continue
                     progress.stage(layer.name)
                     results.append(_remeasure(old, layer, records, config, measurer, recorder))
                     if measurer.interrupted():
@@ -70,6 +76,11 @@ def remeasure(
         finally:
             shutil.rmtree(new_folder, ignore_errors=True)
     return results
+
+
+def _dropped(name: str, records: list[RecordLine], config: NpuConfig) -> Remeasured:
+    cycles = round(records[0].seconds * config.clock_khz * 1e3)
+    return Remeasured(name, cycles, None, 0, len(records))
 
 
 def _remeasure(
@@ -91,7 +102,7 @@ def _remeasure(
     batch.measure(measurer, recorder)
     kept = batch.measured
     return Remeasured(
-        layer,
+        layer.name,
         state.cycles(records[0].seconds),
         state.cycles(state.best_seconds) if kept else None,
         kept,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
+from tvm.ir import IRModule
 from tvm.s_tir import Schedule
 from tvm.s_tir import meta_schedule as ms
 
@@ -58,6 +61,25 @@ def test_times_become_true_and_what_cannot_be_compiled_goes(folder, capsys):
         assert [m["cycles"] for m in log.measurements if m["task"] == operator.name] == [cycles]
     assert log.header.command == "tune.py && python -m npu_target.tuning remeasure log"
     assert [path.name for path in folder.parent.iterdir()] == ["log"]
+
+
+@pytest.mark.rpc
+def test_a_layer_of_another_form_goes(folder, capsys):
+    """Its operator had other attributes when it was tuned."""
+    mod = workload_module(OPERATORS[0], CONFIG)
+    old = json.dumps({"op": "add", "attrs": {"rows": 16, "cols": 16, "scale_a": 0.5}})
+    mod = IRModule({"main": mod["main"].with_attr("npu.operator", old)})
+    arguments = ms.arg_info.ArgInfo.from_entry_func(mod, remove_preproc=True)
+    workload = ms.database.Workload(mod)
+    trace = Schedule(mod).trace
+    record = ms.database.TuningRecord(trace, workload, [1e-6], make_target(CONFIG), arguments)
+    with open_log(folder, HEADER) as log:
+        log.add(record, {"task": "old", "cycles": 500, "program": None})
+    assert main(["remeasure", str(folder), "--servers", "1"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "a layer of another form (add: " in said and "scale_a" in said
+    assert "500 -> none is left cycles, 0 schedules kept, 1 dropped" in said
+    assert len(read_log(folder, HEADER).workloads) == len(OPERATORS)
 
 
 @pytest.mark.parametrize(
