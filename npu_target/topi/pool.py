@@ -182,16 +182,16 @@ class GlobalAvgPool(Operator):
             T.func_attr({"tirx.noalias": True, "npu.tensorize": intrinsics, "npu.loops": loops})
             with T.sblock("root"):
                 ones_row = T.sblock_alloc_buffer((1, D), "int8")
-                x_rows = T.sblock_alloc_buffer((N, CB, KB, D, D), "int8")
+                x_rows = T.sblock_alloc_buffer((N, KB, CB, D, D), "int8")
                 acc = T.sblock_alloc_buffer((N, CB, 1, D), "int32")
                 for i, k in T.grid(1, D):
                     with T.sblock("load_a"):
                         vi, vk = T.axis.remap("SS", [i, k])
                         ones_row[vi, vk] = ones[vk]
-                for n, cb, kb, k, c in T.grid(N, CB, KB, D, D):
+                for n, kb, cb, k, c in T.grid(N, KB, CB, D, D):
                     with T.sblock("load_b"):
-                        vn, vcb, vkb, vk, vc = T.axis.remap("SSSSS", [n, cb, kb, k, c])
-                        x_rows[vn, vcb, vkb, vk, vc] = T.if_then_else(
+                        vn, vkb, vcb, vk, vc = T.axis.remap("SSSSS", [n, kb, cb, k, c])
+                        x_rows[vn, vkb, vcb, vk, vc] = T.if_then_else(
                             vkb * D + vk < P and vcb * D + vc < C,
                             x[vn, vkb * D + vk, vcb * D + vc],
                             T.int8(0),
@@ -199,12 +199,12 @@ class GlobalAvgPool(Operator):
                 for n, cb, i, c, kb, k in T.grid(N, CB, 1, D, KB, D):
                     with T.sblock("mac"):
                         vn, vcb, vi, vc, vkb, vk = T.axis.remap("SSSSRR", [n, cb, i, c, kb, k])
-                        T.reads(ones_row[vi, vk], x_rows[vn, vcb, vkb, vk, vc])
+                        T.reads(ones_row[vi, vk], x_rows[vn, vkb, vcb, vk, vc])
                         T.writes(acc[vn, vcb, vi, vc])
                         with T.init():
                             acc[vn, vcb, vi, vc] = T.int32(0)
                         acc[vn, vcb, vi, vc] += T.cast(ones_row[vi, vk], "int32") * T.cast(
-                            x_rows[vn, vcb, vkb, vk, vc], "int32"
+                            x_rows[vn, vkb, vcb, vk, vc], "int32"
                         )
                 for n, cb, i, c in T.grid(N, CB, 1, D):
                     with T.sblock("store"):
