@@ -17,8 +17,6 @@ from .config import NpuConfig
 SCRATCHPAD = "global.scratchpad"
 ACCUMULATOR = "global.accumulator"
 GEMM_CALL = "npu.gemm"
-# On the outermost loop of a pipelined copy: issue its commands between the array's steps.
-WOVEN = "npu.woven"
 # On the outermost loop of a store: the blocks of its sums lie side by side, so that one command
 # stores several blocks of columns.
 WIDE = "npu.wide"

@@ -50,7 +50,7 @@ from .files import Pathish, write_atomically
 from .isa_encoding import WORD_BITS, WORD_MASK, DeviceCommand, FieldSpec, IsaError, LocalAddress
 from .operand import Operand, OperandSum, Summand
 from .program_check import check_body
-from .program_nodes import MAX_LOOP_DEPTH, Command, Filler, Loop, Node, Weave, nodes_of
+from .program_nodes import MAX_LOOP_DEPTH, Command, Loop, Node, nodes_of
 
 __all__ = [
     "BOOLEAN_OPS",
@@ -60,14 +60,12 @@ __all__ = [
     "Arg",
     "Command",
     "Expr",
-    "Filler",
     "ExprLike",
     "Loop",
     "Node",
     "Op",
     "Operand",
     "Program",
-    "Weave",
     "ProgramError",
     "Summand",
     "add",

@@ -12,7 +12,6 @@ from .program_nodes import (
     MAX_LOOP_DEPTH,
     Command,
     Node,
-    Weave,
 )
 
 
@@ -26,8 +25,6 @@ class _Checker:
     def __init__(self, where: str, n_args: int) -> None:
         self.where = where
         self.n_args = n_args
-        self.in_weave = False
-        self.loop_ids: set[int] = set()  # of the loops so far, in a weave those of a part of it
         self.variables: dict[Expr, frozenset[int]] = {}
 
     def body(self, nodes: Iterable[Node], path: tuple[int, ...]) -> None:
@@ -38,43 +35,15 @@ class _Checker:
                 self.operand(node.rs1, path)
                 self.operand(node.rs2, path)
                 continue
-            if isinstance(node, Weave):
-                self.weave(node, path)
-                continue
             if not 0 <= node.loop_id <= MAX_LOOP_ID:
                 raise ProgramError(f"{self.where}: loop id {node.loop_id} is no uint32")
             if node.loop_id in path:
                 raise ProgramError(f"{self.where}: loop i{node.loop_id} is inside itself")
             if len(path) == MAX_LOOP_DEPTH:
                 raise ProgramError(f"{self.where}: loops are nested deeper than {MAX_LOOP_DEPTH}")
-            self.loop_ids.add(node.loop_id)
             if not node.extent.is_const:
                 self.expr(node.extent, path)
             self.body(node.body, (*path, node.loop_id))
-
-    def weave(self, weave: Weave, path: tuple[int, ...]) -> None:
-        for filler in weave.fillers:
-            for name, value in (("period", filler.period), ("burst", filler.burst)):
-                if not 1 <= value <= MAX_LOOP_ID:
-                    raise ProgramError(
-                        f"{self.where}: a weave's {name} is {value}, needs a uint32 > 0"
-                    )
-        if self.in_weave:
-            raise ProgramError(f"{self.where}: a weave is inside another")
-        self.in_weave = True
-        of_body = self.part_of_weave(weave.body, path)
-        shared = of_body & self.part_of_weave(weave.filling, path)
-        self.in_weave = False
-        if shared:
-            raise ProgramError(
-                f"{self.where}: loop i{min(shared)} is in the body and the filler of a weave"
-            )
-
-    def part_of_weave(self, nodes: Iterable[Node], path: tuple[int, ...]) -> set[int]:
-        """Check one, and give the ids of its loops."""
-        self.loop_ids = set()
-        self.body(nodes, path)
-        return self.loop_ids
 
     def operand(self, operand: Operand, path: tuple[int, ...]) -> None:
         if not 0 <= operand.base <= WORD_MASK:

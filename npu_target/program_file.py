@@ -1,6 +1,6 @@
 """The binary form of a program, little endian, with a checksum.
 
-magic "NPUPROG\\x01", u32 payload bytes, u32 crc32 of the payload, payload
+magic "NPUPROG\\x02", u32 payload bytes, u32 crc32 of the payload, payload
 payload: str name; config; args; expressions; body
 str: u32 bytes, UTF-8
 config: str name, u32 count, count x (str field, i64 value)
@@ -8,8 +8,7 @@ args: u32 count, each str name, u8 role (0 input, 1 output), str dtype, u32 ndim
 expressions: u32 count, each u8 op, then i64 value | u32 loop id | u32 index of each argument,
     which come before; shared ones are written once
 body: u32 count, each u8 kind: 1 loop (u32 id, u32 extent, body), 2 command (u8 funct, 2 x
-    operand), 3 weave (body, u32 number of fillers, of each u32 period,
-    u32 burst and body)
+    operand)
 operand: u64 base, i32 argument or -1, u32 count x (u32 loop id, u64 increment), u32 count x
     (u64 coefficient, u32 expression)
 """
@@ -28,17 +27,15 @@ from .program import (
     ROLES,
     Arg,
     Command,
-    Filler,
     Loop,
     Node,
     Operand,
     Program,
-    Weave,
 )
 
-MAGIC = b"NPUPROG\x01"
+MAGIC = b"NPUPROG\x02"
 _HEADER = struct.Struct("<8sII")
-_LOOP, _COMMAND, _WEAVE = 1, 2, 3
+_LOOP, _COMMAND = 1, 2
 _COUNT = struct.Struct("<I")
 _LOOP_HEAD = struct.Struct("<BII")
 
@@ -125,16 +122,9 @@ class _Writer:
                 )
                 words = (*self.operand(rs1), *self.operand(rs2))
                 parts.append(layout.pack(_COMMAND, node.funct, *words))
-            elif isinstance(node, Loop):
+            else:
                 parts.append(_LOOP_HEAD.pack(_LOOP, node.loop_id, self.expr(node.extent)))
                 self.body(node.body)
-            else:
-                self.pack("B", _WEAVE)
-                self.body(node.body)
-                self.pack("I", len(node.fillers))
-                for filler in node.fillers:
-                    self.pack("II", filler.period, filler.burst)
-                    self.body(filler.nodes)
 
     def operand(self, operand: Operand) -> list[int]:
         """The numbers of an operand, in the order of the file."""
@@ -250,21 +240,13 @@ class _Reader:
         kind = self.number("B")
         if kind == _COMMAND:
             return Command(self.number("B"), self.operand(), self.operand())
-        if kind not in (_LOOP, _WEAVE):
+        if kind != _LOOP:
             raise ProgramError(f"byte {self.at - 1}: unknown kind of node {kind}")
         if depth == MAX_LOOP_DEPTH:
             raise ProgramError(f"loops are nested deeper than {MAX_LOOP_DEPTH}")
-        if kind == _WEAVE:
-            body = self.body(depth + 1)
-            fillers = tuple(self.filler(depth + 1) for _ in range(self.number("I")))
-            return Weave(body, fillers)
         loop_id = self.number("I")
         extent = self.expr_at()
         return Loop(loop_id, extent, self.body(depth + 1))
-
-    def filler(self, depth: int) -> Filler:
-        period, burst = self.number("I"), self.number("I")
-        return Filler(self.body(depth), period, burst)
 
     def operand(self) -> Operand:
         base = self.number("Q")

@@ -1,4 +1,4 @@
-"""What a program is made of: commands, loops around them, and loops woven into others."""
+"""What a program is made of: commands, and loops around them."""
 
 from __future__ import annotations
 
@@ -34,35 +34,7 @@ class Loop:
     body: tuple[Node, ...]
 
 
-@dataclass(slots=True, unsafe_hash=True)  # not frozen: making them takes half as long
-class Filler:
-    """What goes into the gaps of another body: `burst` commands a gap, and the next gap is
-    `period` commands of that body later."""
-
-    nodes: tuple[Node, ...]
-    period: int
-    burst: int
-
-
-@dataclass(slots=True, unsafe_hash=True)  # not frozen: making them takes half as long
-class Weave:
-    """Run the body, and fillers in its gaps, one filler after the other. The first gap is before
-    the body's first command; what is left of the fillers follows the body.
-
-    The host keeps two loop nests going at once, so the loop ids of body and fillers are apart.
-    Weaves do not nest.
-    """
-
-    body: tuple[Node, ...]
-    fillers: tuple[Filler, ...]
-
-    @property
-    def filling(self) -> tuple[Node, ...]:
-        """The nodes of all fillers."""
-        return tuple([node for filler in self.fillers for node in filler.nodes])
-
-
-Node = Loop | Command | Weave
+Node = Loop | Command
 
 
 def nodes_of(nodes: Iterable[Node]) -> Iterator[Node]:
@@ -71,9 +43,6 @@ def nodes_of(nodes: Iterable[Node]) -> Iterator[Node]:
         yield node
         if isinstance(node, Loop):
             yield from nodes_of(node.body)
-        elif isinstance(node, Weave):
-            yield from nodes_of(node.body)
-            yield from nodes_of(node.filling)
 
 
 def unused_loop_ids(nodes: Iterable[Node]) -> Iterator[int]:
@@ -90,6 +59,4 @@ def loop_ids(nodes: Iterable[Node]) -> set[int]:
             if isinstance(node, Loop):
                 found.add(node.loop_id)
                 bodies.append(node.body)
-            elif isinstance(node, Weave):
-                bodies += [node.body, node.filling]
     return found

@@ -13,7 +13,7 @@ from typing import Any
 from .expr import BOOLEAN_OPS, Expr, Op, wrap_int64
 from .isa import command_class  # and with it the commands themselves
 from .isa_encoding import CONFIG_FUNCT, CONFIG_KIND_MASK, WORD_BITS, FieldSpec, LocalAddress
-from .program import Command, Loop, Node, Operand, Program, Weave
+from .program import Command, Loop, Node, Operand, Program
 
 _INDENT = "  "
 _MAX_EXPR_CHARS = 1000
@@ -76,13 +76,6 @@ class _Printer:
                     line = f"for i{node.loop_id} in 0..{extent}:"
                 self.lines.append(_INDENT * depth + line)
                 self.body(node.body, depth + 1)
-            elif isinstance(node, Weave):
-                self.lines.append(_INDENT * depth + "weave:")
-                self.body(node.body, depth + 1)
-                for filler in node.fillers:
-                    gaps = f"{filler.burst} of these after each {filler.period} of those:"
-                    self.lines.append(_INDENT * depth + gaps)
-                    self.body(filler.nodes, depth + 1)
             else:
                 self.lines.append(_INDENT * depth + self.command(node))
 

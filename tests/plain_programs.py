@@ -32,7 +32,7 @@ def plain_code() -> Iterator[None]:
         return nodes
 
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("rotate", "overlap_ends", "interleave"):
+    XX
             patch.setattr(codegen_tir, name, as_they_are)
         yield
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import islice
 
-from npu_target.program import Expr, Loop, Node, Op, Operand, Program, Weave
+from npu_target.program import Expr, Loop, Node, Op, Operand, Program
 
 _BINARY: dict[Op, Callable[[int, int], int]] = {
     Op.ADD: operator.add,
@@ -57,22 +56,6 @@ def expand(program: Program, addresses: Mapping[str, int]) -> list[tuple[int, in
             if isinstance(node, Loop):
                 for value in range(evaluate(node.extent, variables)):
                     yield from run(node.body, {**variables, node.loop_id: value})
-            elif isinstance(node, Weave):
-                gaps = [(run(f.nodes, variables), f.burst, f.period) for f in node.fillers]
-                until_gap = 0
-                for command in run(node.body, variables):
-                    while gaps and until_gap == 0:
-                        filler, burst, period = gaps[0]
-                        filled = list(islice(filler, burst))
-                        if filled:
-                            yield from filled
-                            until_gap = period
-                        else:
-                            gaps.pop(0)
-                    yield command
-                    until_gap = max(0, until_gap - 1)
-                for filler, _, _ in gaps:
-                    yield from filler
             else:
                 yield (
                     node.funct,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from npu_target import program as p
 from npu_target.config import PRESETS
-from npu_target.program import Arg, Command, Expr, Filler, Loop, Node, Op, Operand, Program, Weave
+from npu_target.program import Arg, Command, Expr, Loop, Node, Op, Operand, Program
 
 INT64S = st.one_of(
     st.integers(-40, 40), st.integers(-(2**63), 2**63 - 1), st.sampled_from([-(2**63), 2**63 - 1])
@@ -69,26 +69,14 @@ def bodies(
     loop_ids: tuple[int, ...],
     n_args: int,
     depth: int,
-    ids: tuple[int, ...] = LOOP_IDS,
-    weaves: bool = True,
 ) -> tuple[Node, ...]:
     nodes: list[Node] = []
     for _ in range(draw(st.integers(0, 3))):
-        free = [found for found in ids if found not in loop_ids]
+        free = [found for found in LOOP_IDS if found not in loop_ids]
         if depth and free and draw(st.booleans()):
             fresh = draw(st.sampled_from(free))
-            inner = draw(bodies((*loop_ids, fresh), n_args, depth - 1, ids, weaves))
+            inner = draw(bodies((*loop_ids, fresh), n_args, depth - 1))
             nodes.append(Loop(fresh, draw(extents(loop_ids)), inner))
-        elif weaves and draw(st.booleans()):
-            # The loops of the body and of the fillers need ids of their own.
-            body, *filling = (
-                draw(bodies(loop_ids, n_args, depth, tuple(free[min(part, 1) :: 2]), False))
-                for part in range(draw(st.integers(1, 4)))
-            )
-            fillers = (
-                Filler(nodes, draw(st.integers(1, 4)), draw(st.integers(1, 3))) for nodes in filling
-            )
-            nodes.append(Weave(body, tuple(fillers)))
         else:
             operand = operands(loop_ids, n_args)
             nodes.append(Command(draw(st.integers(0, 127)), draw(operand), draw(operand)))

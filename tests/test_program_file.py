@@ -41,7 +41,7 @@ PROGRAM = Program(
 
 
 def sealed(payload: bytes) -> bytes:
-    return b"NPUPROG\x01" + struct.pack("<II", len(payload), zlib.crc32(payload)) + payload
+    return b"NPUPROG\x02" + struct.pack("<II", len(payload), zlib.crc32(payload)) + payload
 
 
 @given(programs())

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from tvm.s_tir import Schedule
 
-from ..intrin import ACCUMULATOR, SCRATCHPAD, WIDE, WOVEN, gemm_rows
+from ..intrin import ACCUMULATOR, SCRATCHPAD, WIDE, gemm_rows
 
 # Orders of the array's steps inside a tile, from the outside in.
 STEP_ORDERS: dict[str, tuple[str, ...]] = {
@@ -41,7 +41,6 @@ class MacStructure:
     split_kernel : whether the kernel's positions are; for kernels that fill the scratchpad.
     step_order : a key of :data:`STEP_ORDERS`.
     pipelined : whether the next tile is loaded before this one is computed.
-    woven : whether its loads go between this tile's steps; without, they all come first.
     two_sums : whether the accumulator holds two tiles: while one is computed the other is stored
         and started anew.  For a whole reduction only.
     wide : whether a step's blocks of output channels lie side by side in the accumulator, so that
@@ -55,7 +54,6 @@ class MacStructure:
     split_kernel: bool = False
     step_order: str = "blocks_first"
     pipelined: bool = True
-    woven: bool = True
     two_sums: bool = False
     wide: bool = False
 
@@ -137,7 +135,7 @@ def scheduled_mac(sch: Schedule, structures: Sequence[MacStructure]) -> list[Sch
     placed: dict[MacStructure, tuple[Schedule, _Placed]] = {}
     made = []
     for structure in structures:
-        common = replace(structure, pipelined=False, woven=False, two_sums=False, wide=False)
+        common = replace(structure, pipelined=False, two_sums=False, wide=False)
         if common not in placed:
             start = sch.copy()
             placed[common] = start, _tile_and_place(start, common, "", {}, {})
@@ -161,12 +159,10 @@ class _Placed(NamedTuple):
 
     row: Any  # the loop that `intrinsic` is for
     intrinsic: str
-    loads: tuple[Any, ...]  # of tiles that change with every iteration of `changing`
-    start: Any
+    n_loads: int  # of tiles that change with every iteration of `changing`
     store: Any
     changing: Any
-    copy_depth: int  # loops around a load
-    store_depth: int
+    store_depth: int  # loops around a store
     split: bool  # a part of the reduction per iteration
     joined: bool
 
@@ -226,13 +222,9 @@ def _tile_and_place(
         sch.compute_at(load, where, preserve_unit_loops=True)
     sch.set_scope(mac, 0, ACCUMULATOR)
     sch.reverse_compute_at(store, innermost, preserve_unit_loops=True)
-    start = sch.decompose_reduction(mac, reduction[0] if reduction else steps[0])
-    copies = [load for load in (load_a, load_b) if not (structure.kept and load is kept)]
-    copy_depth = len(around) + len(reduction)
-    depths = copy_depth, len(around)
-    return _Placed(
-        row, intrinsic, tuple(copies), start, store, changing, *depths, bool(reduction), joined
-    )
+    sch.decompose_reduction(mac, reduction[0] if reduction else steps[0])
+    n_loads = 1 if structure.kept else 2
+    return _Placed(row, intrinsic, n_loads, store, changing, len(around), bool(reduction), joined)
 
 
 def _finish(sch: Schedule, structure: MacStructure, placed: _Placed) -> None:
@@ -240,19 +232,14 @@ def _finish(sch: Schedule, structure: MacStructure, placed: _Placed) -> None:
     lies side by side."""
     sch.tensorize(placed.row, placed.intrinsic)
     if structure.pipelined:
-        copies = list(placed.loads)
         # Loads run an iteration ahead; what follows them is the start of the sums, the steps and
         # the store, or just the steps of a part of the reduction.
-        stages = [0] * len(copies)
+        stages = [0] * placed.n_loads
         if structure.two_sums and not placed.split:
             annotate_pipeline(sch, placed.changing, [*stages, 0, 1, 1])
-            copies += [placed.start, placed.store]
         else:
             steps = [1] if placed.split else [1, 1, 1]
             annotate_pipeline(sch, placed.changing, [*stages, *steps])
-        if structure.woven:
-            for copy in copies:
-                sch.annotate(sch.get_loops(copy)[placed.copy_depth], WOVEN, 1)
     if structure.wide and not placed.joined:  # see `for_loops`
         sch.annotate(sch.get_loops(placed.store)[placed.store_depth], WIDE, 1)
 

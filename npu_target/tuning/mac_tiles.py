@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 
-from ..codegen_steps import step_sizes
+from ..codegen.steps import step_sizes
 from ..config import NpuConfig
 from ..schedule_rules import Design
 from ..topi import Add, Conv2d, DepthwiseConv2d, GlobalAvgPool, Matmul, Operator

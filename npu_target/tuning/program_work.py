@@ -1,9 +1,9 @@
 """What a program does how often, told from its loops without running it: what the cost model sees,
 and a bound that its time cannot be below.
 
-Counts are kept twice. The likely ones take loops whose extent is not constant, which are those of
-boundary tiles, as entered once, and fields that run as what they start from. The sure ones take
-the former as not entered and the latter as 1: nothing that they count can be missing from a run.
+Counts are kept twice. The likely ones take loops whose extent is not known as entered once, and
+fields that run as what they start from. The sure ones take the former as not entered and the latter
+as 1: nothing that they count can be missing from a run.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..expr import Op
+from ..expr import Expr, Op, evaluated
 from ..isa import (
     COMPUTES,
     CONFIG_FUNCT,
@@ -26,7 +26,7 @@ from ..isa import (
 )
 from ..isa_encoding import command_class
 from ..operand import Operand
-from ..program import Command, Loop, Node, Program, Weave
+from ..program import Command, Node, Program
 from ..topi import Conv2d, DepthwiseConv2d, MaxPool2d, Operator
 from ..topi.blocking import ceil_div
 
@@ -34,12 +34,16 @@ _LOADS = frozenset(cls.funct for cls in LOADS)
 _COMPUTES = frozenset(cls.funct for cls in COMPUTES)
 # Local addresses and what follows them in a word; the sizes are above.
 _SIZES_FROM_BIT = 32
+_ROWS_FROM_BIT = 16  # of these
+_SIZE_MASK = (1 << _ROWS_FROM_BIT) - 1
 _LOCAL_MASK = (1 << _SIZES_FROM_BIT) - 1
 _ACCUMULATOR_BIT = 1 << 31
 _GARBAGE = GARBAGE.encode()
 # The first word of a load that writes zeros.
 _NOTHING = Operand()
 _SUM_BYTES = 4
+# Iterations for which a condition is looked at one by one.
+_MOST_VALUES = 4096
 _POOL_STRIDE = ConfigSt.specs()["pool_stride"]  # in rs1
 
 COUNTS = (
@@ -59,10 +63,10 @@ COUNTS = (
     "computes",
     "computed_rows",
     "weight_changes",
-    "woven_loads",
-    "woven_load_beats",
-    "woven_stores",
-    "woven_store_beats",
+    "overlapped_loads",
+    "overlapped_load_beats",
+    "overlapped_stores",
+    "overlapped_store_beats",
     "bank_conflicts",
     "operand_conflicts",
 )
@@ -72,9 +76,9 @@ COUNTS = (
 class ProgramWork:
     """The counts of a program by name, and cycles that each part of the device is busy at least.
 
-    `load_beats` and `store_beats` are transfers of the bus; `woven_*` those issued between array
-    steps; `weight_changes` preloads of new weights; `bank_conflicts` loaded rows that are woven
-    into steps that read the same bank, `operand_conflicts` array steps with both operands in one
+    `load_beats` and `store_beats` are transfers of the bus; `overlapped_*` those in loops with
+    array steps; `weight_changes` preloads of new weights; `bank_conflicts` loaded rows among
+    steps that read the same bank, `operand_conflicts` array steps with both operands in one
     bank.
     """
 
@@ -116,8 +120,8 @@ class ProgramWork:
         )
         likely = self.likely
         shares = [
-            _share(likely["woven_load_beats"], likely["load_beats"]),
-            _share(likely["woven_store_beats"], likely["store_beats"]),
+            _share(likely["overlapped_load_beats"], likely["load_beats"]),
+            _share(likely["overlapped_store_beats"], likely["store_beats"]),
             _share(likely["loaded_bytes"], likely["loads"]),
             _share(likely["stored_bytes"], likely["stores"]),
             _share(likely["computed_rows"], likely["computes"]),
@@ -141,6 +145,7 @@ class _Walk:
         self.sure_rows: Counter[int] = Counter()  # computes by their rows
         self.can_pool = False
         self.weights_bank: int | None = None
+        self.extents: dict[int, int] = {}  # of the loops so far
         self.nodes(program.body, 1, 1, None)
 
     def result(self, bytes_to_read: int) -> ProgramWork:
@@ -167,20 +172,53 @@ class _Walk:
     def nodes(
         self, nodes: Sequence[Node], times: int, sure: int, reads: Counter[int] | None
     ) -> None:
-        """Count nodes that run `times` times, `sure` times at least. `reads` has, for what is
-        woven into array steps, how often these read each bank."""
+        """Count nodes that run `times` times, `sure` times at least. `reads` has, for what is in a
+        loop with array steps, how often these read each bank."""
         for node in nodes:
             if isinstance(node, Command):
                 self.command(node, times, sure, reads)
-            elif isinstance(node, Loop):
-                extent = node.extent
-                known = max(0, extent.value) if extent.op is Op.CONST else None
-                inner = times if known is None else times * known
-                self.work.likely["iterations"] += inner
-                self.nodes(node.body, inner, 0 if known is None else sure * known, reads)
-            elif isinstance(node, Weave):
-                self.nodes(node.body, times, sure, None)
-                self.nodes(node.filling, times, sure, self.banks_read(node.body))
+                continue
+            extent = node.extent
+            is_const = extent.op is Op.CONST
+            known = max(0, extent.value) if is_const else self.mean_extent(extent)
+            inner = times if known is None else round(times * known)
+            self.work.likely["iterations"] += inner
+            around = reads or self.banks_read(node.body) or None
+            if is_const:
+                self.extents[node.loop_id] = extent.value
+            self.nodes(node.body, inner, 0 if known is None else int(sure * known), around)
+
+    def word(self, register: Operand) -> int:
+        """A word in the middle of the loops: where they begin a row may be none of its memory,
+        under a condition that does not hold there."""
+        value = register.base
+        for loop_id, step in register.steps:
+            value += step * ((self.extents.get(loop_id, 1) - 1) // 2)
+        return value
+
+    def local(self, register: Operand) -> int:
+        """The local address."""
+        return self.word(register) & _LOCAL_MASK
+
+    def sizes(self, register: Operand) -> tuple[int, int]:
+        """Columns and rows: what the field they share has, with the mean of what is no sum."""
+        rest = self.word(register) >> _SIZES_FROM_BIT
+        cols, rows = float(rest & _SIZE_MASK), float(rest >> _ROWS_FROM_BIT & _SIZE_MASK)
+        for factor, value in register.general:
+            mean = self.mean_extent(value)
+            if mean is not None and factor % (1 << _SIZES_FROM_BIT) == 0:
+                factor >>= _SIZES_FROM_BIT
+                if factor % (1 << _ROWS_FROM_BIT) == 0:
+                    rows += mean * (factor >> _ROWS_FROM_BIT)
+                else:
+                    cols += mean * factor
+        return round(cols), round(rows)
+
+    def mean_extent(self, extent: Expr) -> float | None:
+        """The mean extent of a loop, or share of the iterations in which a condition holds; None
+        where that is not known."""
+        values = evaluated(extent, self.extents, _MOST_VALUES)
+        return None if values is None else float(np.maximum(values, 0).mean())
 
     def command(self, command: Command, times: int, sure: int, reads: Counter[int] | None) -> None:
         likely, funct = self.work.likely, command.funct
@@ -192,14 +230,14 @@ class _Walk:
         elif funct == Mvout.funct:
             self.store(command, times, sure, reads)
         elif funct in _COMPUTES:
-            _, rows = _sizes(command.rs1)
+            _, rows = self.sizes(command.rs1)
             likely["computes"] += times
             likely["computed_rows"] += times * rows
             self.sure_rows[rows if _has_fixed_sizes(command.rs1) else 1] += sure
-            if self.weights_bank == self.bank(command.rs1.base & _LOCAL_MASK):
+            if self.weights_bank == self.bank(self.local(command.rs1)):
                 likely["operand_conflicts"] += times
         elif funct == Preload.funct:
-            local = command.rs1.base & _LOCAL_MASK
+            local = self.local(command.rs1)
             if local != _GARBAGE:
                 self.weights_bank = self.bank(local)
                 likely["weight_changes"] += times
@@ -210,8 +248,8 @@ class _Walk:
 
     def load(self, command: Command, times: int, sure: int, reads: Counter[int] | None) -> None:
         likely = self.work.likely
-        cols, rows = _sizes(command.rs2)
-        local = command.rs2.base & _LOCAL_MASK
+        cols, rows = self.sizes(command.rs2)
+        local = self.local(command.rs2)
         likely["loads"] += times
         likely["loaded_rows"] += times * rows
         if command.rs1 == _NOTHING:
@@ -228,30 +266,30 @@ class _Walk:
         if into_sums:
             likely["accumulator_loads"] += times
         if reads is not None:
-            likely["woven_loads"] += times
-            likely["woven_load_beats"] += times * beats
+            likely["overlapped_loads"] += times
+            likely["overlapped_load_beats"] += times * beats
             if not into_sums:
                 meets = _share(reads[self.bank(local)], sum(reads.values()))
                 likely["bank_conflicts"] += round(times * rows * meets)
 
     def store(self, command: Command, times: int, sure: int, reads: Counter[int] | None) -> None:
         likely = self.work.likely
-        cols, rows = _sizes(command.rs2)
+        cols, rows = self.sizes(command.rs2)
         beats = rows * ceil_div(cols, self.config.bus_bytes)
         likely["stores"] += times
         likely["stored_bytes"] += times * rows * cols
         likely["store_beats"] += times * beats
         self.sure["store_beats"] += sure * (beats if _has_fixed_sizes(command.rs2) else 1)
         if reads is not None:
-            likely["woven_stores"] += times
-            likely["woven_store_beats"] += times * beats
+            likely["overlapped_stores"] += times
+            likely["overlapped_store_beats"] += times * beats
 
     def banks_read(self, body: Sequence[Node]) -> Counter[int]:
         """How often the array's steps of a body read each scratchpad bank, by where their
         operands start."""
         reads: Counter[int] = Counter()
         for command, times in _commands(body, 1):
-            local = command.rs1.base & _LOCAL_MASK
+            local = self.local(command.rs1)
             if (command.funct == Preload.funct or command.funct in _COMPUTES) and local != _GARBAGE:
                 reads[self.bank(local)] += times
         return reads
@@ -264,16 +302,10 @@ def _commands(nodes: Sequence[Node], times: int) -> Iterator[tuple[Command, int]
     for node in nodes:
         if isinstance(node, Command):
             yield node, times
-        elif isinstance(node, Loop):
+        else:
             extent = node.extent
             inner = times * max(0, extent.value) if extent.op is Op.CONST else times
             yield from _commands(node.body, inner)
-
-
-def _sizes(register: Operand) -> tuple[int, int]:
-    """Columns and rows that the field they share starts from."""
-    sizes = register.base >> _SIZES_FROM_BIT
-    return sizes & 0xFFFF, sizes >> 16 & 0xFFFF
 
 
 def _has_fixed_sizes(register: Operand) -> bool:

@@ -31,7 +31,7 @@ def program() -> bytes:
 
 def sealed(payload: bytes) -> bytes:
     """A program file of this payload, with the length and the checksum that belong to it."""
-    return b"NPUPROG\x01" + struct.pack("<II", len(payload), zlib.crc32(payload)) + payload
+    return b"NPUPROG\x02" + struct.pack("<II", len(payload), zlib.crc32(payload)) + payload
 
 
 def damaged(payload: bytes, seed: int) -> bytes:

@@ -75,7 +75,7 @@ def test_loops_cost_what_an_interpreter_counts(body: tuple[Node, ...]) -> None:
     check(body)
 
 
-@given(bodies((), len(ARGS), depth=3, weaves=False).map(plain))
+@given(bodies((), len(ARGS), depth=3).map(plain))
 def test_any_program_costs_what_an_interpreter_counts(body: tuple[Node, ...]) -> None:
     check(body)
 

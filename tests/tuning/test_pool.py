@@ -95,7 +95,7 @@ def test_a_program_the_device_refuses_is_named_by_the_device(pool, job, add_prog
 
 
 def test_a_malformed_program_is_a_failure_of_its_own(pool, job):
-    broken = Job(b"NPUPROG\x01" + b"\x00" * 16, "x", OPERATOR, 0, 20.0)
+    broken = Job(b"NPUPROG\x02" + b"\x00" * 16, "x", OPERATOR, 0, 20.0)
     assert pool.submit(broken).result(60).failure.kind == "bad_program"
     assert pool.submit(job()).result(60).failure is None
 

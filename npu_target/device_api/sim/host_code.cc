@@ -12,9 +12,6 @@
 namespace npu::sim {
 namespace {
 
-// What a command of a weave takes: two resumable loop nests, and a count between them.
-constexpr uint32_t kWovenInstructions = 5;
-
 class Lowering {
  public:
   Lowering(const Program& program, HostCode& code)
@@ -52,9 +49,6 @@ class Lowering {
         case Node::Kind::kCommand:
           append_command(node);
           break;
-        case Node::Kind::kWeave:
-          append_weave(node);
-          break;
       }
     }
   }
@@ -68,7 +62,7 @@ class Lowering {
     const bool was_dead = is_dead_;
     const int outside = scope_;
     is_dead_ = is_dead_ || (is_fixed && extent.value < 1);
-    const bool is_scope = repeats && is_emitted();
+    const bool is_scope = repeats && !is_dead_;
     if (is_scope) {
       if (!is_fixed) use_expression(node.extent, entry);
       HostScope scope;
@@ -94,25 +88,10 @@ class Lowering {
   void append_command(const Node& node) {
     const uint32_t step = append();
     if (is_dead_) return;
-    add(step, in_weave_ ? kWovenInstructions : 1);
-    if (in_weave_) return;
+    add(step, 1);
     use_operand(node.rs1, step);
     use_operand(node.rs2, step);
   }
-
-  void append_weave(const Node& node) {
-    in_weave_ = true;
-    append();
-    append_all(node.body);
-    append();
-    for (const Filler& filler : node.fillers) {
-      append_all(filler.body);
-      append();
-    }
-    in_weave_ = false;
-  }
-
-  bool is_emitted() const { return !is_dead_ && !in_weave_; }
 
   void use_operand(const Operand& operand, uint32_t step) {
     HostValue value;
@@ -258,7 +237,6 @@ class Lowering {
   std::set<std::pair<uint32_t, int>> computed_;  // expression nodes, and the scope they are in
   int scope_ = kNoScope;
   int loops_around_ = 0;
-  bool in_weave_ = false;
   bool is_dead_ = false;  // inside a loop without iterations
 };
 

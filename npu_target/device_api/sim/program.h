@@ -36,30 +36,17 @@ struct Operand {
   std::vector<General> general;
 };
 
-struct Filler;
-
 struct Node {
-  enum class Kind : uint8_t { kLoop = 1, kCommand = 2, kWeave = 3 };
+  enum class Kind : uint8_t { kLoop = 1, kCommand = 2 };
   Kind kind = Kind::kCommand;
   // A loop: variable `slot` counts from 0 to extent - 1; an extent of 0 or less runs nothing.
   uint32_t slot = 0;
   uint32_t extent = 0;
-  // Of a loop, or what a weave runs in order.
   std::vector<Node> body;
-  // A weave: what goes into gaps of the body, the first of which is before its first command;
-  // what is left of the fillers follows the body.
-  std::vector<Filler> fillers;
   // A command.
   uint8_t funct = 0;
   Operand rs1;
   Operand rs2;
-};
-
-// `burst` commands a gap, and the next gap is `period` commands of the body later.
-struct Filler {
-  std::vector<Node> body;
-  uint32_t period = 0;
-  uint32_t burst = 0;
 };
 
 struct Program {

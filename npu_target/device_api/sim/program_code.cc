@@ -48,9 +48,6 @@ class Layout {
         case Node::Kind::kCommand:
           append_command(node);
           break;
-        case Node::Kind::kWeave:
-          append_weave(node);
-          break;
       }
     }
   }
@@ -90,22 +87,6 @@ class Layout {
     for (const Operand::General& term : operand.general) {
       code_.general.push_back({is_rs2, term.coefficient, term.expr});
     }
-  }
-
-  void append_weave(const Node& node) {
-    const size_t weave = code_.weaves.size();
-    append(Instruction::Kind::kWeave, weave);
-    append_all(node.body);
-    const uint32_t end = position();
-    append(Instruction::Kind::kWeaveEnd, weave);
-    const uint32_t first_filler = static_cast<uint32_t>(code_.fillers.size());
-    for (const Filler& filler : node.fillers) {  // which hold no weaves
-      code_.fillers.push_back({position(), filler.period, filler.burst});
-      append_all(filler.body);
-      append(Instruction::Kind::kEnd, 0);
-    }
-    code_.weaves.push_back({first_filler, static_cast<uint32_t>(code_.fillers.size())});
-    code_.instructions[end].target = position();
   }
 
   const Program& program_;

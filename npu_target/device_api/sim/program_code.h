@@ -11,11 +11,9 @@ namespace npu::sim {
 struct Instruction {
   enum class Kind : uint8_t {
     kCommand,
-    kLoop,      // begins a loop, or goes on at `target` if that has no iteration
-    kIterate,   // ends an iteration: goes back to `target` for the next one, if there is one
-    kWeave,     // begins the body of a weave
-    kWeaveEnd,  // ends it and goes on at `target`, behind its fillers
-    kEnd,       // ends the program, or a filler
+    kLoop,     // begins a loop, or goes on at `target` if that has no iteration
+    kIterate,  // ends an iteration: goes back to `target` for the next one, if there is one
+    kEnd,
   };
   Kind kind = Kind::kEnd;
   uint8_t funct = 0;
@@ -29,7 +27,7 @@ struct Instruction {
   // cycles where they are in no loop.
   uint32_t host_instructions = 0;
   uint32_t once_cycles = 0;
-  // A command's first value (rs1; rs2 is the next), or which of the loops or weaves it is.
+  // A command's first value (rs1; rs2 is the next), or which of the loops it is.
   uint32_t index = 0;
   uint32_t target = 0;
   // General terms of a command, in ProgramCode::general.
@@ -56,31 +54,17 @@ struct GeneralTerm {
   uint32_t expr;
 };
 
-// Of a weave, in ProgramCode::fillers.
-struct WeaveCode {
-  uint32_t first_filler;
-  uint32_t filler_end;
-};
-
-struct FillerCode {
-  uint32_t start;  // of its instructions
-  uint32_t period;
-  uint32_t burst;
-};
-
 // Operands are values in memory that loops advance, as the host core's registers are: an operand
 // costs nothing at its command, and little where a loop goes on that it steps with.
 struct ProgramCode {
   // `addresses` is one per argument; throws SimError bad_program if not.
   ProgramCode(const Program& program, const std::vector<uint64_t>& addresses);
 
-  std::vector<Instruction> instructions;  // from the first on: those of the program's body
-  std::vector<uint64_t> values;           // before the first iteration of any loop
+  std::vector<Instruction> instructions;
+  std::vector<uint64_t> values;  // before the first iteration of any loop
   std::vector<LoopCode> loops;
   std::vector<ValueStep> steps;
   std::vector<GeneralTerm> general;
-  std::vector<WeaveCode> weaves;
-  std::vector<FillerCode> fillers;
   uint32_t lines = 0;       // of the host's code
   uint64_t loop_bytes = 0;  // of them, inside loops
   uint64_t once_bytes = 0;  // and not

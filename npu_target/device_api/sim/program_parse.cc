@@ -118,12 +118,8 @@ class Parser {
         case Node::Kind::kCommand:
           body.push_back(read_command());
           break;
-        case Node::Kind::kWeave:
-          body.push_back(read_weave(depth));
-          break;
         default:
-          in_.fail("needs node kind 1 (loop), 2 (command) or 3 (weave), has " +
-                   std::to_string(kind));
+          in_.fail("needs node kind 1 (loop) or 2 (command), has " + std::to_string(kind));
       }
     }
     return body;
@@ -140,39 +136,8 @@ class Parser {
                " inside itself");
     }
     scope_.push_back(node.slot);
-    loops_read_.push_back(node.slot);
     node.body = read_body(depth + 1);
     scope_.pop_back();
-    return node;
-  }
-
-  Node read_weave(int depth) {
-    if (in_weave_) in_.fail("needs weaves that do not nest, has one inside another");
-    in_weave_ = true;
-    Node node;
-    node.kind = Node::Kind::kWeave;
-    loops_read_.clear();
-    node.body = read_body(depth + 1);
-    const std::vector<uint32_t> of_body = std::move(loops_read_);
-    loops_read_.clear();
-    const uint32_t count = in_.count(12);
-    for (uint32_t i = 0; i < count; ++i) {
-      Filler filler;
-      filler.period = in_.u32();
-      filler.burst = in_.u32();
-      if (filler.period == 0 || filler.burst == 0) {
-        in_.fail("needs a weave's period and burst above 0");
-      }
-      filler.body = read_body(depth + 1);
-      node.fillers.push_back(std::move(filler));
-    }
-    for (const uint32_t slot : loops_read_) {
-      if (std::find(of_body.begin(), of_body.end(), slot) != of_body.end()) {
-        in_.fail("needs loop ids of a weave's body and fillers apart, has " +
-                 std::to_string(loop_ids_[slot]) + " in both");
-      }
-    }
-    in_weave_ = false;
     return node;
   }
 
@@ -246,8 +211,6 @@ class Parser {
   std::map<uint32_t, uint32_t> slots_;  // by loop id
   std::vector<uint32_t> loop_ids_;      // by slot
   std::vector<uint32_t> scope_;         // slots of the enclosing loops
-  std::vector<uint32_t> loops_read_;    // slots of the loops of the weave's part being read
-  bool in_weave_ = false;
 };
 
 }  // namespace

@@ -43,32 +43,11 @@ class ProgramRunner {
     const Instruction* next = code_.instructions.data();
     for (;;) {
       next = after_loops(next);
-      for (; next->kind == Instruction::Kind::kCommand; ++next) {
-        if (until_gap_ == 0 && !fill_gap()) until_gap_ = kNoGap;
-        --until_gap_;
-        issue(*next);
+      if (next->kind == Instruction::Kind::kEnd) {
+        host_.run_and_count(*next);
+        return;
       }
-      switch (next->kind) {
-        case Instruction::Kind::kWeave:
-          host_.run_and_count(*next);
-          begin_filler(code_.weaves[next->index].first_filler,
-                       code_.weaves[next->index].filler_end);
-          until_gap_ = 0;
-          ++next;
-          break;
-        case Instruction::Kind::kWeaveEnd:
-          while (fill_gap()) {
-          }
-          host_.run_and_count(*next);
-          until_gap_ = kNoGap;
-          next = at(next->target);
-          break;
-        case Instruction::Kind::kEnd:
-          host_.run_and_count(*next);
-          return;
-        default:
-          break;  // a loop's
-      }
+      for (; next->kind == Instruction::Kind::kCommand; ++next) issue(*next);
     }
   }
 
@@ -129,34 +108,6 @@ class ProgramRunner {
     }
   }
 
-  // The next to fill gaps is `filler`, if there is one before `end`.
-  void begin_filler(uint32_t filler, uint32_t end) {
-    filler_ = filler;
-    filler_end_ = end;
-    if (filler < end) filler_next_ = at(code_.fillers[filler].start);
-  }
-
-  // Issues what goes into a gap; false when no filler has anything left.
-  bool fill_gap() {
-    for (; filler_ < filler_end_; begin_filler(filler_ + 1, filler_end_)) {
-      const FillerCode& filler = code_.fillers[filler_];
-      uint32_t issued = 0;
-      for (; issued < filler.burst; ++issued) {
-        filler_next_ = after_loops(filler_next_);
-        if (filler_next_->kind == Instruction::Kind::kEnd) {
-          if (issued == 0) host_.run_and_count(*filler_next_);
-          break;
-        }
-        issue(*filler_next_++);
-      }
-      if (issued > 0) {
-        until_gap_ = filler.period;
-        return true;
-      }
-    }
-    return false;
-  }
-
   void issue(const Instruction& instruction) {
     const uint64_t* values = &code_.values[instruction.index];
     Command command{instruction.funct, values[0], values[1]};
@@ -186,7 +137,6 @@ class ProgramRunner {
   }
 
   static constexpr uint64_t kStepsPerPoll = 1 << 14;
-  static constexpr uint64_t kNoGap = UINT64_MAX;
 
   const Program& program_;
   ProgramCode code_;  // its values change
@@ -198,12 +148,6 @@ class ProgramRunner {
   std::vector<int64_t> scratch_;
   uint64_t pending_cycles_ = 0;
   uint64_t steps_ = 0;
-  // Of the weave under way: commands of its body before the next gap, the filler that is next and
-  // where it stands.
-  uint64_t until_gap_ = kNoGap;
-  uint32_t filler_ = 0;
-  uint32_t filler_end_ = 0;
-  const Instruction* filler_next_ = nullptr;
 };
 
 // `host` is the core that runs it, whose cache holds what a run before left there.

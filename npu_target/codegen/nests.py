@@ -18,16 +18,16 @@ from tvm import tirx
 from tvm.ir import TensorLoad
 from tvm.tirx import BufferStore, Var
 
-from .codegen_steps import ArrayStep
-from .codegen_weave import Touched
-from .config import NpuConfig
-from .intrin import ACCUMULATOR, SCRATCHPAD, WOVEN
-from .passes.copies import Load, Store, recognise
-from .passes.errors import CodegenError
-from .passes.linear import Linear, comparisons, linear, undivided
-from .passes.memory import Placement
-from .passes.tiles import is_gemm
-from .passes.transfers import LoopExtent, Transfer, plan_transfer, split_boundaries
+from ..config import NpuConfig
+from ..intrin import ACCUMULATOR, SCRATCHPAD
+from ..passes.copies import Load, Store, recognise
+from ..passes.errors import CodegenError
+from ..passes.linear import Linear, comparisons, linear, undivided
+from ..passes.memory import Placement
+from ..passes.tiles import is_gemm
+from ..passes.transfers import LoopExtent, Transfer, plan_transfer, split_boundaries
+from .dependences import Touched
+from .steps import ArrayStep
 
 Values = Mapping[int, Linear]  # of symbols
 # A tile, whether it has versions, and the indices of an element of it.
@@ -48,7 +48,7 @@ class Unsupported:
     text: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Repeat:
     """A loop that stays one.  After ``period`` iterations the versions of tiles that it alternates
     between come round."""
@@ -118,7 +118,6 @@ class Nest:
         )
         self.sums = str(written.name) if written.scope() == ACCUMULATOR else None
         self.n_loops = len(loops)
-        self.woven = bool(loops) and WOVEN in loops[0].annotations
         accesses = reader.tile_accesses(leaf)
         steps = {}
         if isinstance(leaf, BufferStore) and any(tile.wide for tile, _, _ in accesses):
@@ -134,6 +133,7 @@ class Nest:
                     self.loops.append(LoopExtent(reader.fresh(), count))
                     value = value + Linear.loop(self.loops[-1].loop_id) * size
             self._symbols[stmt.loop_var] = value
+        self._is_versioned = any(versioned for _, versioned, _ in accesses)
         self._touched = [
             (tile, linear(indices[0], self._symbols) if versioned else Linear())
             for tile, versioned, indices in accesses
@@ -156,6 +156,16 @@ class CopyNest(Nest):
             plan = [(part, plan_transfer(part, around, config)) for part, around in parts]
             self._plans[key] = plan
         return [(part.at(values), transfer.at(values)) for part, transfer in plan]
+
+    @property
+    def is_load(self) -> bool:
+        """Whether it writes a tile, not DRAM."""
+        return self._leaf.buffer.scope() in (SCRATCHPAD, ACCUMULATOR)
+
+    @cached_property
+    def is_static(self) -> bool:
+        """Whether it is the same copy, to the same rows, whatever the iteration of loops around."""
+        return not self._deciding and not self._is_versioned
 
     @property
     def is_zeros(self) -> bool:

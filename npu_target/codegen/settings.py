@@ -12,10 +12,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
-from .config import NpuConfig
-from .isa import ConfigEx, ConfigLd, ConfigSt, DeviceCommand
-from .operand import Operand
-from .program import Command, Node
+from ..config import NpuConfig
+from ..isa import ConfigEx, ConfigLd, ConfigSt, DeviceCommand
+from ..operand import Operand
+from ..program import Command, Node
 
 _LOAD_SETTINGS = 3
 Made = TypeVar("Made")
@@ -42,28 +42,43 @@ class DeviceSettings:
         self._zeros = False
         self._any = ConfigLd(stride_bytes=0, block_stride=config.dim)
 
+    def whole(self, make: Callable[[], Made]) -> tuple[tuple[Node, ...], Made] | None:
+        """As `phase`; None where it needs more settings of a kind than the device holds."""
+        try:
+            return self._made_at_once(make, set())
+        except _Overflow:
+            return None
+
     def phase(self, make: Callable[[], Made]) -> tuple[tuple[Node, ...], Made]:
         """The commands at the start of a phase, and what `make` made of it.  It may be called more
         than once."""
         each: set[type[DeviceCommand]] = set()
         while True:
-            before = list(self._loads), dict(self._others)
-            self._needed, self._made, self._each, self._zeros = set(), [], each, False
             try:
-                made = make()
-                if self._zeros and self._loads[0] is None:
-                    self.load(self._any)
+                return self._made_at_once(make, each)
             except _Overflow as overflow:
-                self._loads, self._others = before
                 each = each | {overflow.kind}
-                continue
-            if ConfigLd in each:
-                self._loads = [None] * _LOAD_SETTINGS
-            for kind in each - {ConfigLd}:
-                self._others.pop(kind, None)
-            return tuple(self._command(setting) for setting in self._made), made
 
-    def load(self, setting: ConfigLd) -> tuple[int, tuple[Node, ...]]:
+    def _made_at_once(
+        self, make: Callable[[], Made], each: set[type[DeviceCommand]]
+    ) -> tuple[tuple[Node, ...], Made]:
+        """A phase whose settings of the kinds in ``each`` are made copy by copy."""
+        before = list(self._loads), dict(self._others)
+        self._needed, self._made, self._each, self._zeros = set(), [], each, False
+        try:
+            made = make()
+            if self._zeros and self._loads[0] is None:
+                self.load(self._any)
+        except _Overflow:
+            self._loads, self._others = before
+            raise
+        if ConfigLd in each:
+            self._loads = [None] * _LOAD_SETTINGS
+        for kind in each - {ConfigLd}:
+            self._others.pop(kind, None)
+        return tuple(self._command(setting) for setting in self._made), made
+
+    def load(self, setting: ConfigLd) -> tuple[int, tuple[Command, ...]]:
         """Which of the settings for loads holds this one (its ``id`` is 0), and the commands that
         have to come before the copy."""
         if ConfigLd in self._each:
@@ -80,14 +95,14 @@ class DeviceSettings:
         self._needed.add(id)
         return id, ()
 
-    def any_load(self) -> tuple[int, tuple[Node, ...]]:
+    def any_load(self) -> tuple[int, tuple[Command, ...]]:
         """As `load`, for zeros of one block of columns, to which no setting matters."""
         if ConfigLd in self._each:
             return 0, (self._command(self._any),)
         self._zeros = True
         return 0, ()
 
-    def other(self, setting: ConfigSt | ConfigEx) -> tuple[Node, ...]:
+    def other(self, setting: ConfigSt | ConfigEx) -> tuple[Command, ...]:
         """The commands that have to come before a store or a step."""
         kind = type(setting)
         if kind in self._each:

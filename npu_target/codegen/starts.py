@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .codegen_nests import Branch, CopyNest, Nest, Repeat, Sequence, Statement, StepNest
+from .nests import Branch, CopyNest, Nest, Repeat, Sequence, Statement, StepNest
 
 
 def overwritten_sums(parts: Iterable[Statement]) -> set[Nest]:

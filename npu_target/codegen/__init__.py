@@ -1,0 +1,1 @@
+"""Between TensorIR and commands: operations, their dependences, and where they are placed."""

@@ -1,0 +1,257 @@
+"""The operations of copies: loads and stores as the commands that the device has for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from ..config import NpuConfig
+from ..isa import ConfigLd, ConfigSt, LocalAddress, Mvout, mvin_class
+from ..passes.copies import Load, Store
+from ..passes.linear import Linear, combine
+from ..passes.pooling import pooled_walk
+from ..passes.transfers import LoopExtent, Transfer, max_load_columns, max_store_columns
+from ..program import Command
+from .cost import ceil_div, load_cycles, store_cycles, zero_cycles
+from .operations import CopyKind, CopyOperation, Engine, Guard, LoopIds
+from .settings import DeviceSettings
+
+_NOTHING = Linear()
+
+
+class CopyOperations:
+    """Makes operations of copies; the settings they need are those of a phase."""
+
+    def __init__(
+        self,
+        config: NpuConfig,
+        arguments: Sequence[str],
+        settings: DeviceSettings,
+        ids: LoopIds,
+    ) -> None:
+        self.config = config
+        self.arguments = {name: index for index, name in enumerate(arguments)}
+        self.settings = settings
+        self.ids = ids
+
+    def of(self, copy: Load | Store, transfer: Transfer) -> list[CopyOperation]:
+        """The operations of one copy, to be issued in this order."""
+        if isinstance(copy, Load):
+            return self._load(copy, transfer)
+        if copy.pooling is not None:
+            return [self._pooling_store(copy, transfer)]
+        return self._stores(copy, transfer)
+
+    def _load(self, copy: Load, transfer: Transfer) -> list[CopyOperation]:
+        rows, columns = Linear(transfer.rows), Linear(transfer.blocks * self.config.dim)
+        all_valid = (Guard(transfer.guards),) if transfer.guards else ()
+        none_valid = (Guard(transfer.guards, negated=True),) if transfer.guards else ()
+
+        def zeros(first: Linear, end: Linear, guards: tuple[Guard, ...]) -> list[CopyOperation]:
+            length = end - first
+            if copy.accumulate or (length.is_const and length.const <= 0):
+                return []
+            return self._mvins(copy, transfer, first, end, columns, guards, is_zero=True)
+
+        if copy.source is None:
+            return zeros(_NOTHING, rows, ())
+        first, end = transfer.first_row, transfer.end_row
+        return [
+            *zeros(_NOTHING, combine("min", first, rows), all_valid),
+            *self._mvins(copy, transfer, first, end, transfer.columns, all_valid, is_zero=False),
+            *zeros(combine("max", first, end), rows, all_valid),
+            *(zeros(_NOTHING, rows, none_valid) if none_valid else ()),
+        ]
+
+    def _mvins(
+        self,
+        copy: Load,
+        transfer: Transfer,
+        first: Linear,
+        end: Linear,
+        columns: Linear,
+        guards: tuple[Guard, ...],
+        is_zero: bool,
+    ) -> list[CopyOperation]:
+        """Loads of the rows ``first`` to ``end`` and the columns from 0, in pieces that the device
+        takes."""
+        dim, config = self.config.dim, self.config
+        id, settings = self._load_id(copy, transfer)
+        widest = max_load_columns(copy, config) if transfer.blocks > 1 else dim
+        if transfer.blocks * dim <= widest:  # one command moves them all
+            widest = transfer.blocks * dim
+        kind = CopyKind(
+            Engine.LOAD,
+            mvin_class(id),
+            _flags(copy.accumulator, accumulate=copy.accumulate),
+            None if is_zero else self.arguments[str(copy.source)],
+            dim,
+            transfer.block_rows,
+            settings,
+        )
+
+        def piece(at: _Piece, row: _Piece) -> CopyOperation:
+            block = combine("floordiv", at.start, Linear(dim))
+            dram_bytes = _NOTHING
+            if is_zero:
+                cycles = zero_cycles(row.most, at.most, config)
+            else:
+                dram_bytes = transfer.dram_bytes + row.start * transfer.row_bytes
+                dram_bytes = dram_bytes + at.start * copy.element_bytes
+                repeated = transfer.row_bytes == 0
+                cycles = load_cycles(
+                    row.most, at.most, copy.element_bytes, config, repeated=repeated
+                )
+                if copy.scale != 1.0:
+                    cycles = max(cycles, row.most * dim // config.mvin_scale_units)
+            return CopyOperation(
+                kind,
+                (*transfer.outer, *row.loops, *at.loops),
+                transfer.tile_row + row.start + block * transfer.block_rows,
+                dram_bytes,
+                row.length,
+                at.length,
+                row.most,
+                at.most,
+                (*guards, *row.guards, *at.guards),
+                cycles,
+            )
+
+        return [
+            piece(at, row)
+            for row in _pieces(first, end, dim, (0, transfer.rows), self.ids)
+            for at in _pieces(_NOTHING, columns, widest, (1, transfer.blocks * dim), self.ids)
+        ]
+
+    def _stores(self, copy: Store, transfer: Transfer) -> list[CopyOperation]:
+        dim, config = self.config.dim, self.config
+        flags = _flags(copy.accumulator, full_width=copy.full_width)
+        Mvout(dram_address=0, local=flags, cols=1, rows=1).validate(config)
+        setting = _store_setting(transfer.row_bytes, copy.scale, copy.relu)
+        kind = self._store_kind(copy, flags, self.settings.other(setting))
+        widest = min(max_store_columns(copy, config), transfer.blocks * dim)
+
+        def piece(at: _Piece, row: _Piece) -> CopyOperation:
+            dram_bytes = transfer.dram_bytes + row.start * transfer.row_bytes
+            return CopyOperation(
+                kind,
+                (*transfer.outer, *row.loops, *at.loops),
+                # Blocks lie dim rows apart, so columns and rows count alike.
+                transfer.tile_row + row.start + at.start,
+                dram_bytes + at.start * copy.element_bytes,
+                row.length,
+                at.length,
+                row.most,
+                at.most,
+                (*(Guard((guard,)) for guard in transfer.guards), *row.guards, *at.guards),
+                store_cycles(row.most, at.most, copy.element_bytes, config),
+            )
+
+        first, end = transfer.first_row, transfer.end_row
+        return [
+            piece(at, row)
+            for row in _pieces(first, end, dim, (0, transfer.rows), self.ids)
+            for at in _pieces(
+                _NOTHING, transfer.columns, widest, (1, transfer.blocks * dim), self.ids
+            )
+        ]
+
+    def _pooling_store(self, copy: Store, transfer: Transfer) -> CopyOperation:
+        """One mvout for all windows of an image tile."""
+        walk = pooled_walk(copy, transfer)
+        assert copy.pooling is not None
+        size = copy.pooling.size
+        setting = ConfigSt(
+            stride_bytes=walk.pixel_bytes,
+            scale=copy.scale,
+            activation=int(copy.relu),
+            pool_stride=walk.pool_stride,
+            pool_size=size,
+            **walk.counts,
+        )
+        flags = _flags(copy.accumulator)
+        ids = [loop.loop_id for loop in walk.loops]
+        rows_read = walk.pool_out_rows * walk.pool_out_cols * size * size
+        return CopyOperation(
+            self._store_kind(copy, flags, self.settings.other(setting)),
+            tuple(loop for loop in transfer.outer if loop.loop_id not in ids),
+            transfer.tile_row.without(*ids),
+            transfer.dram_bytes.without(*ids),
+            _NOTHING,
+            transfer.columns,
+            0,
+            self.config.dim,
+            (),
+            store_cycles(rows_read, self.config.dim, 1, self.config),
+        )
+
+    def _store_kind(
+        self, copy: Store, flags: LocalAddress, settings: tuple[Command, ...]
+    ) -> CopyKind:
+        dim = self.config.dim
+        argument = self.arguments[copy.target]
+        return CopyKind(Engine.STORE, Mvout, flags, argument, dim, dim, settings)
+
+    def _load_id(self, copy: Load, transfer: Transfer) -> tuple[int, tuple[Command, ...]]:
+        if copy.source is None:
+            return self.settings.any_load()
+        return self.settings.load(
+            _load_setting(transfer.row_bytes, transfer.block_rows, copy.scale, copy.shrunk)
+        )
+
+
+class _Piece(NamedTuple):
+    """Rows or columns of a command: the first, how many and at most how many, in loops of their
+    own, and whether there are any."""
+
+    start: Linear
+    length: Linear
+    most: int
+    loops: tuple[LoopExtent, ...] = ()
+    guards: tuple[Guard, ...] = ()
+
+
+def _pieces(
+    first: Linear, end: Linear, limit: int, bounds: tuple[int, int], ids: LoopIds
+) -> list[_Piece]:
+    """``first`` to ``end``, a number within ``bounds``, in pieces of at most ``limit``."""
+    length = end - first
+    if length.is_const:
+        whole, rest = divmod(max(length.const, 0), limit)
+        pieces = []
+        if whole == 1:
+            pieces.append(_Piece(first, Linear(limit), limit))
+        elif whole > 1:
+            loop = ids.loop(whole)
+            start = first + Linear.loop(loop.loop_id) * limit
+            pieces.append(_Piece(start, Linear(limit), limit, (loop,)))
+        if rest:
+            pieces.append(_Piece(first + whole * limit, Linear(rest), rest))
+        return pieces
+    least, most = bounds
+    number = ceil_div(most, limit)
+    loops = (ids.loop(number),) if number > 1 else ()
+    start = first + (Linear.loop(loops[0].loop_id) * limit if loops else 0)
+    left = end - start
+    count = combine("min", Linear(limit), left) if loops else left
+    guards = (Guard((left - 1,)),) if loops or least < 1 else ()
+    return [_Piece(start, count, min(limit, most), loops, guards)]
+
+
+@lru_cache(maxsize=256)
+def _load_setting(stride_bytes: int, block_stride: int, scale: float, shrunk: bool) -> ConfigLd:
+    return ConfigLd(
+        stride_bytes=stride_bytes, block_stride=block_stride, scale=scale, shrunk=shrunk
+    )
+
+
+@lru_cache(maxsize=256)
+def _store_setting(stride_bytes: int, scale: float, relu: bool) -> ConfigSt:
+    return ConfigSt(stride_bytes=stride_bytes, scale=scale, activation=int(relu))
+
+
+@lru_cache(maxsize=256)
+def _flags(accumulator: bool, accumulate: bool = False, full_width: bool = False) -> LocalAddress:
+    """What is said of a row besides its number."""
+    return LocalAddress(0, accumulator=accumulator, accumulate=accumulate, full_width=full_width)

@@ -1,0 +1,257 @@
+"""Operations: what one engine of the device does, before it is words.
+
+A copy operation is one command in loops of its own, with the rows of the device's memories and the
+bytes of DRAM that it touches as affine forms over those loops and over the loops around it.  Loops
+of an operation can be cut, since its iterations touch rows of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from math import inf, prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import expr
+from ..expr import Expr
+from ..isa import DeviceCommand, LocalAddress
+from ..passes.linear import Linear, to_expr, to_operand
+from ..passes.transfers import LoopExtent
+from ..program import Command, Loop, Node, Operand, device_command
+from .cost import ceil_div
+
+# The loop that a condition is: no path has two of them, and no other loop has its id.
+CONDITION_LOOP = 0
+
+
+class LoopIds:
+    """Loops of a program under ids of their own."""
+
+    def __init__(self) -> None:
+        self._extents: dict[int, int] = {}
+
+    def loop(self, extent: int) -> LoopExtent:
+        """A loop that no other one is called like."""
+        loop = LoopExtent(CONDITION_LOOP + 1 + len(self._extents), extent)
+        self._extents[loop.loop_id] = extent
+        return loop
+
+    def bounds(self, form: Linear, loops: Sequence[LoopExtent] = ()) -> tuple[float, float]:
+        """The least and the greatest value of a form, in loops that have other extents than they
+        were made with."""
+        extents = {loop.loop_id: loop.extent for loop in loops}
+        least = greatest = float(form.const)
+        for key, factor in form.items:
+            extent = None
+            if isinstance(key, int):
+                extent = extents.get(key, self._extents.get(key))
+            if extent is None:
+                return -inf, inf
+            reach = factor * (extent - 1)
+            least, greatest = least + min(0, reach), greatest + max(0, reach)
+        return least, greatest
+
+
+class Engine(Enum):
+    """A part of the device with a queue of its own, whose commands run in their order."""
+
+    LOAD = "load"
+    EXECUTE = "execute"
+    STORE = "store"
+
+
+class Guard(NamedTuple):
+    """A condition: all forms are >= 0, or, ``negated``, not all of them."""
+
+    forms: tuple[Linear, ...]
+    negated: bool = False
+
+    def substitute(self, values: Mapping[int, Linear]) -> Guard:
+        """The condition where loops have these values."""
+        return self._replace(forms=tuple([form.substitute(values) for form in self.forms]))
+
+    def expression(self) -> Expr:
+        """As the host evaluates it."""
+        condition: Expr = expr.ONE
+        for form in self.forms:
+            condition = expr.logical_and(condition, expr.le(0, to_expr(form)))
+        return expr.logical_not(condition) if self.negated else condition
+
+
+class CopyKind(NamedTuple):
+    """What kind of command a copy is: its class, what is said of rows besides their number, the
+    argument it copies from or to (None: zeros), columns of a block and rows between blocks, and the
+    commands that have to come before it (settings that its phase has no room for)."""
+
+    engine: Engine
+    command: type[DeviceCommand]
+    flags: LocalAddress
+    argument: int | None
+    block_columns: int
+    block_rows: int
+    settings: tuple[Command, ...] = ()
+
+
+class CopyOperation(NamedTuple):
+    """A copy command in loops.
+
+    row : of the tile in its memory, the first.
+    dram_bytes : from the start of the argument.
+    rows, columns : how many are copied.
+    most_rows, most_columns : bounds of these; ``most_rows`` is 0 where the rows are not known.
+    cycles : how long one command keeps its engine.
+    """
+
+    kind: CopyKind
+    loops: tuple[LoopExtent, ...]
+    row: Linear
+    dram_bytes: Linear
+    rows: Linear
+    columns: Linear
+    most_rows: int
+    most_columns: int
+    guards: tuple[Guard, ...]
+    cycles: float
+
+    @property
+    def number(self) -> int:
+        """How many commands it is."""
+        return prod([loop.extent for loop in self.loops])
+
+    @property
+    def is_load(self) -> bool:
+        """Whether it writes the device's memories."""
+        return self.kind.engine is Engine.LOAD
+
+    def substitute(self, values: Mapping[int, Linear]) -> CopyOperation:
+        """The operation where loops have these values."""
+        return self._replace(
+            row=self.row.substitute(values),
+            dram_bytes=self.dram_bytes.substitute(values),
+            rows=self.rows.substitute(values),
+            columns=self.columns.substitute(values),
+            guards=tuple([guard.substitute(values) for guard in self.guards]),
+        )
+
+    def where(self, conditions: Sequence[Linear], ids: LoopIds) -> CopyOperation | None:
+        """The operation where these are all >= 0; None where that is never."""
+        guards = []
+        for guard in (*self.guards, Guard(tuple(conditions))):
+            if guard.negated:
+                guards.append(guard)
+                continue
+            bounds = [ids.bounds(form, self.loops) for form in guard.forms]
+            if any(greatest < 0 for _, greatest in bounds):
+                return None
+            left = [f for f, (least, _) in zip(guard.forms, bounds, strict=True) if least < 0]
+            if left:
+                guards.append(Guard(tuple(left)))
+        return self._replace(guards=tuple(guards))
+
+    def sliced(self, axis: int, start: Linear, count: int) -> CopyOperation:
+        """``count`` iterations of the ``axis``-th loop, from ``start`` on."""
+        loop = self.loops[axis]
+        if count == 1:
+            part = self.substitute({loop.loop_id: start})
+            return part._replace(loops=(*self.loops[:axis], *self.loops[axis + 1 :]))
+        if count == loop.extent:
+            return self
+        part = self.substitute({loop.loop_id: Linear.loop(loop.loop_id) + start})
+        shorter = LoopExtent(loop.loop_id, count)
+        return part._replace(loops=(*self.loops[:axis], shorter, *self.loops[axis + 1 :]))
+
+    def merged(self) -> CopyOperation:
+        """With one loop for several along which everything advances evenly."""
+        loops = list(self.loops)
+        operation = self
+        forms = [self.row, self.dram_bytes, self.rows, self.columns]
+        forms += [form for guard in self.guards for form in guard.forms]
+        while True:
+            pair = _mergeable(loops, forms)
+            if pair is None:
+                return operation._replace(loops=tuple(loops))
+            outer, inner = pair
+            loops[loops.index(outer)] = LoopExtent(inner.loop_id, outer.extent * inner.extent)
+            loops.remove(inner)
+            operation = operation.substitute({outer.loop_id: Linear()})
+            forms = [form.substitute({outer.loop_id: Linear()}) for form in forms]
+
+    def touched_rows(self) -> np.ndarray | None:
+        """The rows that each command touches, int64 of the loops' extents and then the rows of one
+        command, less what loops around add; None where they are not known.
+
+        Rows of a command are told from its most rows and columns.
+        """
+        if not self.most_rows:
+            return None
+        rows = np.full((1,) * len(self.loops), self.row.const, dtype=np.int64)
+        for axis, loop in enumerate(self.loops):
+            if not self.row.is_linear_in(loop.loop_id):
+                return None
+            shape = [1] * len(self.loops)
+            shape[axis] = loop.extent
+            steps = np.arange(loop.extent) * self.row.coefficient(loop.loop_id)
+            rows = rows + steps.reshape(shape)
+        n_blocks = ceil_div(self.most_columns, self.kind.block_columns)
+        blocks = np.arange(n_blocks) * self.kind.block_rows
+        offsets = (blocks[:, None] + np.arange(self.most_rows)).ravel()
+        return rows[..., None] + offsets
+
+    def nodes(self) -> tuple[Node, ...]:
+        """The command in its loops, under its conditions."""
+        address: Any = 0
+        if self.kind.argument is not None:
+            address = Operand.argument(self.kind.argument, to_operand(self.dram_bytes))
+        command = device_command(
+            self.kind.command,
+            dram_address=address,
+            local=(self.kind.flags, to_operand(self.row)),
+            cols=_field(self.columns),
+            rows=_field(self.rows),
+        )
+        body: tuple[Node, ...] = (*self.kind.settings, command)
+        condition: Expr = expr.ONE
+        for guard in self.guards:
+            condition = expr.logical_and(condition, guard.expression())
+        own = [loop.loop_id for loop in self.loops]
+        if not any(form.depends_on(i) for g in self.guards for form in g.forms for i in own):
+            return when(condition, nested(self.loops, body))
+        return nested(self.loops, when(condition, body))
+
+
+def when(condition: Expr, body: tuple[Node, ...]) -> tuple[Node, ...]:
+    """``body`` where a condition holds."""
+    if condition == expr.ZERO:
+        return ()
+    return body if condition == expr.ONE else (Loop(CONDITION_LOOP, condition, body),)
+
+
+def nested(loops: Sequence[LoopExtent], body: tuple[Node, ...]) -> tuple[Node, ...]:
+    """``body`` in loops of a program."""
+    for loop in reversed(loops):
+        if loop.extent > 1:
+            body = (Loop(loop.loop_id, expr.const(loop.extent), body),) if body else ()
+    return body
+
+
+def _mergeable(
+    loops: Sequence[LoopExtent], forms: Sequence[Linear]
+) -> tuple[LoopExtent, LoopExtent] | None:
+    """Two loops of which the one advances by as much as the other in all its iterations."""
+    for outer in loops:
+        for inner in loops:
+            if outer is not inner and all(
+                form.is_linear_in(outer.loop_id)
+                and form.is_linear_in(inner.loop_id)
+                and form.coefficient(outer.loop_id)
+                == form.coefficient(inner.loop_id) * inner.extent
+                for form in forms
+            ):
+                return outer, inner
+    return None
+
+
+def _field(form: Linear) -> Any:
+    return form.const if form.is_const else to_operand(form)
