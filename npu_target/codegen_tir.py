@@ -22,6 +22,7 @@ from .codegen.settings import DeviceSettings
 from .codegen.starts import overwritten_sums
 from .config import NpuConfig
 from .isa import IsaError
+from .passes.columns import check_columns
 from .passes.errors import CodegenError, DoesNotFit
 from .passes.lower import Lowered, lower
 from .passes.memory import allocate
@@ -49,6 +50,7 @@ def build_program(func: tirx.PrimFunc, config: NpuConfig, name: str) -> Program:
     """
     try:
         args = _arguments(func)
+        check_columns(func)
         body = _body(lower(func), config, [arg.name for arg in args])
     except DoesNotFit as error:
         raise DoesNotFit(f"{name}: {error}") from error

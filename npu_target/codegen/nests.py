@@ -20,9 +20,10 @@ from tvm.tirx import BufferStore, Var
 
 from ..config import NpuConfig
 from ..intrin import ACCUMULATOR, SCRATCHPAD
+from ..passes.bounds import least
 from ..passes.copies import Load, Store, recognise
 from ..passes.errors import CodegenError
-from ..passes.linear import Linear, comparisons, linear, undivided
+from ..passes.linear import Linear, combine, comparisons, linear, undivided
 from ..passes.memory import Placement
 from ..passes.tiles import is_gemm
 from ..passes.transfers import LoopExtent, Transfer, plan_transfer, split_boundaries
@@ -69,7 +70,8 @@ class Branch:
         variables: set[Var] = set()
         tvm_ffi.structural_walk(stmt.condition, (Var, lambda var: variables.add(var)))
         symbols = [reader.symbols[var] for var in variables if var in reader.symbols]
-        self._symbols = {key for form in symbols for key, _ in form.items}
+        # Of the loops around on which it depends.
+        self.symbols = {key for form in symbols for key, _ in form.items}
         self._is_known = len(symbols) == len(variables)
         # What is done where the condition holds, and where it does not.
         self.then = reader.statement(stmt.then_case)
@@ -78,7 +80,7 @@ class Branch:
 
     def holds(self, values: Values) -> bool | None:
         """Whether the condition does; None where more is to be known for that."""
-        if not self._is_known or not all(symbol in values for symbol in self._symbols):
+        if not self._is_known or not all(symbol in values for symbol in self.symbols):
             return None
         forms = [undivided(form.substitute(values)) for form in self._forms]
         if not forms or not all(form.is_const for form in forms):
@@ -152,10 +154,34 @@ class CopyNest(Nest):
         known = {symbol: values[symbol] for symbol in self._deciding}
         plan = self._plans.get(key := tuple(known.values()))
         if plan is None:
-            parts = split_boundaries(self._copy.at(known), tuple(self.loops), config)
-            plan = [(part, plan_transfer(part, around, config)) for part, around in parts]
+            parts = split_boundaries(self.copy.at(known), tuple(self.loops), config)
+            plan = [x for part, around in parts for x in self._plan(part, around, config)]
             self._plans[key] = plan
         return [(part.at(values), transfer.at(values)) for part, transfer in plan]
+
+    def _plan(
+        self, part: Load | Store, around: tuple[LoopExtent, ...], config: NpuConfig
+    ) -> list[tuple[Load | Store, Transfer]]:
+        transfer = plan_transfer(part, around, config)
+        columns = transfer.columns
+        if columns.is_const and columns.const < 1:  # nothing satisfies the conditions
+            if isinstance(part, Store) or part.accumulate:
+                return []
+            zeros = part._replace(source=None, offset=Linear(), valid=())
+            return [(zeros, plan_transfer(zeros, around, config))]
+        if self._may_lack_columns and not columns.is_const:
+            guards = (*transfer.guards, columns - 1)
+            columns = combine("max", columns, Linear(1))
+            transfer = transfer._replace(guards=guards, columns=columns)
+        return [(part, transfer)]
+
+    @cached_property
+    def _may_lack_columns(self) -> bool:
+        """Whether there may be rows of which no column satisfies the conditions."""
+        extents = {loop.loop_id: loop.extent for loop in self.loops} | self._reader.extents
+        column = self.copy.column.variables()
+        forms = [form.without(*column) for form in self.copy.valid if form.variables() & column]
+        return any(least(form, extents) < 0 for form in forms)
 
     @property
     def is_load(self) -> bool:
@@ -170,7 +196,7 @@ class CopyNest(Nest):
     @property
     def is_zeros(self) -> bool:
         """Whether it sets a tile to zero, and does nothing else."""
-        copy = self._copy
+        copy = self.copy
         return isinstance(copy, Load) and copy.source is None and not copy.accumulate
 
     @cached_property
@@ -182,7 +208,7 @@ class CopyNest(Nest):
     def _deciding(self) -> list[int]:
         """The symbols of loops around whose values decide how the nest's loops are dealt with:
         those of conditions, and those of which and of the nest's loops something is no sum."""
-        copy, own = self._copy, [loop.loop_id for loop in self.loops]
+        copy, own = self.copy, [loop.loop_id for loop in self.loops]
         forms = [*copy.valid]
         for form in (copy.row, copy.column, copy.offset):
             if not all(form.is_linear_in(symbol) for symbol in own):
@@ -190,7 +216,8 @@ class CopyNest(Nest):
         return sorted(set().union(*(form.variables() for form in forms)).difference(own))
 
     @cached_property
-    def _copy(self) -> Load | Store:
+    def copy(self) -> Load | Store:
+        """What the store does, in symbols."""
         return recognise(self._leaf, self._guards, self._symbols, self._reader.local)
 
 
@@ -231,6 +258,7 @@ class Reader:
         # What indices of tiles are taken modulo, and the variables of what is divided.
         self._moduli: list[tuple[int, list[Var]]] = []
         self.symbols: dict[Var, Linear] = {}  # of the loops that are no part of a nest
+        self.extents: dict[int, int] = {}  # of those, by their symbols
 
     def statement(self, stmt: tirx.Stmt) -> Statement:
         """A statement with all that is in it."""
@@ -311,6 +339,7 @@ class Reader:
     def _repeat(self, stmt: tirx.For) -> Repeat:
         extent, symbol = constant(stmt.extent), self.fresh()
         self.symbols[stmt.loop_var] = Linear.loop(symbol)
+        self.extents[symbol] = constant(stmt.min) + extent
         before = len(self._moduli)
         body = self.statement(stmt.body)
         if stmt.kind == tirx.ForKind.UNROLLED:

@@ -1,59 +1,265 @@
 """Sums that start by being overwritten: the first step of a reduction needs no zeros to add to.
 
-A definition without a bias sets its sums to zero first.  Where each tile of zeros is added to by
-one whole reduction, the steps of its first part write instead of adding, and the zeros are left
-out: they would keep the copy engine busy for about as many cycles as there are rows.
+A definition without a bias sets its sums to zero first.  Where every row of zeros is next touched
+by a step that begins a reduction there, the steps of its first part write instead of adding, and
+the zeros are left out: they would keep the copy engine busy for about as many cycles as there are
+rows.
+
+That is found out by going through the function in its order, with the set of rows that are zero
+because zeros were written and nothing came since.  Row sets are integers, a bit a row.  Iterations
+of a loop that do the same to the same rows are gone through once.
 """
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 
-from .nests import Branch, CopyNest, Nest, Repeat, Sequence, Statement, StepNest
+from ..passes.copies import Store
+from ..passes.linear import Atom, Linear
+from ..passes.transfers import LoopExtent
+from .nests import Branch, CopyNest, Nest, Repeat, Sequence, Statement, StepNest, Values
+
+# Statements to go through at most: beyond, zeros are written, which is always right.
+_MOST_VISITS = 1 << 15
 
 
 def overwritten_sums(parts: Iterable[Statement]) -> set[Nest]:
     """The zeros to leave out, and the steps that overwrite in the first part of their reduction:
     all of a tile, or none."""
-    tiles: dict[str, _Tile] = {}
-    for part in parts:
-        _visit(part, 1, tiles)
-    return {nest for tile in tiles.values() if tile.is_overwritten for nest in tile.nests}
+    accesses = _accesses(Sequence(tuple(parts)))
+    nests: dict[str, list[Nest]] = {}
+    with_zeros: set[str] = set()
+    for access in _leaves(accesses):
+        if access.nest.sums is not None:
+            nests.setdefault(access.nest.sums, []).append(access.nest)
+            if access.is_zeros:
+                with_zeros.add(access.nest.sums)
+    if not with_zeros:
+        return set()
+    walk = _Walk(set(with_zeros))
+    try:
+        walk.run(accesses, {})
+    except _TooMany:
+        return set()
+    return {
+        nest
+        for tile in walk.proved
+        for nest in nests[tile]
+        if isinstance(nest, StepNest) or (isinstance(nest, CopyNest) and nest.is_zeros)
+    }
 
 
-class _Tile:
-    """What is done to a tile of sums, and how often."""
-
-    def __init__(self) -> None:
-        self.nests: list[Nest] = []
-        self.n_zeros = self.n_steps = 0
-        self.is_known = True
-
-    @property
-    def is_overwritten(self) -> bool:
-        """Whether zeros and steps alternate.  Steps follow zeros: where a reduction is in several
-        parts, there are more of them."""
-        return self.is_known and self.n_zeros == self.n_steps
+class _TooMany(Exception):
+    """More statements than are worth going through."""
 
 
-def _visit(stmt: Statement, times: int, tiles: dict[str, _Tile]) -> None:
-    """Count what a statement does that runs so many times; 0 where that is not known."""
+@dataclass
+class _Access:
+    """A nest that reads or writes rows of the accumulator: ``row`` (in symbols) over ``loops``
+    that change it, ``n_rows`` of them at a time from there, ``row_offsets`` further ones."""
+
+    nest: Nest
+    row: Linear
+    loops: list[LoopExtent]
+    row_offsets: list[int]
+    is_zeros: bool = False
+    # By the form of the row without its constant: the rows counted from there, as the least of
+    # them and a mask, and whether each comes once.
+    _known: dict[tuple[object, ...], tuple[int, int, bool]] = field(default_factory=dict)
+
+    def rows(self, values: Values) -> tuple[int, bool]:
+        """A mask of the rows, and whether each of them comes once."""
+        form = self.row.substitute(values)
+        known = self._known.get(form.items)
+        if known is None:
+            if any(type(key) is Atom for key, _ in form.items):
+                return _mask(self._enumerated(form), 0)
+            known = self._known[form.items] = self._relative(form)
+        first, mask, once = known
+        return mask << (form.const + first), once
+
+    def _relative(self, form: Linear) -> tuple[int, int, bool]:
+        firsts = [0]
+        for loop in self.loops:
+            by = form.coefficient(loop.loop_id)
+            firsts = [row + by * i for row in firsts for i in range(loop.extent)]
+        rows = [row + offset for row in firsts for offset in self.row_offsets]
+        least = min(rows)
+        return least, *_mask(rows, least)
+
+    def _enumerated(self, form: Linear) -> list[int]:
+        ids = [loop.loop_id for loop in self.loops]
+        return [
+            form.substitute(dict(zip(ids, map(Linear, indices), strict=True))).const + offset
+            for indices in itertools.product(*(range(loop.extent) for loop in self.loops))
+            for offset in self.row_offsets
+        ]
+
+
+def _mask(rows: list[int], least: int) -> tuple[int, bool]:
+    mask = 0
+    for row in set(rows):
+        mask |= 1 << (row - least)
+    return mask, mask.bit_count() == len(rows)
+
+
+@dataclass
+class _Loop:
+    """Iterations around accesses: after ``period`` of them the same rows come again; None where
+    each may be different."""
+
+    repeat: Repeat
+    period: int | None
+    body: list[_Node]
+
+
+@dataclass
+class _Choice:
+    """Accesses under a condition."""
+
+    branch: Branch
+    then: list[_Node]
+    otherwise: list[_Node]
+
+
+_Node = _Access | _Loop | _Choice
+
+
+def _accesses(stmt: Statement) -> list[_Node]:
+    """What a statement does to the accumulator."""
     if isinstance(stmt, Sequence):
-        for part in stmt.parts:
-            _visit(part, times, tiles)
-    elif isinstance(stmt, Repeat):
-        _visit(stmt.body, times * stmt.extent, tiles)
-    elif isinstance(stmt, Branch):
-        _visit(stmt.then, 0, tiles)
-        _visit(stmt.otherwise, 0, tiles)
-    elif isinstance(stmt, (CopyNest, StepNest)) and stmt.sums is not None:
-        tile = tiles.setdefault(stmt.sums, _Tile())
-        tile.nests.append(stmt)
-        if not times:
-            tile.is_known = False
-        elif isinstance(stmt, StepNest):
-            tile.n_steps += times
-        elif stmt.is_zeros:
-            tile.n_zeros += times
+        return [node for part in stmt.parts for node in _accesses(part)]
+    if isinstance(stmt, Repeat):
+        body = _accesses(stmt.body)
+        return [_Loop(stmt, _period(body, stmt.symbol), body)] if body else []
+    if isinstance(stmt, Branch):
+        then, otherwise = _accesses(stmt.then), _accesses(stmt.otherwise)
+        return [_Choice(stmt, then, otherwise)] if then or otherwise else []
+    if isinstance(stmt, StepNest):
+        step = stmt.step({})
+        return [_access(stmt, step.c, list(range(step.rows)))]
+    if isinstance(stmt, CopyNest) and stmt.copy.accumulator:
+        copy, offsets = stmt.copy, [0]
+        if isinstance(copy, Store) and copy.pooling is not None:
+            size, line_rows = copy.pooling
+            offsets = [i * line_rows + j for i in range(size) for j in range(size)]
+        return [_access(stmt, copy.row, offsets, stmt.is_zeros)]
+    return []
+
+
+def _access(nest: Nest, row: Linear, offsets: list[int], is_zeros: bool = False) -> _Access:
+    loops = [loop for loop in nest.loops if row.depends_on(loop.loop_id)]
+    return _Access(nest, row, loops, offsets, is_zeros)
+
+
+def _leaves(nodes: list[_Node]) -> Iterable[_Access]:
+    for node in nodes:
+        if isinstance(node, _Access):
+            yield node
+        elif isinstance(node, _Loop):
+            yield from _leaves(node.body)
         else:
-            tile.is_known = False
+            yield from _leaves([*node.then, *node.otherwise])
+
+
+def _period(nodes: list[_Node], symbol: int) -> int | None:
+    """After how many iterations the same rows come again."""
+    period = 1
+    for node in nodes:
+        if isinstance(node, _Access):
+            own = _form_period(node.row, symbol)
+        elif isinstance(node, _Loop):
+            own = _period(node.body, symbol)
+        elif symbol in node.branch.symbols:
+            own = None
+        else:
+            own = _period([*node.then, *node.otherwise], symbol)
+        if own is None:
+            return None
+        period = math.lcm(period, own)
+    return period
+
+
+def _form_period(form: Linear, symbol: int) -> int | None:
+    period = 1
+    for key, _ in form.items:
+        if type(key) is not Atom:
+            if key == symbol:
+                return None
+        elif key.a.depends_on(symbol) or key.b.depends_on(symbol):
+            if key.op != "floormod" or not key.b.is_const or not key.a.is_linear_in(symbol):
+                return None
+            divisor = key.b.const
+            period = math.lcm(period, divisor // math.gcd(divisor, key.a.coefficient(symbol)))
+    return period
+
+
+class _Walk:
+    """Goes through accesses in order, with what each leaves."""
+
+    def __init__(self, tiles: set[str]) -> None:
+        self.proved = tiles  # those of which nothing speaks against it so far
+        self._zero = dict.fromkeys(sorted(tiles), 0)  # masks of rows that wait for their start
+        self._visits = 0
+
+    def run(self, nodes: list[_Node], values: Values) -> None:
+        """What nodes do in order, where the symbols of loops around have these values."""
+        for node in nodes:
+            if not self.proved:
+                return
+            if isinstance(node, _Access):
+                self._visits += 1
+                if self._visits > _MOST_VISITS:
+                    raise _TooMany
+                self._access(node, values)
+            elif isinstance(node, _Loop):
+                self._loop(node, values)
+            else:
+                self._choice(node, values)
+
+    def _loop(self, loop: _Loop, values: Values) -> None:
+        repeat = loop.repeat
+        done, before = 0, None
+        while done < repeat.extent:
+            if loop.period is not None and done % loop.period == 0:
+                state = tuple(self._zero.values()), len(self.proved)
+                if state == before:  # and so it will be each time
+                    done += (repeat.extent - done) // loop.period * loop.period
+                    before = None
+                    continue
+                before = state
+            index = Linear(repeat.start + done)
+            self.run(loop.body, {**values, repeat.symbol: index})
+            done += 1
+
+    def _choice(self, choice: _Choice, values: Values) -> None:
+        holds = choice.branch.holds(values)
+        if holds is None:
+            for access in _leaves([*choice.then, *choice.otherwise]):
+                self.proved.discard(str(access.nest.sums))
+                self._touch(-1, None)
+        else:
+            self.run(choice.then if holds else choice.otherwise, values)
+
+    def _access(self, access: _Access, values: Values) -> None:
+        rows, once = access.rows(values)
+        tile = access.nest.sums
+        zero = self._zero.get(tile, 0) if tile is not None else 0
+        if isinstance(access.nest, StepNest) and tile in self._zero:
+            if rows & ~zero or not once:
+                self.proved.discard(tile)
+            self._zero[tile] = zero & ~rows
+        elif access.is_zeros and tile is not None:
+            self._zero[tile] = zero | rows
+        else:
+            tile = None
+        self._touch(rows, tile)
+
+    def _touch(self, rows: int, mine: str | None) -> None:
+        """Rows are read or written by something that is no zeros and no step of a tile."""
+        for tile, zero in self._zero.items():
+            if tile != mine and zero & rows:
+                self.proved.discard(tile)

@@ -111,13 +111,13 @@ def _load(
     indices = [linear(index, env) for index in store.indices]
     row, column = local(store.buffer, indices)
     in_accumulator = store.buffer.scope() == ACCUMULATOR
-    value, accumulate = _without_self(store)
-    if _is_call(value, "prim.if_then_else"):
+    value, accumulate = without_self(store)
+    if is_call(value, "prim.if_then_else"):
         condition, value, otherwise = value.args
-        if not _is_zero(otherwise):
+        if not is_zero(otherwise):
             raise CodegenError("padding must be 0, and a choice of arguments one loop's")
         valid = comparisons(condition, env)
-    if _is_zero(value):
+    if is_zero(value):
         return Load(row, column, in_accumulator, None, Linear(), 1, (), accumulate)
     scale, shrunk = 1.0, False
     if in_accumulator and isinstance(value, tirx.Cast):
@@ -211,7 +211,7 @@ def _window(
     return loads[0], Pooling(size, line_rows)
 
 
-def _without_self(store: BufferStore) -> tuple[tirx.Expr, bool]:
+def without_self(store: BufferStore) -> tuple[tirx.Expr, bool]:
     """``x`` and True for a store ``t[i] = t[i] + x``; otherwise the value and False."""
     value = store.value
     if isinstance(value, tirx.Add):
@@ -234,9 +234,9 @@ def _offset(access: TensorLoad | BufferStore, env: Mapping[Var, Linear]) -> Line
     return total
 
 
-def _is_call(node: tirx.Expr, name: str) -> bool:
+def is_call(node: tirx.Expr, name: str) -> bool:
     return isinstance(node, ir.Call) and getattr(node.op, "name", None) == name
 
 
-def _is_zero(node: tirx.Expr) -> bool:
+def is_zero(node: tirx.Expr) -> bool:
     return isinstance(node, tirx.IntImm) and int(node.value) == 0

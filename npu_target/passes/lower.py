@@ -8,6 +8,7 @@ import tvm
 import tvm_ffi
 from tvm import s_tir, tirx
 
+from .errors import CodegenError
 from .padding import hide_padding, show_padding
 from .sources import separate_sources
 
@@ -29,6 +30,10 @@ _TILES_TO_LOOPS = (
 )
 
 
+# Characters of what TVM says, which goes on with the whole function.
+_REASON = 200
+
+
 class Lowered(NamedTuple):
     """Plain loops, and how many versions each pipelined buffer has (its first dimension)."""
 
@@ -38,7 +43,21 @@ class Lowered(NamedTuple):
 
 def lower(func: tirx.PrimFunc) -> Lowered:
     """A scheduled function as loops.  Buffers keep their dimensions: the allocator chooses the
-    strides of the device's memories, so nothing is flattened.  Tiles are told apart by name."""
+    strides of the device's memories, so nothing is flattened.  Tiles are told apart by name.
+
+    Raises
+    ------
+    CodegenError
+        where TVM's passes refuse the schedule, such as a pipeline whose stages are out of order.
+    """
+    try:
+        return _lowered(func)
+    except (ValueError, RuntimeError) as error:  # TVM's
+        reason = " ".join(str(error).split())
+        raise CodegenError(f"TVM does not lower the schedule: {reason[:_REASON]}") from error
+
+
+def _lowered(func: tirx.PrimFunc) -> Lowered:
     func = hide_padding(func.with_attr("global_symbol", "main"))
     mod = tvm.IRModule({"main": func})
     mod = tvm.ir.transform.Sequential(list(_BLOCKS_TO_TILES))(mod)

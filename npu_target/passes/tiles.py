@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import tvm_ffi
 from tvm import ir, tirx
 from tvm.ir import TensorLoad
@@ -19,7 +21,8 @@ def tile_buffers(lowered: Lowered) -> list[LocalBuffer]:
     Raises
     ------
     CodegenError
-        for a buffer in no memory of the device, or two of the same name.
+        for a buffer in no memory of the device, two of the same name, or sums whose blocks cannot
+        lie side by side.
     """
     stationary: set[str] = set()
     step_rows: dict[str, int] = {}
@@ -50,10 +53,25 @@ def tile_buffers(lowered: Lowered) -> list[LocalBuffer]:
             lowered.versions.get(buffer.name, 1),
             buffer.name in stationary,
             live.get(buffer.name, (0, 0)),
-            step_rows[buffer.name] if buffer.name in wide else None,
+            _wide_rows(buffer, lowered, step_rows) if buffer.name in wide else None,
         )
         for buffer in buffers
     ]
+
+
+def _wide_rows(buffer: tirx.Buffer, lowered: Lowered, step_rows: Mapping[str, int]) -> int:
+    """The rows of a step of sums whose blocks lie side by side."""
+    rows = step_rows.get(buffer.name)
+    shape = [int(extent) for extent in buffer.shape]
+    if buffer.name in lowered.versions:
+        shape = shape[1:]
+    if rows is None or len(shape) < 4 or shape[-2] % rows:
+        raise CodegenError(
+            f"tile {buffer.name} of shape {shape} is stored by a loop marked {WIDE}, which needs "
+            "sums of shape [batch, blocks, ..., pixels, columns] with whole steps of the array in "
+            "their pixels; leave out the mark"
+        )
+    return rows
 
 
 def _stored_wide(body: tirx.Stmt) -> set[str]:
@@ -62,8 +80,11 @@ def _stored_wide(body: tirx.Stmt) -> set[str]:
 
     def visit(loop: tirx.For) -> None:
         if WIDE in loop.annotations:
-            stored = (TensorLoad, lambda load: found.add(load.source.name))
-            tvm_ffi.structural_walk(loop.body, stored)
+            tvm_ffi.structural_walk(loop.body, (TensorLoad, visit_load))
+
+    def visit_load(load: TensorLoad) -> None:
+        if load.source.scope() == ACCUMULATOR:
+            found.add(load.source.name)
 
     tvm_ffi.structural_walk(body, (tirx.For, visit))
     return found

@@ -6,7 +6,8 @@ the blocks; those that walk the tile row by row are the rows.  The others remain
 conditions of the copy bound the rows and columns, or decide whether there is anything to read.
 
 The columns of a tile's row past the last valid one are left as they are: definitions must not
-observe them.  Rows outside the valid ones are written with zeros.
+observe them, and :mod:`npu_target.passes.columns` refuses those that do.  Rows outside the valid
+ones are written with zeros.
 """
 
 from __future__ import annotations

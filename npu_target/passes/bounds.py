@@ -1,0 +1,84 @@
+"""What linear forms over loops of known extents can be: their least value, and whether conditions
+imply one another."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from .linear import Atom, Linear
+
+Extents = Mapping[int, int]  # of loops, which start at 0
+# Points at which conditions are compared one by one, where their forms do not tell.
+_MOST_POINTS = 1 << 18
+
+
+def least(form: Linear, extents: Extents) -> float:
+    """A number that the form is never below: its least value if every loop occurs once in it."""
+    return _range(form, extents)[0]
+
+
+def implies(given: Sequence[Linear], wanted: Linear, extents: Extents) -> bool:
+    """Whether ``wanted >= 0`` wherever all of ``given`` are: proved from the forms, or by looking
+    at every point if they are not too many; False if neither tells."""
+    if least(wanted, extents) >= 0:
+        return True
+    if any(least(wanted - form, extents) >= 0 for form in given):
+        return True
+    mine = wanted.variables()
+    for forms in (given, [form for form in given if form.variables() <= mine]):
+        ids = sorted(mine.union(*(form.variables() for form in forms)))
+        shape = [extents[loop_id] for loop_id in ids]
+        if np.prod(shape, dtype=float) <= _MOST_POINTS:
+            points = dict(zip(ids, np.indices(shape, sparse=True), strict=True))
+            holds = _values(wanted, points) >= 0
+            for form in forms:
+                holds = holds | (_values(form, points) < 0)
+            return bool(np.all(holds))
+    return False
+
+
+def _range(form: Linear, extents: Extents) -> tuple[float, float]:
+    low: float = form.const
+    high: float = form.const
+    for key, factor in form.items:
+        ends: tuple[float, float]
+        ends = _atom_range(key, extents) if isinstance(key, Atom) else (0, extents[key] - 1)
+        low += min(factor * end for end in ends)
+        high += max(factor * end for end in ends)
+    return low, high
+
+
+def _atom_range(atom: Atom, extents: Extents) -> tuple[float, float]:
+    a, b = _range(atom.a, extents), _range(atom.b, extents)
+    if atom.op == "floormod" and b[0] > 0:
+        return (0, b[1] - 1) if a[0] < 0 or a[1] >= b[0] else a
+    if atom.op == "floordiv" and b[0] > 0:
+        quotients = [x // y for x in a for y in b]
+        return min(quotients), max(quotients)
+    if atom.op == "min":
+        return min(a[0], b[0]), min(a[1], b[1])
+    if atom.op == "max":
+        return max(a[0], b[0]), max(a[1], b[1])
+    return -math.inf, math.inf
+
+
+_NUMPY: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
+    "floordiv": np.floor_divide,
+    "floormod": np.mod,
+    "min": np.minimum,
+    "max": np.maximum,
+}
+
+
+def _values(form: Linear, points: Mapping[int, np.ndarray]) -> np.ndarray:
+    total = np.int64(form.const)
+    for key, factor in form.items:
+        if isinstance(key, Atom):
+            value = _NUMPY[key.op](_values(key.a, points), _values(key.b, points))
+        else:
+            value = points[key]
+        total = total + factor * value
+    return np.asarray(total)
