@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,15 +16,18 @@ import tiny_network
 from tvm.s_tir import Schedule
 from tvm.s_tir import meta_schedule as ms
 
-from npu_target import build, run
+from npu_target import build, isa, run
 from npu_target.codegen_tir import CodegenError, build_program
 from npu_target.config import NpuConfig
 from npu_target.host import build_host, run_host
 from npu_target.models import registry
-from npu_target.program import Program
+from npu_target.program import Command, Loop, Node, Program
 from npu_target.schedule_rules import space_generator
 from npu_target.target import make_target
+from npu_target.tuning import choose
+from npu_target.tuning.check import ProgramCheck
 from npu_target.tuning.choose import cycles_of
+from npu_target.tuning.errors import TuningError
 from npu_target.tuning.header import Header
 from npu_target.tuning.layers import Layer
 from npu_target.tuning.log import RECORDS_FILE, open_log
@@ -196,6 +200,52 @@ def test_the_dump_has_every_region_with_its_own_numbers(network, logs, tmp_path)
                 o.relu,
             )
             np.testing.assert_array_equal(arrays["out"].ravel(), wanted.ravel())
+
+
+def test_a_wrong_program_is_refused_by_name(network, tmp_path, capsys, monkeypatch):
+    """The first command that loads is left out of one layer's program."""
+    layer = network.layers[1]
+
+    def wrong(func, config, name):
+        program = build_program(func, config, name)
+        if name != layer.name:
+            return program
+        return replace(program, body=_without_a_load(program.body))
+
+    monkeypatch.setattr(choose, "build_program", wrong)
+    arguments = ["--model=tiny", f"--logs={tmp_path / 'none'}", "-o", str(tmp_path / "x.so")]
+    error = refused(capsys, *arguments)
+    assert f"{layer.name}: the program of its default schedule on gemmini-16x16 is wrong" in error
+    assert re.search(r"\[wrong_result\] \d+ of \d+ elements differ, the first at \[0, ", error)
+    assert not (tmp_path / "x.so").exists()
+
+
+def _without_a_load(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
+    loads = {kind.funct for kind in isa.LOADS}
+    for index, node in enumerate(nodes):
+        if isinstance(node, Command) and node.funct in loads:
+            return (*nodes[:index], *nodes[index + 1 :])
+        if isinstance(node, Loop) and (body := _without_a_load(node.body)) != node.body:
+            return (*nodes[:index], replace(node, body=body), *nodes[index + 1 :])
+    return nodes
+
+
+def test_equal_programs_are_checked_once(network):
+    layer = network.layers[0].operator
+    program = build_program(default_of(layer, CONFIG).mod["main"], CONFIG, layer.name)
+    check = ProgramCheck(CONFIG)
+    cycles = [check.cycles(program, layer, "default") for _ in range(2)]
+    assert cycles == [cycles_of(program)] * 2 and check.n_checked == 1
+
+
+def test_what_the_device_refuses_is_refused_by_name(network):
+    layer = network.layers[0].operator
+    program = build_program(default_of(layer, CONFIG).mod["main"], CONFIG, layer.name)
+    body = tuple(node for node in program.body if not isinstance(node, Command))
+    with pytest.raises(TuningError) as error:
+        ProgramCheck(CONFIG).cycles(replace(program, body=body), layer, "tuned")
+    assert f"{layer.name}: the program of its tuned schedule" in str(error.value)
+    assert "[undefined_configuration]" in str(error.value)
 
 
 def test_explain_prints_where_operations_run(logs, tmp_path, capsys):

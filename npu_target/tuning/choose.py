@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from ..program import Program
 from ..schedule_rules import default_schedule
 from ..target import make_target
 from ..topi import Operator
+from .check import ProgramCheck
 from .errors import LogError
 from .layers import Layer
 from .log import TuningLog
@@ -43,6 +44,7 @@ class Chooser:
         self._config = config
         self._log = log
         self._target = make_target(config)
+        self._check = ProgramCheck(config)
         self._choices: dict[Operator, _Choice] = {}
 
     def device_function(self, operator: Operator, _: NpuConfig) -> PrimFunc:
@@ -63,17 +65,27 @@ class Chooser:
             return tuned
         return default_schedule(operator.kernel(), self._config)
 
-    def results(self, layers: Sequence[Layer]) -> list[LayerResult]:
-        """What each layer costs by its default schedule and by the chosen one.
+    def results(
+        self, layers: Sequence[Layer], progress: Callable[[str], None] = lambda name: None
+    ) -> list[LayerResult]:
+        """What each layer costs by its default schedule and by the chosen one, both of which are
+        run and compared with NumPy's answer; `progress` is called with each layer's name before.
 
-        Raises LogError where the logs' schedule does not apply or does not hold true, and
-        CodegenError for a layer that does not fit the device at all.
+        Raises LogError where the logs' schedule does not apply or does not hold true, CodegenError
+        for a layer that does not fit the device at all, and TuningError for a program that is
+        wrong.
         """
         results = []
         for layer in layers:
+            progress(layer.name)
             choice = self._choice(layer.operator)
             results.append(LayerResult(layer, choice.default_cycles, choice.cycles, choice.source))
         return results
+
+    @property
+    def n_checked(self) -> int:
+        """How many distinct programs were run and are right."""
+        return self._check.n_checked
 
     def require_tuned(self, layers: Sequence[Layer], folder: Path) -> None:
         """Raise LogError naming the layers for which the logs have no schedule."""
@@ -96,13 +108,13 @@ class Chooser:
         return self._choices[operator]
 
     def _choose(self, operator: Operator) -> _Choice:
-        default_cycles = self._cycles(operator, default_of(operator, self._config))
+        default_cycles = self._cycles(operator, default_of(operator, self._config), DEFAULT)
         tuned = None
         if self._log is not None:
             tuned = tuned_schedule(operator, self._config, self._log)
         if tuned is None or self._log is None:
             return _Choice(DEFAULT, default_cycles, default_cycles)
-        cycles = self._cycles(operator, tuned)
+        cycles = self._cycles(operator, tuned, TUNED)
         records = self._log.records_of(workload_module(operator, self._config))
         logged = round(records[0].seconds * self._config.clock_khz * 1e3)
         if cycles != logged:
@@ -115,8 +127,9 @@ class Chooser:
             return _Choice(TUNED, default_cycles, cycles)
         return _Choice(DEFAULT, default_cycles, default_cycles)
 
-    def _cycles(self, operator: Operator, schedule: Schedule) -> int:
-        return cycles_of(build_program(schedule.mod["main"], self._config, operator.name))
+    def _cycles(self, operator: Operator, schedule: Schedule, source: str) -> int:
+        program = build_program(schedule.mod["main"], self._config, operator.name)
+        return self._check.cycles(program, operator, source)
 
 
 def cycles_of(program: Program) -> int:

@@ -75,6 +75,18 @@ def expected_output(operator: Operator, inputs: Arrays) -> np.ndarray:
     return evaluate(operator, inputs).reshape(shape)
 
 
+def difference(actual: np.ndarray, expected: np.ndarray) -> str:
+    """How many elements of two arrays differ, and the first that does; empty if none."""
+    wrong = np.argwhere(actual != expected)
+    if not len(wrong):
+        return ""
+    place = tuple(int(index) for index in wrong[0])
+    return (
+        f"{len(wrong)} of {expected.size} elements differ, the first at {list(place)}: "
+        f"{actual[place]} instead of {expected[place]}"
+    )
+
+
 def _amplitude(operator: Operator, name: str) -> int:
     """Largest value to draw for an argument; activations take the full range."""
     is_weight = name in ("weight", "weights", "bias") or (

@@ -17,7 +17,7 @@ import npu_target
 from rpc_server.tracker_client import Endpoint
 
 from ..topi import Operator
-from .expected import expected_output, sample_inputs
+from .expected import difference, expected_output, sample_inputs
 from .failure import DEVICE_LOST, TIMED_OUT, WRONG_RESULT, Failure, last_line
 
 # Operators whose arrays a session keeps on the device.
@@ -113,8 +113,8 @@ class DeviceSession:
         )
         if str(self._digest(arrays.output)) == arrays.expected_digest:
             return Outcome(seconds)
-        difference = _difference(arrays.output.numpy(), arrays.expected)
-        return Outcome(failure=Failure(WRONG_RESULT, difference))
+        text = difference(arrays.output.numpy(), arrays.expected)
+        return Outcome(failure=Failure(WRONG_RESULT, text))
 
     def _arrays_of(self, operator: Operator, seed: int) -> _Arrays:
         key = (operator, seed)
@@ -165,12 +165,3 @@ def measure(job: Job) -> Outcome:
         if time.monotonic() - started >= job.timeout_seconds:
             failure = Failure(TIMED_OUT, f"no result after {job.timeout_seconds:g} s")
         return Outcome(failure=failure, session_lost=True)
-
-
-def _difference(actual: np.ndarray, expected: np.ndarray) -> str:
-    wrong = np.argwhere(actual != expected)
-    place = tuple(int(index) for index in wrong[0])
-    return (
-        f"{len(wrong)} of {expected.size} elements differ, the first at {list(place)}: "
-        f"{actual[place]} instead of {expected[place]}"
-    )
