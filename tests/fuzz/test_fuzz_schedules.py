@@ -1,0 +1,70 @@
+"""Schedules drawn at random: what they compute is what LLVM computes of the definition that nobody
+scheduled, or they are refused with a reason, which most of them must not be."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import numpy as np
+import pytest
+import tvm
+from fuzz.definitions import CONFIG, KINDS, UNWRITTEN, Definition
+from fuzz.device import run
+from fuzz.schedules import Moves
+
+from npu_target.codegen_tir import CodegenError, build_program
+
+SCHEDULES = 25  # of a definition: compiling it by LLVM takes longer than one of them
+RIGHT, REFUSED, NO_SCHEDULE = "right", "refused", "no schedule"
+LEAST_RIGHT = 0.6
+
+
+def definition_of(seed: int) -> Definition:
+    """A definition of any kind, whose expected output is LLVM's and NumPy's."""
+    draw = random.Random(seed)
+    definition = draw.choice(KINDS)(draw)
+    expected = definition.expected
+    output = tvm.runtime.tensor(np.full(expected.shape, UNWRITTEN, expected.dtype))
+    inputs = [tvm.runtime.tensor(array) for array in definition.inputs]
+    tvm.compile(definition.func, target="llvm")(*inputs, output)
+    np.testing.assert_array_equal(output.numpy(), expected, definition.text)
+    return definition
+
+
+def outcome(definition: Definition, seed: int) -> str:
+    """What comes of one schedule. Raises AssertionError where it is wrong."""
+    moves = Moves(definition, seed)
+    func = moves.function()
+    if func is None:
+        return NO_SCHEDULE
+    try:
+        program = build_program(func, CONFIG, "fuzzed")
+    except CodegenError:
+        return REFUSED
+    found = run(program, definition.inputs, UNWRITTEN, seed)
+    text = f"{definition.text}, seed {seed}: {'; '.join(moves.made)}"
+    np.testing.assert_array_equal(found, definition.expected, text)
+    return RIGHT
+
+
+def outcomes(first: int, number: int) -> Counter[str]:
+    """What comes of the schedules of some definitions."""
+    counts: Counter[str] = Counter()
+    for seed in range(first, first + number):
+        definition = definition_of(seed)
+        counts.update(outcome(definition, 1000 * seed + i) for i in range(SCHEDULES))
+    return counts
+
+
+@pytest.mark.parametrize("first", range(0, 20, 5))
+def test_schedules_are_right_or_refused(first: int) -> None:
+    counts = outcomes(first, 5)
+    assert counts[RIGHT] >= LEAST_RIGHT * 5 * SCHEDULES, counts
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(100, 900, 20))
+def test_many_schedules_are_right_or_refused(first: int) -> None:
+    counts = outcomes(first, 20)
+    assert counts[RIGHT] >= LEAST_RIGHT * 20 * SCHEDULES, counts
