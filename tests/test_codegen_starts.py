@@ -225,11 +225,11 @@ def test_zeros_in_parts_are_left_out_where_steps_start_them(parts, starts, times
 @settings(max_examples=25)
 @given(st.lists(PARTS, min_size=1, max_size=7), st.integers(1, 4))
 def test_sums_in_parts_are_right(parts: list[Part], times: int) -> None:
-    check_parts(parts, times)
+    check_parts([*parts, Part("store", 0, BLOCKS)], times)
 
 
 @pytest.mark.slow
 @settings(max_examples=3000)
 @given(st.lists(PARTS, min_size=1, max_size=9), st.integers(1, 4))
 def test_sums_in_many_parts_are_right(parts: list[Part], times: int) -> None:
-    check_parts(parts, times)
+    check_parts([*parts, Part("store", 0, BLOCKS)], times)
