@@ -19,7 +19,7 @@ from tvm.ir import TensorLoad
 from tvm.tirx import BufferStore, Var
 
 from ..config import NpuConfig
-from ..intrin import ACCUMULATOR, SCRATCHPAD
+from ..intrin import ACCUMULATOR, SCRATCHPAD, WIDE
 from ..passes.bounds import least
 from ..passes.copies import Load, Store, recognise
 from ..passes.errors import CodegenError
@@ -360,10 +360,11 @@ def constant(value: tirx.Expr) -> int:
 
 def _wide_pixels(loops: list[tirx.For], reader: Reader, accesses: list[Access]) -> dict[Var, int]:
     """The loops over the pixels of several steps of wide sums that a nest loads or stores, with
-    the rows of a step."""
+    the rows of a step.  Raises CodegenError where it begins or ends inside of a step."""
     numbers = {stmt.loop_var: reader.fresh() for stmt in loops}
     env = {**reader.symbols, **{var: Linear.loop(n) for var, n in numbers.items()}}
     found: dict[Var, int] = {}
+    extents = reader.extents | {numbers[stmt.loop_var]: constant(stmt.extent) for stmt in loops}
     for placement, _, indices in accesses:
         if placement.wide is None:
             continue
@@ -373,6 +374,17 @@ def _wide_pixels(loops: list[tirx.For], reader: Reader, accesses: list[Access]) 
             one_by_one = pixel.coefficient(numbers[stmt.loop_var]) == 1
             if one_by_one and constant(stmt.extent) > rows:
                 found[stmt.loop_var] = rows
+        in_step = Linear(pixel.const % rows)  # at most, and what of it runs
+        for key, value in pixel.items:
+            if value == 1 and type(key) is int and extents[key] % rows == 0:
+                in_step = in_step + (rows - 1)
+            elif value % rows:
+                in_step = in_step + Linear.of(0, {key: value})
+        if least(in_step * -1 + (rows - 1), extents) < 0:
+            raise CodegenError(
+                f"sums that lie side by side in steps of {rows} rows are copied from row {pixel} "
+                f"on, inside of a step; take whole steps, or leave out the mark {WIDE}"
+            )
     return found
 
 

@@ -116,8 +116,14 @@ class Moves:
         if draw.random() < 0.8:  # spatial tiles first
             outer.sort(key=lambda name: name.removesuffix("_o") in reductions)
         order = [*outer, *inner]
-        if draw.random() < 0.1:
+        if draw.random() < 0.2:
+            # Tiles of one loop inside another's; in those of its own TVM takes rows between two
+            # tiles for rows of both, and shrinks the buffer to less than is used.
             draw.shuffle(order)
+            for name in inner:
+                if f"{name}_o" in order:
+                    pair = sorted((order.index(name), order.index(f"{name}_o")))
+                    order[pair[0]], order[pair[1]] = f"{name}_o", name
         intrinsic = [loops[name] for name in ("row", "lane", "depth_lane")]
         sch.reorder(*[loops[name] for name in order], *intrinsic)
         if len(order) > 2 and draw.random() < 0.3:
