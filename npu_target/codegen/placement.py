@@ -90,7 +90,9 @@ class Placer:
         self, due: Sequence[Copy], free: Sequence[Copy], after: Sequence[Copy]
     ) -> tuple[Node, ...]:
         """The steps with their copies."""
-        steps = self.steps = self._refined(free)
+        if not any(copy.leaves_rest for copy in after):  # `rest` is told from the loops as they are
+            self.steps = self._refined(free)
+        steps = self.steps
         nodes: list[Node] = []
         bound_due = []
         for copy in due:

@@ -154,8 +154,8 @@ def _store(
     requantized = match_requantize(value)
     if requantized is not None:
         value, scale, relu = requantized
-    elif isinstance(value, tirx.Max):
-        value, pooling = _window(value, env, local)
+        if isinstance(value, tirx.Max):
+            value, pooling = _window(value, env, local)
     if not isinstance(value, TensorLoad):
         raise CodegenError("the value is not read from a tile")
     accumulator = value.source.scope() == ACCUMULATOR

@@ -58,7 +58,7 @@ def _pool(sch: Schedule, operator: MaxPool2d, config: NpuConfig) -> None:
         lines = (tile["y"] - 1) * operator.stride + operator.size
         pixels = (tile["xx"] - 1) * operator.stride + operator.size
         rows = tile["n"] * tile["cb"] * lines * pixels
-        return max(lines, pixels) <= _MAX_POOLED_IMAGE and 2 * rows <= config.spad_rows
+        return max(lines, pixels) <= _MAX_POOLED_IMAGE and 2 * rows <= config.acc_rows
 
     tile = grow_tiles(extents, tuple(reversed(extents)), fits, dict.fromkeys(extents, 1))
     decisions = {name: [extents[name] // tile[name], tile[name]] for name in extents}

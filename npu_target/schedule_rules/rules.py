@@ -41,7 +41,7 @@ class TileArraySteps(ms.schedule_rule.PyScheduleRule):
 
 @derived_object
 class TilePooling(ms.schedule_rule.PyScheduleRule):
-    """Tiling of a store that pools windows of a tile in the scratchpad."""
+    """Tiling of a store that pools windows of a tile in the accumulator."""
 
     def _initialize_with_tune_context(self, context: Any) -> None:
         pass
@@ -49,8 +49,7 @@ class TilePooling(ms.schedule_rule.PyScheduleRule):
     def apply(self, sch: Schedule, block: SBlockRV) -> list[Schedule]:
         """The store's tiles, pipelined and not."""
         node = sch.get(block)
-        # What comes from the accumulator is int32; a window of the scratchpad is int8.
-        if node.name_hint != "store" or str(node.reads[0].source.dtype) != "int8":
+        if node.name_hint != "store" or mac_loops(sch):
             return [sch]
         results = []
         for pipelined in (True, False):

@@ -29,7 +29,11 @@ MAX_WINDOW = MAX_STRIDE = 3
 
 @dataclass(frozen=True)
 class MaxPool2d(Operator):
-    """``out[n,y,x,c] = max x[n, y*s+i-t, x*s+j-l, c]``, padding counting as 0 (square windows)."""
+    """``out[n,y,x,c] = max x[n, y*s+i-t, x*s+j-l, c]``, padding counting as 0 (square windows).
+
+    The image passes through the accumulator: a store that pools rows of the scratchpad is ordered
+    behind the load of the first of them only, one that pools the accumulator behind all.
+    """
 
     op: ClassVar[str] = "max_pool2d"
 
@@ -99,7 +103,7 @@ class MaxPool2d(Operator):
         ):
             T.func_attr({"tirx.noalias": True})
             with T.sblock("root"):
-                a = T.sblock_alloc_buffer((N, CB, HP, WP, D), "int8")
+                a = T.sblock_alloc_buffer((N, CB, HP, WP, D), "int32")
                 for n, cb, h, w, c in T.grid(N, CB, HP, WP, D):
                     with T.sblock("load_a"):
                         vn, vcb, vh, vw, vc = T.axis.remap("SSSSS", [n, cb, h, w, c])
@@ -109,8 +113,8 @@ class MaxPool2d(Operator):
                             and vw >= PL
                             and vw < W + PL
                             and vcb * D + vc < C,
-                            x[vn, vh - PT, vw - PL, vcb * D + vc],
-                            T.int8(0),
+                            T.cast(x[vn, vh - PT, vw - PL, vcb * D + vc], "int32"),
+                            0,
                         )
                 for n, cb, y, xx, c in T.grid(N, CB, OH, OW, D):
                     with T.sblock("store"):
@@ -118,7 +122,9 @@ class MaxPool2d(Operator):
                         T.reads(a[vn, vcb, vy * S : vy * S + size, vx * S : vx * S + size, vc])
                         T.writes(out[vn, vy, vx, vcb * D + vc])
                         if vcb * D + vc < C:
-                            out[vn, vy, vx, vcb * D + vc] = window_maximum(a, vn, vcb, vy, vx, vc)
+                            out[vn, vy, vx, vcb * D + vc] = requantize(
+                                window_maximum(a, vn, vcb, vy, vx, vc), 1.0
+                            )
 
         return max_pool2d
 

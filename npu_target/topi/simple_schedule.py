@@ -7,19 +7,19 @@ from typing import Any
 
 from tvm.s_tir import Schedule
 
-from ..intrin import SCRATCHPAD
+from ..intrin import ACCUMULATOR
 from .mac_schedule import annotate_pipeline
 
 
 def schedule_pool(
     sch: Schedule, pipelined: bool, decisions: Mapping[str, list[int]] | None = None
 ) -> None:
-    """Schedule a pooling ``store`` block, which reads windows of the tile in the scratchpad."""
+    """Schedule a pooling ``store`` block, which reads windows of the tile in the accumulator."""
     store, load = sch.get_sblock("store"), sch.get_sblock("load_a")
     *spatial, lane = sch.get_loops(store)
     outer, inner = _tiles(sch, spatial, decisions or {})
     sch.reorder(*outer, *inner, lane)
-    sch.set_scope(load, 0, SCRATCHPAD)
+    sch.set_scope(load, 0, ACCUMULATOR)
     sch.compute_at(load, outer[-1])
     if pipelined:
         annotate_pipeline(sch, outer[-1], [0, 1])

@@ -132,10 +132,13 @@ def unscaled_store(y: T.Buffer((40, 20), "int8")):
 
 @T.prim_func(s_tir=True)
 def pooled_store(y: T.Buffer((40, 20), "int8")):
-    t = T.alloc_buffer((9, 7, D), "int8", scope=SPAD)
+    t = T.alloc_buffer((9, 7, D), "int32", scope=ACC)
     for r, c in T.grid(3, D):
-        y[r, c] = T.max(
-            T.max(T.max(t[r * 2, 0, c], t[r * 2, 1, c]), t[r * 2 + 1, 0, c]), t[r * 2 + 1, 1, c]
+        y[r, c] = requantize(
+            T.max(
+                T.max(T.max(t[r * 2, 0, c], t[r * 2, 1, c]), t[r * 2 + 1, 0, c]), t[r * 2 + 1, 1, c]
+            ),
+            1.0,
         )
 
 
@@ -151,7 +154,7 @@ def pooled_store(y: T.Buffer((40, 20), "int8")):
         (unscaled_store, Store(R, C, True, "y", R * 20 + C, 1, ())),
         (
             pooled_store,
-            Store(R * 14, C, False, "y", R * 20 + C, 1, (), pooling=Pooling(2, 7)),
+            Store(R * 14, C, True, "y", R * 20 + C, 1, (), pooling=Pooling(2, 7)),
         ),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
@@ -227,16 +230,22 @@ def narrowed_store(y: T.Buffer((40, 20), "int8")):
 
 @T.prim_func(s_tir=True)
 def crooked_window(y: T.Buffer((40, 20), "int8")):
-    t = T.alloc_buffer((9, 7, D), "int8", scope=SPAD)
+    t = T.alloc_buffer((9, 7, D), "int32", scope=ACC)
     for r, c in T.grid(3, D):
-        y[r, c] = T.max(T.max(T.max(t[r, 0, c], t[r, 1, c]), t[r, 2, c]), t[r, 5, c])
+        y[r, c] = requantize(
+            T.max(T.max(T.max(t[r, 0, c], t[r, 1, c]), t[r, 2, c]), t[r, 5, c]),
+            1.0,
+        )
 
 
 @T.prim_func(s_tir=True)
 def window_along_columns(y: T.Buffer((40, 20), "int8")):
-    t = T.alloc_buffer((9, 7, D), "int8", scope=SPAD)
+    t = T.alloc_buffer((9, 7, D), "int32", scope=ACC)
     for r, c in T.grid(3, 4):
-        y[r, c] = T.max(T.max(T.max(t[r, 0, c], t[r, 0, c + 1]), t[r, 1, c]), t[r, 1, c + 1])
+        y[r, c] = requantize(
+            T.max(T.max(T.max(t[r, 0, c], t[r, 0, c + 1]), t[r, 1, c]), t[r, 1, c + 1]),
+            1.0,
+        )
 
 
 @pytest.mark.parametrize(
