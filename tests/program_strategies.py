@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from npu_target import program as p
 from npu_target.config import PRESETS
 from npu_target.program import Arg, Command, Expr, Loop, Node, Op, Operand, Program
+from npu_target.program.program import ROLES
 
 INT64S = st.one_of(
     st.integers(-40, 40), st.integers(-(2**63), 2**63 - 1), st.sampled_from([-(2**63), 2**63 - 1])
@@ -90,7 +91,7 @@ def programs(draw: st.DrawFn) -> Program:
             st.builds(
                 Arg,
                 NAMES,
-                st.sampled_from(p.ROLES),
+                st.sampled_from(ROLES),
                 st.sampled_from(["int8", "int32", "float32", "bool"]),
                 st.lists(st.integers(1, 9), max_size=3).map(tuple),
             ),

@@ -50,7 +50,7 @@ def _ours(words: list[str]) -> tuple[str, list[str]] | None:
         return None
     module = words[words.index("-m") + 1]
     module = {
-        "npu_target.program": "npu_target.program_cli",
+        "npu_target.program": "npu_target.program.cli",
         "npu_target.sim": "npu_target.sim.cli",
         "npu_target.tuning": "npu_target.tuning.__main__",
     }.get(module, module)

@@ -14,12 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import expr
-from ..expr import Expr
 from ..isa import DeviceCommand, LocalAddress
 from ..passes.linear import Linear, to_expr, to_operand
 from ..passes.transfers import LoopExtent
-from ..program import Command, Loop, Node, Operand, device_command
+from ..program import Command, Loop, Node, Operand, device_command, expr
+from ..program.expr import Expr
 from .cost import ceil_div
 
 # The loop that a condition is: no path has two of them, and no other loop has its id.

@@ -14,8 +14,8 @@ from typing import TypeVar
 
 from ..config import NpuConfig
 from ..isa import ConfigEx, ConfigLd, ConfigSt, DeviceCommand
-from ..operand import Operand
 from ..program import Command, Node
+from ..program.operand import Operand
 
 _LOAD_SETTINGS = 3
 Made = TypeVar("Made")

@@ -13,9 +13,9 @@ from typing import NamedTuple
 from tvm import tirx
 from tvm.tirx import Var
 
-from .. import expr
-from ..expr import Expr
-from ..operand import Operand, OperandSum
+from ..program import expr
+from ..program.expr import Expr
+from ..program.operand import Operand, OperandSum
 from .errors import CodegenError
 
 

@@ -21,8 +21,8 @@ from typing import Any
 from rich.console import Console
 
 from npu_target.config import ConfigError
-from npu_target.expr import ProgramError
 from npu_target.files import open_atomically, write_atomically
+from npu_target.program.expr import ProgramError
 
 from .breakdown import breakdown_table
 from .compare import comparison_tables, difference, explanation, read_result

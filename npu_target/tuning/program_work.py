@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..expr import Expr, Op, evaluated
 from ..isa import (
     COMPUTES,
     CONFIG_FUNCT,
@@ -25,8 +24,10 @@ from ..isa import (
     Preload,
 )
 from ..isa_encoding import command_class
-from ..operand import Operand
 from ..program import Command, Node, Program
+from ..program.evaluate import evaluated
+from ..program.expr import Expr, Op
+from ..program.operand import Operand
 from ..topi import Conv2d, DepthwiseConv2d, MaxPool2d, Operator
 from ..topi.blocking import ceil_div
 

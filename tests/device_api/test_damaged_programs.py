@@ -13,8 +13,8 @@ import tvm
 from npu_target.codegen_tir import build_program
 from npu_target.config import NpuConfig
 from npu_target.device_api import create_module, set_limits, validate_program
-from npu_target.expr import ProgramError
 from npu_target.program import Program
+from npu_target.program.expr import ProgramError
 from npu_target.schedule_rules import default_schedule
 from npu_target.topi import Matmul
 

@@ -9,16 +9,15 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-
-from npu_target import expr
 from npu_target.codegen_emit import Emitter
+
 from npu_target.config import NpuConfig
 from npu_target.device_api import expand_program, run_stream
 from npu_target.passes.copies import Load, Store
 from npu_target.passes.errors import CodegenError
 from npu_target.passes.linear import Linear, combine
 from npu_target.passes.transfers import LoopExtent, plan_transfer, split_boundaries
-from npu_target.program import Arg, Loop, Program
+from npu_target.program import Arg, Loop, Program, expr
 
 # Small enough to compare every element, and rows of 64 bytes hold many blocks.
 DEVICE = NpuConfig(name="tiny", dim=4, spad_bank_rows=256, acc_banks=2, acc_bank_rows=256)

@@ -49,7 +49,7 @@ def test_json_to_stdout_and_to_a_file(program: str, capsys: pytest.CaptureFixtur
 
 
 def test_what_program_expand_prints(program: str, capsys: pytest.CaptureFixture[str]) -> None:
-    from npu_target.program_cli import main as program_main
+    from npu_target.program.cli import main as program_main
 
     addresses = ["x=0x80010000", "y=0x80011000"]
     assert program_main(["expand", program, "--address", *addresses]) == 0

@@ -21,7 +21,7 @@ from npu_target.codegen_tir import build_program
 from npu_target.config import NpuConfig
 from npu_target.intrin import ACCUMULATOR, GEMM_CALL, SCRATCHPAD
 from npu_target.program import Command, Program
-from npu_target.program_nodes import nodes_of
+from npu_target.program.nodes import nodes_of
 from npu_target.schedule_rules import default_schedule
 from npu_target.topi.mac_schedule import MacStructure, schedule_mac
 

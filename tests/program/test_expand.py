@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from program_evaluator import expand
 from program_strategies import programs
 
-from npu_target import program_expand
 from npu_target.config import NpuConfig
 from npu_target.program import (
     Arg,
@@ -22,6 +21,7 @@ from npu_target.program import (
     const,
     var,
 )
+from npu_target.program import expand as program_expand
 
 ARGS = (Arg("x", "input", "int8", (16,)), Arg("y", "output", "int8", (16,)))
 

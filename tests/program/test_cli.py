@@ -21,7 +21,7 @@ from npu_target.program import (
     device_command,
     var,
 )
-from npu_target.program_cli import main
+from npu_target.program.cli import main
 
 PROGRAM = Program(
     "kernel",

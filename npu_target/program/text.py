@@ -10,10 +10,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..isa import command_class  # and with it the commands themselves
+from ..isa_encoding import CONFIG_FUNCT, CONFIG_KIND_MASK, WORD_BITS, FieldSpec, LocalAddress
 from .expr import BOOLEAN_OPS, Expr, Op, wrap_int64
-from .isa import command_class  # and with it the commands themselves
-from .isa_encoding import CONFIG_FUNCT, CONFIG_KIND_MASK, WORD_BITS, FieldSpec, LocalAddress
-from .program import Command, Loop, Node, Operand, Program
+from .nodes import Command, Loop, Node
+from .operand import Operand
+from .program import Program
 
 _INDENT = "  "
 _MAX_EXPR_CHARS = 1000

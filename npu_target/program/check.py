@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ..isa_encoding import WORD_MASK
 from .expr import INT64_MAX, INT64_MIN, MAX_LOOP_ID, Expr, Op, ProgramError
-from .isa_encoding import WORD_MASK
-from .operand import Operand
-from .program_nodes import (
+from .nodes import (
     MAX_EXPR_DEPTH,
     MAX_LOOP_DEPTH,
     Command,
     Node,
 )
+from .operand import Operand
 
 
 def check_body(body: Iterable[Node], where: str, n_args: int) -> None:

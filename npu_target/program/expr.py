@@ -6,13 +6,9 @@ constants on the way, and a hash costs the same however large the expression is.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from enum import IntEnum
 from functools import lru_cache
-from typing import Any
-
-import numpy as np
 
 INT64_MIN = -(2**63)
 INT64_MAX = 2**63 - 1
@@ -349,83 +345,6 @@ def select(condition: ExprLike, a: ExprLike, b: ExprLike) -> Expr:
         return a
     return Expr(Op.SELECT, args=(condition, a, b))
 
-
-class Substitution:
-    """Replaces loop variables, by their ids, in expressions, in those that are shared once."""
-
-    def __init__(self, variables: Mapping[int, Expr]) -> None:
-        self._variables = variables
-        self._done: dict[Expr, Expr] = {}
-
-    def __call__(self, value: Expr) -> Expr:
-        if value.op is Op.CONST:
-            return value
-        if value.op is Op.VAR:
-            return self._variables.get(value.value, value)
-        done = self._done.get(value)
-        if done is None:
-            done = _MAKE[value.op](*[self(part) for part in value.args])
-            self._done[value] = done
-        return done
-
-
-def evaluated(value: Expr, extents: Mapping[int, int], most: int) -> np.ndarray | None:
-    """An expression's values in all iterations of the loops whose variables it has; None where an
-    extent is not given, or where there are more than so many."""
-    variables = sorted(_variables(value))
-    if not all(variable in extents for variable in variables):
-        return None
-    if math.prod([extents[variable] for variable in variables]) > most:
-        return None
-    grids = np.ix_(*[np.arange(extents[variable]) for variable in variables])
-    return np.asarray(_values(value, dict(zip(variables, grids, strict=True))))
-
-
-def _variables(value: Expr) -> set[int]:
-    if value.op is Op.VAR:
-        return {value.value}
-    return set().union(*[_variables(argument) for argument in value.args])
-
-
-def _values(value: Expr, variables: Mapping[int, np.ndarray]) -> Any:
-    if value.op is Op.CONST:
-        return value.value
-    if value.op is Op.VAR:
-        return variables[value.value]
-    return _NUMPY[value.op](*[_values(argument, variables) for argument in value.args])
-
-
-_NUMPY: dict[Op, Callable[..., Any]] = {
-    Op.ADD: np.add,
-    Op.SUB: np.subtract,
-    Op.MUL: np.multiply,
-    Op.FLOOR_DIV: np.floor_divide,
-    Op.FLOOR_MOD: np.mod,
-    Op.MIN: np.minimum,
-    Op.MAX: np.maximum,
-    Op.LT: np.less,
-    Op.LE: np.less_equal,
-    Op.EQ: np.equal,
-    Op.AND: np.logical_and,
-    Op.OR: np.logical_or,
-    Op.SELECT: np.where,
-}
-
-_MAKE: dict[Op, Callable[..., Expr]] = {
-    Op.ADD: add,
-    Op.SUB: sub,
-    Op.MUL: mul,
-    Op.FLOOR_DIV: floor_div,
-    Op.FLOOR_MOD: floor_mod,
-    Op.MIN: minimum,
-    Op.MAX: maximum,
-    Op.LT: lt,
-    Op.LE: le,
-    Op.EQ: eq,
-    Op.AND: logical_and,
-    Op.OR: logical_or,
-    Op.SELECT: select,
-}
 
 ZERO = const(0)
 ONE = const(1)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..isa_encoding import WORD_MASK
 from .expr import Expr, Op, ProgramError, wrap_int64
-from .isa_encoding import WORD_MASK
 
 
 @dataclass(slots=True, unsafe_hash=True)  # not frozen: making them takes half as long

@@ -20,18 +20,11 @@ import zlib
 from functools import cache
 from itertools import chain
 
-from .config import ConfigError, NpuConfig
+from ..config import ConfigError, NpuConfig
 from .expr import Expr, Op, ProgramError, wrap_int64
-from .program import (
-    MAX_LOOP_DEPTH,
-    ROLES,
-    Arg,
-    Command,
-    Loop,
-    Node,
-    Operand,
-    Program,
-)
+from .nodes import MAX_LOOP_DEPTH, Command, Loop, Node
+from .operand import Operand
+from .program import ROLES, Arg, Program
 
 MAGIC = b"NPUPROG\x02"
 _HEADER = struct.Struct("<8sII")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping
 
+from ..isa_encoding import WORD_MASK
 from .expr import ProgramError
-from .isa_encoding import WORD_MASK
 from .program import Program
 
 _EXPANDER = "npu.program.expand"

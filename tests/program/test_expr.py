@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from program_evaluator import evaluate
 from program_strategies import INT64S, expressions
 
-from npu_target import expr
-from npu_target.expr import Expr, Op, ProgramError, const, var
+from npu_target.program import expr
+from npu_target.program.expr import Expr, Op, ProgramError, const, var
 
 LOOPS = (0, 7)
 BUILDERS: dict[Op, Callable[..., Expr]] = {
@@ -129,9 +129,3 @@ def test_wrap(values: list[int]) -> None:
     wrapped = expr.wrap_int64(total)
     assert -(2**63) <= wrapped < 2**63
     assert (wrapped - total) % 2**64 == 0
-
-
-@given(expressions(LOOPS, max_leaves=20), expressions((0,)), INT64S, INT64S)
-def test_replaced_variables_keep_the_value(tree: Expr, inner: Expr, a: int, b: int) -> None:
-    replaced = expr.Substitution({7: inner})(tree)
-    assert evaluate(replaced, {0: a}) == evaluate(tree, {0: a, 7: evaluate(inner, {0: a})})

@@ -1,16 +1,7 @@
-"""The compiled kernel: a loop nest around device commands, as the host core would run it.
-
-The operands of a command are running values (a start, and an increment for every loop around)
-wherever they can be; general expressions remain for boundary tiles. Expanded, a program is the
-exact stream of (funct, rs1, rs2) that the device gets.
-
-`program_file.py` has the binary form, `program_text.py` the disassembly, and
-`python -m npu_target.program` the command line.
-"""
+"""A program: its arguments and its body, and the making of commands whose fields run."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,77 +9,13 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from .config import NpuConfig
-from .expr import (
-    BOOLEAN_OPS,
-    INT64_MAX,
-    INT64_MIN,
-    Expr,
-    ExprLike,
-    Op,
-    ProgramError,
-    add,
-    as_expr,
-    const,
-    eq,
-    floor_div,
-    floor_mod,
-    le,
-    logical_and,
-    logical_not,
-    logical_or,
-    lt,
-    maximum,
-    minimum,
-    mul,
-    select,
-    sub,
-    var,
-    wrap_int64,
-)
-from .files import Pathish, write_atomically
-from .isa_encoding import WORD_BITS, WORD_MASK, DeviceCommand, FieldSpec, IsaError, LocalAddress
-from .operand import Operand, OperandSum, Summand
-from .program_check import check_body
-from .program_nodes import MAX_LOOP_DEPTH, Command, Loop, Node, nodes_of
-
-__all__ = [
-    "BOOLEAN_OPS",
-    "INT64_MAX",
-    "INT64_MIN",
-    "MAX_LOOP_DEPTH",
-    "Arg",
-    "Command",
-    "Expr",
-    "ExprLike",
-    "Loop",
-    "Node",
-    "Op",
-    "Operand",
-    "Program",
-    "ProgramError",
-    "Summand",
-    "add",
-    "as_expr",
-    "const",
-    "device_command",
-    "eq",
-    "floor_div",
-    "floor_mod",
-    "le",
-    "logical_and",
-    "logical_not",
-    "logical_or",
-    "lt",
-    "maximum",
-    "minimum",
-    "mul",
-    "nodes_of",
-    "select",
-    "sub",
-    "var",
-    "wrap_int64",
-]
+from ..config import NpuConfig
+from ..files import Pathish, write_atomically
+from ..isa_encoding import WORD_BITS, WORD_MASK, DeviceCommand, FieldSpec, IsaError, LocalAddress
+from .check import check_body
+from .expr import Expr, ProgramError, wrap_int64
+from .nodes import Command, Node
+from .operand import Operand, OperandSum
 
 ROLES = ("input", "output")
 MAX_ARG_BYTES = 2**40
@@ -209,14 +136,14 @@ class Program:
 
     def to_bytes(self) -> bytes:
         """The binary form, checksum included."""
-        from .program_file import write_program
+        from .file import write_program
 
         return write_program(self)
 
     @classmethod
     def from_bytes(cls, data: bytes, source: str = "program") -> Program:
         """Read `to_bytes`. Raises ProgramError for anything else; `source` names it there."""
-        from .program_file import read_program
+        from .file import read_program
 
         return read_program(data, source)
 
@@ -231,7 +158,7 @@ class Program:
     @cached_property
     def text(self) -> str:
         """The disassembly, with its loops."""
-        from .program_text import program_text
+        from .text import program_text
 
         return program_text(self)
 
@@ -249,12 +176,6 @@ class Program:
         ProgramError for missing, unknown or negative addresses, for a program that fails while
         it runs (a division by zero), and when the library is not loaded.
         """
-        from .program_expand import expand_program
+        from .expand import expand_program
 
         return expand_program(self, addresses, limit)
-
-
-if __name__ == "__main__":
-    from .program_cli import main
-
-    sys.exit(main())

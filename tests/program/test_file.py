@@ -13,7 +13,6 @@ from program_strategies import programs
 
 from npu_target import device_api
 from npu_target.config import NpuConfig
-from npu_target.expr import Expr, Op
 from npu_target.program import (
     Arg,
     Command,
@@ -25,6 +24,7 @@ from npu_target.program import (
     minimum,
     var,
 )
+from npu_target.program.expr import Expr, Op
 
 PROGRAM = Program(
     "kernel",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import count
 
 from .expr import Expr
 from .operand import Operand
@@ -43,20 +42,3 @@ def nodes_of(nodes: Iterable[Node]) -> Iterator[Node]:
         yield node
         if isinstance(node, Loop):
             yield from nodes_of(node.body)
-
-
-def unused_loop_ids(nodes: Iterable[Node]) -> Iterator[int]:
-    """Ids that no loop of a body has."""
-    return count(max(loop_ids(nodes), default=-1) + 1)
-
-
-def loop_ids(nodes: Iterable[Node]) -> set[int]:
-    """The ids of all loops of a body."""
-    found: set[int] = set()
-    bodies = [nodes]
-    while bodies:
-        for node in bodies.pop():
-            if isinstance(node, Loop):
-                found.add(node.loop_id)
-                bodies.append(node.body)
-    return found

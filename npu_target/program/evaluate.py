@@ -1,0 +1,54 @@
+"""Values of expressions for all iterations of loops at once, by NumPy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from .expr import Expr, Op
+
+
+def evaluated(value: Expr, extents: Mapping[int, int], most: int) -> np.ndarray | None:
+    """An expression's values in all iterations of the loops whose variables it has; None where an
+    extent is not given, or where there are more than so many."""
+    variables = sorted(_variables(value))
+    if not all(variable in extents for variable in variables):
+        return None
+    if math.prod([extents[variable] for variable in variables]) > most:
+        return None
+    grids = np.ix_(*[np.arange(extents[variable]) for variable in variables])
+    return np.asarray(_values(value, dict(zip(variables, grids, strict=True))))
+
+
+def _variables(value: Expr) -> set[int]:
+    if value.op is Op.VAR:
+        return {value.value}
+    return set().union(*[_variables(argument) for argument in value.args])
+
+
+def _values(value: Expr, variables: Mapping[int, np.ndarray]) -> Any:
+    if value.op is Op.CONST:
+        return value.value
+    if value.op is Op.VAR:
+        return variables[value.value]
+    return _NUMPY[value.op](*[_values(argument, variables) for argument in value.args])
+
+
+_NUMPY: dict[Op, Callable[..., Any]] = {
+    Op.ADD: np.add,
+    Op.SUB: np.subtract,
+    Op.MUL: np.multiply,
+    Op.FLOOR_DIV: np.floor_divide,
+    Op.FLOOR_MOD: np.mod,
+    Op.MIN: np.minimum,
+    Op.MAX: np.maximum,
+    Op.LT: np.less,
+    Op.LE: np.less_equal,
+    Op.EQ: np.equal,
+    Op.AND: np.logical_and,
+    Op.OR: np.logical_or,
+    Op.SELECT: np.where,
+}

@@ -1,0 +1,57 @@
+"""Expressions in all iterations of loops, against one iteration after another."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from program_evaluator import evaluate
+
+from npu_target.program import Expr, Op, add, const, mul, var
+from npu_target.program.evaluate import evaluated
+
+OUTER, INNER = 0, 3  # ids of loops
+
+
+def _node(children: st.SearchStrategy[Expr]) -> st.SearchStrategy[Expr]:
+    two = [op for op in Op if op not in (Op.CONST, Op.VAR, Op.SELECT, Op.FLOOR_DIV, Op.FLOOR_MOD)]
+    divisors = st.integers(1, 5).map(const)
+    return st.one_of(
+        st.builds(lambda op, a, b: Expr(op, args=(a, b)), st.sampled_from(two), children, children),
+        st.builds(
+            lambda op, a, b: Expr(op, args=(a, b)),
+            st.sampled_from([Op.FLOOR_DIV, Op.FLOOR_MOD]),
+            children,
+            divisors,
+        ),
+        st.builds(lambda *args: Expr(Op.SELECT, args=args), children, children, children),
+    )
+
+
+# Small numbers, which do not wrap: extents and addresses do not either.
+SMALL = st.recursive(
+    st.integers(-9, 9).map(const) | st.sampled_from([var(OUTER), var(INNER)]), _node, max_leaves=8
+)
+
+
+@given(SMALL, st.integers(1, 5), st.integers(1, 4))
+def test_all_iterations(tree: Expr, outer: int, inner: int) -> None:
+    loops = var(OUTER), var(INNER)
+    # With both loops in it, there is an axis for each.
+    values = evaluated(
+        Expr(Op.SELECT, args=(const(1), tree, Expr(Op.ADD, args=loops))),
+        {OUTER: outer, INNER: inner},
+        20,
+    )
+    wanted = [[evaluate(tree, {OUTER: i, INNER: j}) for j in range(inner)] for i in range(outer)]
+    np.testing.assert_array_equal(values, wanted)
+
+
+def test_axes_are_in_the_order_of_ids() -> None:
+    values = evaluated(add(mul(var(9), 10), var(2)), {2: 3, 9: 2, 5: 7}, 6)
+    np.testing.assert_array_equal(values, [[0, 10], [1, 11], [2, 12]])
+
+
+def test_none_where_it_is_not_known_or_too_much() -> None:
+    assert evaluated(var(1), {2: 3}, 100) is None
+    assert evaluated(add(var(1), var(2)), {1: 3, 2: 3}, 8) is None
