@@ -25,7 +25,29 @@ _MAX_FIELD = 2**31 - 1
 # The cycle model keeps sets of queue entries, and of banks, as the bits of a word.
 _MAX_QUEUE_ENTRIES = 64
 _MAX_BANKS = 64
-_MAX_HOST = 64  # registers, and ways of a set of its cache
+# What sizes the simulator's tables, so that a device fits into the host's memory. The reader of
+# program files (device_api/sim/config.cc) has the same limits.
+_MAX_MEMORY_BYTES = 2**28
+_MAX_L2_LINES = 2**22
+_MOST = {
+    "dim": 256,
+    "dma_request_bytes": 4096,
+    "loads_in_flight": _MAX_QUEUE_ENTRIES,
+    "dma_requests_in_flight": 1024,
+    "mesh_tag_queue_entries": 1024,
+    "mvin_scale_units": 1024,
+    "store_write_queue_entries": 1024,
+    "host_queue_commands": 1024,
+    "host_registers": 64,  # and ways: looked through one by one
+    "host_icache_ways": 64,
+    "l2_ways": 256,
+    "array_output_bits": 32,
+}
+_LEAST = {
+    "dim": 2,
+    # A product of two int8, and its sum with another.
+    "array_output_bits": 17,
+}
 # Fields for which nothing (no latency, no cost) is a meaningful amount.
 _MAY_BE_ZERO = frozenset(
     {
@@ -74,6 +96,7 @@ class NpuConfig:
 
     # The array and the memories beside it.
     dim: int = 16  # side of the array; columns of a row of either memory
+    array_output_bits: int = 20  # of the sums inside of the array, which wrap around
     spad_banks: int = 4
     spad_bank_rows: int = 4096  # a row is dim x int8
     acc_banks: int = 2
@@ -131,9 +154,10 @@ class NpuConfig:
             value = getattr(self, field.name)
             if isinstance(value, bool) or field.name == "name":
                 continue
-            least = 0 if field.name in _MAY_BE_ZERO else 1
-            if not least <= value <= _MAX_FIELD:
-                raise self._error(field.name, value, f"between {least} and {_MAX_FIELD}")
+            least = 0 if field.name in _MAY_BE_ZERO else _LEAST.get(field.name, 1)
+            most = _MOST.get(field.name, _MAX_FIELD)
+            if not least <= value <= most:
+                raise self._error(field.name, value, f"between {least} and {most}")
         for name in _POWERS_OF_TWO:
             value = getattr(self, name)
             if value & (value - 1):
@@ -151,8 +175,6 @@ class NpuConfig:
                 raise self._error(field.name, value, f"of type {wanted.__name__}")
 
     def _check_relations(self) -> None:
-        if self.dim < 2:
-            raise self._error("dim", self.dim, "at least 2")
         for name in ("spad_bank_rows", "acc_bank_rows"):
             rows = getattr(self, name)
             if rows % self.dim:
@@ -162,6 +184,14 @@ class NpuConfig:
             if rows > 2**_LOCAL_ADDRESS_ROW_BITS:
                 limit = 2**_LOCAL_ADDRESS_ROW_BITS
                 raise self._error(name, rows, f"at most {limit}, what a local address can name")
+        for name, row_bytes in (
+            ("spad_rows", self.spad_row_bytes),
+            ("acc_rows", self.acc_row_bytes),
+        ):
+            rows = getattr(self, name)
+            if rows * row_bytes > _MAX_MEMORY_BYTES:
+                limit = _MAX_MEMORY_BYTES // row_bytes
+                raise self._error(name, rows, f"at most {limit}, what the simulator holds")
         entries = self.ld_queue_entries + self.ex_queue_entries + self.st_queue_entries
         if entries > _MAX_QUEUE_ENTRIES:
             raise self._error(
@@ -173,10 +203,6 @@ class NpuConfig:
             banks = getattr(self, name)
             if banks > _MAX_BANKS:
                 raise self._error(name, banks, f"at most {_MAX_BANKS}, what the cycle model holds")
-        for name in ("host_registers", "host_icache_ways"):
-            number = getattr(self, name)
-            if number > _MAX_HOST:
-                raise self._error(name, number, f"at most {_MAX_HOST}")
         if self.dma_request_bytes < self.bus_bytes:
             raise self._error(
                 "dma_request_bytes",
@@ -196,6 +222,9 @@ class NpuConfig:
                 "at least host_icache_ways x host_icache_line_bytes "
                 f"({self.host_icache_ways * self.host_icache_line_bytes})",
             )
+        if self.l2_bytes // self.l2_line_bytes > _MAX_L2_LINES:
+            limit = _MAX_L2_LINES * self.l2_line_bytes
+            raise self._error("l2_bytes", self.l2_bytes, f"at most {limit}, in lines of this size")
         if not (self.has_weight_stationary or self.has_output_stationary):
             raise self._error("has_weight_stationary", False, "True, or has_output_stationary")
 
@@ -409,6 +438,13 @@ PRESETS: dict[str, NpuConfig] = {
     for config in (
         NpuConfig(),
         NpuConfig(name="gemmini-8x8", dim=8, spad_bank_rows=8192, acc_bank_rows=1024),
-        NpuConfig(name="gemmini-32x32", dim=32, spad_bank_rows=2048, acc_bank_rows=256),
+        # A bit more than the generator's default, which 32 products of -128 and -128 leave.
+        NpuConfig(
+            name="gemmini-32x32",
+            dim=32,
+            array_output_bits=21,
+            spad_bank_rows=2048,
+            acc_bank_rows=256,
+        ),
     )
 }

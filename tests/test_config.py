@@ -63,7 +63,8 @@ def test_names_of_devices(tmp_path: Path) -> None:
 @given(st.sampled_from(NUMBERS))
 def test_hash_sees_every_number_and_not_the_name(field: str) -> None:
     value = getattr(CONFIG, field)
-    changed = CONFIG.replace(**{field: not value if isinstance(value, bool) else value * 2})
+    other = value + 1 if field == "array_output_bits" else value * 2
+    changed = CONFIG.replace(**{field: not value if isinstance(value, bool) else other})
     assert changed.hash != CONFIG.hash
     assert CONFIG.replace(name="other").hash == CONFIG.hash
     assert len(CONFIG.hash) == 16
@@ -83,7 +84,7 @@ def test_save_and_load(tmp_path: Path) -> None:
     [
         ("{", "not a device description in JSON"),
         ("[]", "needs one JSON object, has a list"),
-        ("{}", "missing name, dim, spad_banks"),
+        ("{}", "missing name, dim, array_output_bits"),
         (json.dumps({**dataclasses.asdict(CONFIG), "dims": 8}), "NpuConfig has no field 'dims'"),
         (json.dumps({**dataclasses.asdict(CONFIG), "dim": 8.0}), "dim is 8.0, must be of type int"),
     ],
@@ -99,15 +100,19 @@ def test_files_that_are_no_device(tmp_path: Path, content: str, message: str) ->
     ("changes", "message"),
     [
         ({"dim": 12}, "dim is 12, must be a power of two"),
-        ({"dim": 1}, "dim is 1, must be at least 2"),
+        ({"dim": 1}, "dim is 1, must be between 2 and 256"),
         ({"dim": True}, "dim is True, must be of type int"),
         ({"has_pooling": 1}, "has_pooling is 1, must be of type bool"),
-        ({"dim": 0}, "dim is 0, must be between 1 and 2147483647"),
+        ({"clock_khz": 0}, "clock_khz is 0, must be between 1 and 2147483647"),
         ({"clock_khz": 2**31}, "clock_khz is 2147483648, must be between 1"),
         ({"spad_bank_rows": 3000}, "spad_bank_rows is 3000, must be a power of two"),
         ({"acc_bank_rows": 8}, r"acc_bank_rows is 8, must be a multiple of dim \(16\)"),
         ({"spad_bank_rows": 2**24}, "spad_rows is 67108864, must be at most 33554432"),
         ({"dma_request_bytes": 8}, r"dma_request_bytes is 8, must be at least bus_bytes \(16\)"),
+        ({"dim": 512}, "dim is 512, must be between 2 and 256"),
+        ({"loads_in_flight": 2**30}, "loads_in_flight is 1073741824, must be between 1 and 64"),
+        ({"dim": 256, "spad_bank_rows": 2**20}, "spad_rows is 4194304, must be at most 1048576"),
+        ({"l2_bytes": 2**30, "l2_line_bytes": 16}, "must be at most 67108864, in lines of"),
         ({"l2_bytes": 1000}, "l2_bytes is 1000, must be a multiple of l2_ways x l2_line_bytes"),
         ({"has_weight_stationary": False, "has_output_stationary": False}, "must be True, or has"),
         ({"name": ""}, "name is '', must be 1 to 100 of the characters"),

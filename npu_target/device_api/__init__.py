@@ -133,6 +133,14 @@ def run_stream(
     base: int,
     memory: bytes,
     spad: bytes = b"",
+def check_config(config: Mapping[str, int]) -> None:
+    """Raise RuntimeError [bad_program] unless the device library can be this device.
+
+    `config` holds the numbers of an NpuConfig; those that NpuConfig accepts are accepted.
+    """
+    _call("npu.sim.check_config", {name: int(value) for name, value in config.items()})
+
+
     acc: bytes = b"",
 ) -> StreamResult:
     """Run raw commands, packed as `expand_program` packs them, on a device of its own.

@@ -83,7 +83,7 @@ def check_expanded(config: NpuConfig, words: list[Words], memory: Memory, expect
     acc = np.full((config.acc_rows, config.dim), 9999, np.int32)
     start = (BASE, room.tobytes(), spad.tobytes(), acc.tobytes())
     whole, simple = (run_stream(config.numbers(), pack(w), *start) for w in (words, expanded))
-    ReferenceDevice(BASE, room, spad, acc).run(expanded)
+    ReferenceDevice(BASE, room, spad, acc, config.array_output_bits).run(expanded)
     np.testing.assert_array_equal(room[: len(expected)], expected)
     np.testing.assert_array_equal(np.frombuffer(whole.memory, np.uint8), room)
     # A loop as a whole leaves out the absent rows of B, which nothing computes with; its expansion

@@ -33,9 +33,16 @@ Words = tuple[int, int, int]
 
 # Small memories: collisions between commands are what streams are for.
 SMALL = NpuConfig(name="small", spad_bank_rows=32, acc_bank_rows=64)
+# As narrow as sums can be in some: they wrap around.
 CONFIGS = {
-    dim: SMALL.replace(name=f"small-{dim}", dim=dim, spad_bank_rows=2 * dim, acc_bank_rows=4 * dim)
-    for dim in (4, 8, 16, 32)
+    dim: SMALL.replace(
+        name=f"small-{dim}",
+        dim=dim,
+        array_output_bits=bits,
+        spad_bank_rows=2 * dim,
+        acc_bank_rows=4 * dim,
+    )
+    for dim, bits in ((4, 17), (8, 17), (16, 20), (32, 20))
 }
 
 
@@ -133,9 +140,11 @@ class Draw:
         address = self.integer(0, memory_rows - span)
         address |= self.draw(st.sampled_from([ACC, ACCUMULATE])) if is_acc else 0
         dram, stride = self.dram(rows, cols * (4 if is_int32 else 1))
+        scale = self.scale()
         if self.integer(0, 5) == 0:
             dram = 0
-        config = config_ld(stride, self.scale(), shrunk, load_id, block_stride, repeats)
+            scale = self.draw(st.sampled_from([scale, float("inf"), float("nan")]))
+        config = config_ld(stride, scale, shrunk, load_id, block_stride, repeats)
         return [config, ((MVIN, MVIN2, MVIN3)[load_id], dram, local(address, rows, cols))]
 
     def dram(self, rows: int, row_bytes: int) -> tuple[int, int]:
@@ -193,7 +202,9 @@ class Draw:
     def operand(self, lines_at_stride: int = 1) -> int:
         """A tile of the scratchpad, for either orientation."""
         rows, cols = self.integer(0, self.config.dim), self.integer(0, self.config.dim)
-        span = (max(rows, cols, 1) - 1) * lines_at_stride + 1
+        if rows == 0 or cols == 0:  # of nothing, wherever that is
+            return local(self.integer(0, 2**25 - 1), rows, cols)
+        span = (max(rows, cols) - 1) * lines_at_stride + 1
         return local(self.integer(0, self.config.spad_rows - span), rows, cols)
 
     def garbage(self) -> int:
@@ -203,7 +214,9 @@ class Draw:
         rows, cols = self.integer(0, self.config.dim), self.integer(0, self.config.dim)
         flags = self.draw(st.sampled_from([0, ACC, ACCUMULATE, ACCUMULATE]))
         memory_rows = self.config.acc_rows if flags else self.config.spad_rows
-        span = (max(rows, 1) - 1) * c_stride + 1
+        if rows == 0:
+            return local(flags | self.integer(0, 2**25 - 1), rows, cols)
+        span = (rows - 1) * c_stride + 1
         return local(flags | self.integer(0, memory_rows - span), rows, cols)
 
     def matmuls(self) -> list[Words]:

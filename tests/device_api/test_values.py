@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from device_api.streams import (
     ACC,
+    ACCUMULATE,
     BASE,
+    CONFIGS,
     MEMORY_BYTES,
     SMALL,
     Words,
@@ -19,7 +21,7 @@ from device_api.streams import (
 )
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from reference.device import ReferenceDevice
+from reference.device import GARBAGE, ReferenceDevice
 
 from npu_target.config import NpuConfig
 from npu_target.device_api import run_stream
@@ -37,7 +39,7 @@ def check_against_reference(config: NpuConfig, commands: list[Words], seed: int)
     result = run_stream(
         config.numbers(), pack(commands), BASE, memory.tobytes(), spad.tobytes(), acc.tobytes()
     )
-    ReferenceDevice(BASE, memory, spad, acc).run(commands)
+    ReferenceDevice(BASE, memory, spad, acc, config.array_output_bits).run(commands)
     np.testing.assert_array_equal(np.frombuffer(result.memory, np.uint8), memory)
     np.testing.assert_array_equal(np.frombuffer(result.spad, np.int8), spad.ravel())
     np.testing.assert_array_equal(np.frombuffer(result.acc, np.int32), acc.ravel())
@@ -77,6 +79,40 @@ def test_the_reference_is_not_blind() -> None:
     assert acc[:2, :2].tolist() == [[12, 13], [92, 101]]
     # 6.5 goes to 6 and 50.5 to 50: half to even.
     assert memory[32:40].tolist() == [6, 6, 34, 35, 46, 50, 38, 39]
+
+
+@pytest.mark.parametrize("bits", [17, 20, 32])
+@pytest.mark.parametrize("is_ws", [False, True])
+@pytest.mark.parametrize("dim", [16, 32])
+def test_sums_in_the_array_wrap(dim: int, is_ws: bool, bits: int) -> None:
+    """All products are 128 x 128: output-stationary, 40 computes add up to more than 20 bits."""
+    config = CONFIGS[dim].replace(array_output_bits=bits)
+    tile = local(0, dim, dim)
+    zeros = local(GARBAGE, dim, dim)
+    words = [config_ld(dim, block_stride=dim), (2, BASE, tile), config_ex(is_ws)]
+    for i in range(40):
+        result = local(ACCUMULATE if i % 8 == 7 or is_ws else GARBAGE, dim, dim)
+        words.append((6, (tile if is_ws else zeros) if i == 0 else zeros, result))
+        words.append((4 if i == 0 else 5, tile, zeros if is_ws else tile))
+    memory = np.full(MEMORY_BYTES, 0x80, np.uint8)
+    spad = np.zeros((config.spad_rows, dim), np.int8)
+    acc = np.zeros((config.acc_rows, dim), np.int32)
+    start = (BASE, memory.tobytes(), spad.tobytes(), acc.tobytes())
+    result = run_stream(config.numbers(), pack(words), *start)
+    half, product = 2 ** (bits - 1), 128 * 128 * dim
+    sums = [product] * 40 if is_ws else [8 * k * product for k in range(1, 6)]
+    expected = sum((s + half) % (2 * half) - half for s in sums)
+    assert np.frombuffer(result.acc, np.int32)[0] == expected
+    ReferenceDevice(BASE, memory, spad, acc, bits).run(words)
+    np.testing.assert_array_equal(np.frombuffer(result.acc, np.int32), acc.ravel())
+
+
+@pytest.mark.parametrize("scale", [float("inf"), float("-inf"), float("nan")])
+@pytest.mark.parametrize("is_acc", [False, True])
+def test_zeros_are_not_scaled(scale: float, is_acc: bool) -> None:
+    to = local(ACC if is_acc else 0, 16, 16)
+    commands = [config_ld(16, scale, shrunk=is_acc), (2, 0, to)]
+    check_against_reference(SMALL, commands, seed=0)
 
 
 @pytest.mark.parametrize("row", [0, 1, 62, 63, 64, 65, 66])

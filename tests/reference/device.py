@@ -42,10 +42,18 @@ class ReferenceDevice:
     """Executes commands (funct, rs1, rs2) over one region of DRAM that starts at `base`.
 
     `memory` is uint8, `spad` int8 (rows, dim) and `acc` int32 (rows, dim); all are changed in
-    place.
+    place. Sums inside of the array have `array_output_bits`.
     """
 
-    def __init__(self, base: int, memory: np.ndarray, spad: np.ndarray, acc: np.ndarray) -> None:
+    def __init__(
+        self,
+        base: int,
+        memory: np.ndarray,
+        spad: np.ndarray,
+        acc: np.ndarray,
+        array_output_bits: int = 20,
+    ) -> None:
+        self.array_output_bits = array_output_bits
         self.base = base
         self.memory = memory
         self.spad = spad
@@ -145,13 +153,18 @@ class ReferenceDevice:
         a = self.read(first, bits(self.ex1, 31, 16), bool(bits(self.ex1, 8, 8)))
         shift = 0
         if self.is_weight_stationary:
-            result = a @ self.stationary + self.read(second, 1, False)
+            result = self.wrap(a @ self.stationary + self.read(second, 1, False))
         else:
             b = self.read(second, 1, bool(bits(self.ex1, 9, 9)))
-            self.stationary = wrap_int32(self.stationary + a @ b).astype(np.int64)
+            self.stationary = self.wrap(self.stationary + a @ b)
             result = self.stationary
             shift = bits(self.ex2, 31, 0)
-        self.write(shift_right(wrap_int32(result), shift))
+        self.write(shift_right(result, shift))
+
+    def wrap(self, sums: np.ndarray) -> np.ndarray:
+        """What the elements of the array keep of them: PE.scala, out_d of its MacUnit."""
+        half = 2 ** (self.array_output_bits - 1)
+        return (sums + half) % (2 * half) - half
 
     def write(self, values: np.ndarray) -> None:
         if bits(self.result, 31, 0) == GARBAGE:

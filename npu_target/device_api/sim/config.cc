@@ -2,19 +2,63 @@
 
 #include <algorithm>
 #include <limits>
+#include <string_view>
 
 #include "error.h"
 
 namespace npu::sim {
 namespace {
 
+// These limits are those of npu_target/config.py, which says what they are for.
 constexpr int64_t kMaxField = std::numeric_limits<int32_t>::max();
-// What a local address can name: 26 bits of row, one of them kept for the garbage address.
 constexpr int64_t kMaxRows = int64_t{1} << 25;
-constexpr int64_t kMaxMemoryBytes = int64_t{1} << 30;
-// More than any host core has, and few enough to look at one by one.
-constexpr int64_t kMaxHostRegisters = 64;
-constexpr int64_t kMaxHostWays = 64;
+constexpr int64_t kMaxQueueEntries = 64;
+constexpr int64_t kMaxBanks = 64;
+constexpr int64_t kMaxMemoryBytes = int64_t{1} << 28;
+constexpr int64_t kMaxL2Lines = int64_t{1} << 22;
+
+struct Limits {
+  std::string_view name;
+  int64_t least;
+  int64_t most;
+};
+
+// Of fields whose limits are not those of most: 1 to kMaxField, or 0 to 1 for what is built in.
+constexpr Limits kLimits[] = {
+    {"dim", 2, kMaxDim},
+    {"array_output_bits", 17, 32},
+    {"dma_request_bytes", 1, 4096},
+    {"loads_in_flight", 1, kMaxQueueEntries},
+    {"dma_requests_in_flight", 1, 1024},
+    {"mesh_tag_queue_entries", 1, 1024},
+    {"mvin_scale_units", 1, 1024},
+    {"store_write_queue_entries", 1, 1024},
+    {"host_queue_commands", 1, 1024},
+    {"l2_ways", 1, 256},
+    {"l2_hit_latency_cycles", 0, kMaxField},
+    {"memory_latency_cycles", 0, kMaxField},
+    {"host_cycles_per_command", 0, kMaxField},
+    {"host_cycles_per_instruction", 0, kMaxField},
+    {"host_branch_miss_cycles", 0, kMaxField},
+    {"host_icache_miss_cycles", 0, kMaxField},
+    {"host_icache_l2_cycles", 0, kMaxField},
+    {"host_registers", 1, 64},
+    {"host_icache_ways", 1, 64},
+};
+
+constexpr std::string_view kPowersOfTwo[] = {
+    "dim",
+    "spad_banks",
+    "spad_bank_rows",
+    "acc_banks",
+    "acc_bank_rows",
+    "dma_request_bytes",
+    "bus_bytes",
+    "l2_line_bytes",
+    "host_icache_bytes",
+    "host_icache_line_bytes",
+    "host_icache_ways",
+};
 
 struct Field {
   const char* name;
@@ -27,74 +71,73 @@ constexpr Field kFields[] = {
 #undef NPU_FIELD_ENTRY
 };
 
-// Fields that divide or size something in the simulator: zero is not a device.
-constexpr const char* kPositiveFields[] = {
-    "dim",
-    "spad_banks",
-    "spad_bank_rows",
-    "acc_banks",
-    "acc_bank_rows",
-    "dma_request_bytes",
-    "bus_bytes",
-    "ld_queue_entries",
-    "ex_queue_entries",
-    "st_queue_entries",
-    "loads_in_flight",
-    "dma_requests_in_flight",
-    "mesh_tag_queue_entries",
-    "mvin_scale_units",
-    "store_write_queue_entries",
-    "clock_khz",
-    "l2_bytes",
-    "l2_ways",
-    "l2_line_bytes",
-    "memory_bytes_per_kilocycle",
-    "host_registers",
-    "host_icache_bytes",
-    "host_icache_line_bytes",
-    "host_icache_ways",
-    "host_queue_commands",
-};
-
 [[noreturn]] void fail(const std::string& message) {
   throw SimError(ErrorKind::kBadProgram, -1, "device config: " + message);
 }
 
-const Field* find(const std::string& name) {
+const Field* find(std::string_view name) {
   const auto* end = std::end(kFields);
   const auto* found =
       std::find_if(std::begin(kFields), end, [&](const Field& f) { return name == f.name; });
   return found == end ? nullptr : found;
 }
 
+Limits limits_of(std::string_view name) {
+  for (const Limits& limits : kLimits) {
+    if (limits.name == name) return limits;
+  }
+  if (name.substr(0, 4) == "has_") return {name, 0, 1};
+  return {name, 1, kMaxField};
+}
+
+void check_at_most(const char* what, int64_t value, int64_t most) {
+  if (value > most) {
+    fail(std::string(what) + " needs at most " + std::to_string(most) + ", has " +
+         std::to_string(value));
+  }
+}
+
+void check_multiple(const char* what, int64_t value, int64_t of) {
+  if (value % of != 0) {
+    fail(std::string(what) + " needs a multiple of " + std::to_string(of) + ", has " +
+         std::to_string(value));
+  }
+}
+
 void check(const Config& config) {
   for (const Field& field : kFields) {
     const int64_t value = config.*field.member;
-    if (value < 0 || value > kMaxField) {
-      fail(std::string(field.name) + " needs 0 to " + std::to_string(kMaxField) + ", has " +
-           std::to_string(value));
+    const Limits limits = limits_of(field.name);
+    if (value < limits.least || value > limits.most) {
+      fail(std::string(field.name) + " needs " + std::to_string(limits.least) + " to " +
+           std::to_string(limits.most) + ", has " + std::to_string(value));
     }
   }
-  for (const char* name : kPositiveFields) {
-    if (config.*find(name)->member == 0) fail(std::string(name) + " needs at least 1, has 0");
+  for (const std::string_view name : kPowersOfTwo) {
+    const int64_t value = config.*find(name)->member;
+    if ((value & (value - 1)) != 0) {
+      fail(std::string(name) + " needs a power of two, has " + std::to_string(value));
+    }
   }
-  if (config.host_registers > kMaxHostRegisters || config.host_icache_ways > kMaxHostWays) {
-    fail("host_registers and host_icache_ways need at most 64, have " +
-         std::to_string(config.host_registers) + " and " + std::to_string(config.host_icache_ways));
+  check_multiple("spad_bank_rows", config.spad_bank_rows, config.dim);
+  check_multiple("acc_bank_rows", config.acc_bank_rows, config.dim);
+  check_at_most("spad_banks", config.spad_banks, kMaxBanks);
+  check_at_most("acc_banks", config.acc_banks, kMaxBanks);
+  check_at_most("the scratchpad's rows", config.spad_rows(), kMaxRows);
+  check_at_most("the accumulator's rows", config.acc_rows(), kMaxRows);
+  check_at_most("the scratchpad's bytes", config.spad_rows() * config.dim, kMaxMemoryBytes);
+  check_at_most("the accumulator's bytes", config.acc_rows() * config.dim * 4, kMaxMemoryBytes);
+  check_at_most("ld, ex and st_queue_entries together",
+                config.ld_queue_entries + config.ex_queue_entries + config.st_queue_entries,
+                kMaxQueueEntries);
+  check_at_most("bus_bytes", config.bus_bytes, config.dma_request_bytes);
+  check_multiple("l2_bytes", config.l2_bytes, config.l2_ways * config.l2_line_bytes);
+  check_at_most("l2_bytes over l2_line_bytes", config.l2_bytes / config.l2_line_bytes, kMaxL2Lines);
+  if (config.host_icache_bytes < config.host_icache_ways * config.host_icache_line_bytes) {
+    fail("host_icache_bytes needs host_icache_ways x host_icache_line_bytes at least");
   }
-  // The array's kernels and the bank arithmetic work on powers of two, as the hardware does.
-  if (config.dim < 2 || config.dim > kMaxDim || (config.dim & (config.dim - 1)) != 0) {
-    fail("dim needs a power of two from 2 to " + std::to_string(kMaxDim) + ", has " +
-         std::to_string(config.dim));
-  }
-  const int64_t spad_rows = config.spad_rows();
-  const int64_t acc_rows = config.acc_rows();
-  if (spad_rows > kMaxRows || acc_rows > kMaxRows) {
-    fail("spad_rows and acc_rows need at most " + std::to_string(kMaxRows) + ", have " +
-         std::to_string(spad_rows) + " and " + std::to_string(acc_rows));
-  }
-  if (spad_rows * config.dim > kMaxMemoryBytes || acc_rows * config.dim * 4 > kMaxMemoryBytes) {
-    fail("the on-chip memories need at most " + std::to_string(kMaxMemoryBytes) + " B each");
+  if (config.has_weight_stationary == 0 && config.has_output_stationary == 0) {
+    fail("needs has_weight_stationary or has_output_stationary, has neither");
   }
 }
 

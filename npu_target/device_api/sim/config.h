@@ -12,6 +12,7 @@ namespace npu::sim {
 // A field added here has to be added to npu_target/config.py, and the other way round.
 #define NPU_CONFIG_FIELDS(FIELD)       \
   FIELD(dim)                           \
+  FIELD(array_output_bits)             \
   FIELD(spad_banks)                    \
   FIELD(spad_bank_rows)                \
   FIELD(acc_banks)                     \
@@ -59,8 +60,8 @@ constexpr int64_t kMaxDim = 256;
 struct Config {
   using Pairs = std::vector<std::pair<std::string, int64_t>>;
 
-  // Throws SimError bad_program for an unknown, missing or repeated key, and for values that
-  // would make the simulator itself meaningless (a dimension of zero, memories beyond limits).
+  // Throws SimError bad_program for an unknown, missing or repeated key, and for exactly the values
+  // that NpuConfig refuses.
   static Config from_pairs(const Pairs& pairs);
 
 #define NPU_DECLARE_FIELD(field) int64_t field = 0;

@@ -8,7 +8,12 @@
 namespace npu::sim {
 
 Array::Array(const Config& config, State& state)
-    : config_(config), state_(state), dim_(config.dim), kernels_(choose_kernels(config.dim)) {
+    : config_(config),
+      state_(state),
+      dim_(config.dim),
+      output_bits_(static_cast<int>(config.array_output_bits)),
+      may_products_wrap_(dim_ * 128 * 128 + 128 >= int64_t{1} << (output_bits_ - 1)),
+      kernels_(choose_kernels(config.dim)) {
   const size_t elements = static_cast<size_t>(dim_ * dim_);
   for (auto* tile : {&preloaded_, &a_, &other_}) tile->resize(elements);
   for (auto* pairs : {&weights_, &other_pairs_}) pairs->resize(elements);
@@ -129,6 +134,7 @@ void Array::compute(const RunningCommand& running) {
       read_tile(running, other, mode.is_b_transposed, other_);
       kernels_.pack(other_.data(), other_pairs_.data(), dim_);
       multiply(a, mode.is_a_transposed, rows, other_pairs_, sums_.data(), dim_, true);
+      wrap(sums_);
     }
     check_result(running);
     write_result(mode, sums_);
@@ -145,6 +151,7 @@ void Array::compute(const RunningCommand& running) {
     }
     check_result(running);
     multiply(a, mode.is_a_transposed, rows, weights_, products_.data(), dim_, true);
+    if (may_products_wrap_) wrap(products_);
     write_result(mode, products_);
   }
   result_.reset();
@@ -172,7 +179,16 @@ void Array::check_result(const RunningCommand& running) const {
 
 bool Array::is_result_in_place(int64_t rows) const {
   return !result_->is_garbage() && result_->is_acc() && result_->cols == dim_ &&
-         result_->rows > 0 && result_->rows <= rows && state_.strides->c_rows > 0;
+         result_->rows > 0 && !may_products_wrap_ && result_->rows <= rows &&
+         state_.strides->c_rows > 0;
+}
+
+// The lowest bits of each, with their sign.
+void Array::wrap(std::vector<int32_t>& sums) const {
+  const int unused_bits = 32 - output_bits_;
+  for (int32_t& sum : sums) {
+    sum = static_cast<int32_t>(static_cast<uint32_t>(sum) << unused_bits) >> unused_bits;
+  }
 }
 
 void Array::write_result(const ExecuteMode& mode, const std::vector<int32_t>& result) {

@@ -15,8 +15,9 @@ namespace npu::sim {
 // Weight-stationary: PRELOAD takes B, COMPUTE takes A and D, C = A * B + D.
 // Output-stationary: PRELOAD takes D, COMPUTE takes A and B, the array's own C += A * B.
 // COMPUTE "preloaded" starts from what the last PRELOAD brought, "accumulated" from what the
-// array holds. Row and column counts are those of the matrices after transposition; what lies
-// beyond them reads as zero.
+// array holds. Inside of the array sums have array_output_bits and wrap around: those that it
+// holds, and those that it sends to the memories, where they are added to more. Row and column
+// counts are those of the matrices after transposition; what lies beyond them reads as zero.
 class Array {
  public:
   Array(const Config& config, State& state);
@@ -44,10 +45,14 @@ class Array {
   // Whether the result of so many rows can be worked out where it goes to.
   bool is_result_in_place(int64_t rows) const;
   void write_result(const ExecuteMode& mode, const std::vector<int32_t>& result);
+  void wrap(std::vector<int32_t>& sums) const;
 
   const Config& config_;
   State& state_;
   const int64_t dim_;
+  const int output_bits_;
+  // Whether dim products and a D can be more than that.
+  const bool may_products_wrap_;
   const ArrayKernels kernels_;
 
   // What the last PRELOAD brought, until a COMPUTE "preloaded" takes it over.

@@ -28,7 +28,9 @@ class Loader {
         to_(running.command.rs2),
         load_(defined_config()),
         is_int32_(to_.is_acc() && !load_.is_shrunk),
-        is_scaled_(load_.scale != 1.0f) {}
+        // Zeros do not pass the multipliers, which would make numbers of them where the scale is
+        // none.
+        is_scaled_(load_.scale != 1.0f && running.command.rs1 != 0) {}
 
   void run() {
     check();
@@ -120,10 +122,11 @@ class Loader {
     int64_t block_row = to_.row();
     for (int64_t col = 0; col < to_.cols; col += dim, block_row += load_.block_stride_rows) {
       const int64_t cols = std::min(dim, to_.cols - col);
-      const uint8_t* from = source + col;
+      // The row after the last may be anywhere, so that only its offset is worked out.
+      uint64_t offset = static_cast<uint64_t>(col);
       int8_t* to = state_.spad_row(block_row);
-      for (int64_t row = 0; row < rows; ++row, from += stride_bytes, to += dim) {
-        copy_row(from, to, cols);
+      for (int64_t row = 0; row < rows; ++row, offset += stride_bytes, to += dim) {
+        copy_row(source + offset, to, cols);
       }
     }
   }

@@ -80,6 +80,10 @@ ffi::Array<ffi::Any> run_stream(const ffi::Map<ffi::String, int64_t>& fields,
 TVM_FFI_STATIC_INIT_BLOCK() {
   tvm::ffi::reflection::GlobalDef()
       .def("npu.sim.last_stats", [] { return ffi::String(last_stats()); })
+      .def("npu.sim.check_config",
+           [](const ffi::Map<ffi::String, int64_t>& fields) {
+             with_ffi_errors([&] { config_of(fields); });
+           })
       .def("npu.sim.set_limits", set_max_cycles)
       .def("npu.sim.run_stream", run_stream);
 }

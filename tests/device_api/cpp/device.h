@@ -16,6 +16,7 @@ namespace npu::sim::testing {
 inline Config::Pairs device_fields(int64_t dim = 16) {
   return {
       {"dim", dim},
+      {"array_output_bits", 20},
       {"spad_banks", 4},
       {"spad_bank_rows", 256},
       {"acc_banks", 2},

@@ -54,6 +54,24 @@ const Test accumulating("loads add up in the accumulator, address 0 adds nothing
   CHECK_EQUAL(device.functional.state().acc_row(1)[3], 2 * 19);
 });
 
+const Test one_row("the stride of a load of one row does not matter", [] {
+  for (const uint64_t stride : {~uint64_t{0} - 63, uint64_t{1} << 63, ~uint64_t{0}}) {
+    Device device;
+    device.run({config_ld(stride), {kMvin, kDram + 64, tile(3, 1, 64)}});
+    CHECK_EQUAL(device.functional.state().spad_row(3)[1], 65);
+    CHECK_EQUAL(device.functional.state().spad_row(3 + 3 * 16)[15], 127);
+  }
+});
+
+const Test unscaled_zeros("zeros are not scaled, by whatever it may be", [] {
+  for (const float scale :
+       {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+    Device device;
+    device.run({config_ld(16, scale), {kMvin, 0, tile(0, 1, 16)}});
+    CHECK_EQUAL(device.functional.state().spad_row(0)[0], 0);
+  }
+});
+
 const Test two_regions("rows of one load may lie in several regions", [] {
   const Config config = device();
   std::vector<uint8_t> first(64, 1), second(64, 2);

@@ -86,8 +86,9 @@ class OperationDecoder {
     return range;
   }
   ArrayOperand array_operand(const LocalOperand& operand, uint64_t encoded) const {
-    // Garbage has the accumulator's bit.
-    return {encoded, operand.is_acc() ? 0 : BankMask{1} << spad_bank_rows_.divide(operand.row())};
+    // Garbage has the accumulator's bit. Operands of nothing may lie beyond the memory's end.
+    const bool is_read = !operand.is_acc() && operand.rows != 0 && operand.cols != 0;
+    return {encoded, is_read ? BankMask{1} << spad_bank_rows_.divide(operand.row()) : 0};
   }
 
   const RowPartition rows_;
@@ -112,7 +113,8 @@ void OperationDecoder::decode_execute(const Command& command, Operation& operati
   execute.first = array_operand(first, command.rs1);
   RowParts parts = 0;
   if (command.funct == kPreload) {
-    const bool is_to_acc = second.is_acc() && !second.is_garbage();
+    // A result of no rows may lie beyond the memory's end.
+    const bool is_to_acc = second.is_acc() && !second.is_garbage() && second.rows != 0;
     execute.kind = ExecuteKind::kPreload;
     execute.second = {command.rs2, 0};  // written, not read
     execute.acc_banks = is_to_acc ? BankMask{1} << acc_bank_rows_.divide(second.row()) : 0;

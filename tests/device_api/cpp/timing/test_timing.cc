@@ -175,6 +175,21 @@ const Test limits("timing: a device beyond the model's limits is refused", [] {
   CHECK_FAILS(kBadProgram, Timing timing(config));
 });
 
+const Test nothing("timing: operands of nothing may lie anywhere", [] {
+  Config config = timing_device();
+  config.spad_banks = 64;
+  config.acc_banks = 64;
+  const uint32_t beyond = (1u << 25) - 1;
+  for (const uint64_t rows : {0, 1}) {
+    const uint64_t cols = 1 - rows;
+    const Stream stream = {{kPreload, tile(beyond, rows, cols), tile(kAcc | beyond, 0, cols)},
+                           {kComputePreloaded, tile(beyond, rows, cols), tile(kGarbage, 1, 1)},
+                           {kPreload, tile(beyond, rows, cols), tile(kAccumulate | beyond, 0, 1)},
+                           {kComputePreloaded, tile(beyond, 0, 1), tile(beyond, rows, cols)}};
+    CHECK(cost(config, stream).warm > 0);
+  }
+});
+
 const Test sizes("timing: devices of other sizes run", [] {
   for (const int64_t dim : {4, 8, 32, 64}) {
     const uint64_t side = static_cast<uint64_t>(dim);

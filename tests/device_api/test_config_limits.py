@@ -1,0 +1,71 @@
+"""The limits of a device: NpuConfig and the reader of program files have the same."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from npu_target.config import ConfigError, NpuConfig
+from npu_target.device_api import check_config
+
+NUMBERS = NpuConfig().numbers()
+# Where limits are likely to be, and anything.
+VALUES = st.one_of(
+    st.integers(0, 31).map(lambda exponent: 2**exponent),
+    st.builds(lambda exponent, more: 2**exponent + more, st.integers(0, 31), st.integers(-2, 2)),
+    st.integers(-5, 300),
+    st.integers(-(2**40), 2**40),
+)
+
+
+def is_accepted_by_python(numbers: dict[str, int]) -> bool:
+    fields = {
+        name: bool(value) if name.startswith("has_") and value in (0, 1) else value
+        for name, value in numbers.items()
+    }
+    try:
+        NpuConfig.from_dict({"name": "drawn", **fields})
+    except ConfigError:
+        return False
+    return True
+
+
+def is_accepted_by_the_library(numbers: dict[str, int]) -> bool:
+    try:
+        check_config(numbers)
+    except RuntimeError as error:
+        assert "NpuDeviceError [bad_program] device config: " in str(error)
+        return False
+    return True
+
+
+@given(st.dictionaries(st.sampled_from(sorted(NUMBERS)), VALUES, max_size=4))
+@settings(max_examples=3000)
+def test_both_accept_the_same(changes: dict[str, int]) -> None:
+    numbers = {**NUMBERS, **changes}
+    assert is_accepted_by_python(numbers) == is_accepted_by_the_library(numbers)
+
+
+@pytest.mark.parametrize("field", sorted(NUMBERS))
+def test_both_have_the_same_limits_of_a_field(field: str) -> None:
+    values = {2**e + more for e in range(32) for more in (-1, 0, 1)} | {0, -1, 2**40, 2**62}
+    for value in sorted(values):
+        numbers = {**NUMBERS, field: value}
+        accepted = is_accepted_by_python(numbers)
+        assert accepted == is_accepted_by_the_library(numbers), value
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"l2_bytes": 64},
+        {"bus_bytes": 128},
+        {"ld_queue_entries": 2**30},
+        {"loads_in_flight": 2**30},
+        {"host_queue_commands": 2**30},
+        {"has_pooling": 2},
+    ],
+)
+def test_devices_that_would_hang_or_fill_the_memory(changes: dict[str, int]) -> None:
+    assert not is_accepted_by_the_library({**NUMBERS, **changes})
