@@ -5,8 +5,8 @@ Importing this module imports TVM. The library registers `device_api.ext_dev`,
 the entry point in `npu_target._register`.
 
 Errors of the device are RuntimeError with a text `NpuDeviceError [kind] ...`, with the kinds
-bad_program, address_out_of_range, undefined_configuration, garbage_operand, unsupported_command
-and timed_out.
+bad_program, address_out_of_range, undefined_configuration, garbage_operand, unsupported_command,
+timed_out and race.
 """
 
 from __future__ import annotations
@@ -95,6 +95,12 @@ def set_limits(max_cycles: int = 0) -> None:
     _call("npu.sim.set_limits", max_cycles)
 
 
+def set_race_checks(enabled: bool) -> None:
+    """Make launches of this process raise [race], or not, where a program's result depends on an
+    order of commands that the hardware does not keep."""
+    _call("npu.sim.set_race_checks", enabled)
+
+
 def expand_program(program: bytes, addresses: Sequence[int]) -> bytes:
     """The command stream of a program file, as triples (funct, rs1, rs2) of little-endian uint64.
 
@@ -127,12 +133,6 @@ def validate_program(program: bytes) -> None:
     _call("npu.program.validate", program)
 
 
-def run_stream(
-    config: Mapping[str, int],
-    commands: bytes,
-    base: int,
-    memory: bytes,
-    spad: bytes = b"",
 def check_config(config: Mapping[str, int]) -> None:
     """Raise RuntimeError [bad_program] unless the device library can be this device.
 
@@ -141,17 +141,27 @@ def check_config(config: Mapping[str, int]) -> None:
     _call("npu.sim.check_config", {name: int(value) for name, value in config.items()})
 
 
+def run_stream(
+    config: Mapping[str, int],
+    commands: bytes,
+    base: int,
+    memory: bytes,
+    spad: bytes = b"",
     acc: bytes = b"",
+    races: bool = False,
 ) -> StreamResult:
     """Run raw commands, packed as `expand_program` packs them, on a device of its own.
 
     `config` holds the numbers of an NpuConfig (`NpuConfig.numbers()`); `memory` is the only DRAM
     there is, writable, from address `base` on; `spad` (int8) and `acc` (int32, the host's byte
-    order) are the contents at the start, arbitrary where not given. Raises RuntimeError with the
+    order) are the contents at the start, arbitrary where not given; `races` refuses streams whose
+    result depends on an order that the hardware does not keep. Raises RuntimeError with the
     device's error kinds.
     """
     numbers = {name: int(value) for name, value in config.items()}
-    result = _call("npu.sim.run_stream", numbers, commands, _as_int64(base), memory, spad, acc)
+    result = _call(
+        "npu.sim.run_stream", numbers, commands, _as_int64(base), memory, spad, acc, races
+    )
     return StreamResult(
         memory=bytes(result[0]),
         spad=bytes(result[1]),

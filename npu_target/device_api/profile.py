@@ -56,18 +56,20 @@ def profile_program(
     tensors: Sequence[Any],
     config: Mapping[str, int] | None = None,
     repeats: int = 1,
+    races: bool = False,
     window: Window = WHOLE,
     receiver: SliceReceiver | None = None,
 ) -> list[Profile]:
     """Run a program file so many times on one device, the first time with cold caches.
 
     `tensors` are its arguments in order, worked on in place; `config` are the numbers of another
-    device than the program's own. Raises RuntimeError with the device's error kinds.
+    device than the program's own; `races` refuses races even where launches do not. Raises
+    RuntimeError with the device's error kinds.
     """
     numbers = {name: int(value) for name, value in (config or {}).items()}
     return _profiles(
         _function("npu.sim.profile_program")(
-            program, numbers, repeats, window.start, window.end, receiver, *tensors
+            program, numbers, repeats, races, window.start, window.end, receiver, *tensors
         )
     )
 
@@ -78,6 +80,7 @@ def profile_stream(
     setup: bytes,
     commands: bytes,
     repeats: int = 1,
+    races: bool = False,
     window: Window = WHOLE,
     receiver: SliceReceiver | None = None,
 ) -> list[Profile]:
@@ -85,12 +88,13 @@ def profile_stream(
 
     Commands are packed as (host cycles, funct, rs1, rs2), little-endian uint64; those of `setup`
     come before the first run and count in none. `ram` is the address and the size of the memory
-    there is, all zeros. Raises RuntimeError with the device's error kinds.
+    there is, all zeros; `races` refuses streams whose result depends on an order that the hardware
+    does not keep. Raises RuntimeError with the device's error kinds.
     """
     numbers = {name: int(value) for name, value in config.items()}
     return _profiles(
         _function("npu.sim.profile_stream")(
-            numbers, *ram, setup, commands, repeats, window.start, window.end, receiver
+            numbers, *ram, setup, commands, repeats, races, window.start, window.end, receiver
         )
     )
 

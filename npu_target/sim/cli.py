@@ -87,6 +87,11 @@ def _parser() -> argparse.ArgumentParser:
         help="run N times, the first with cold caches, the others with warm ones (default: 1)",
     )
     parser.add_argument(
+        "--races",
+        action="store_true",
+        help="refuse a stream whose result depends on an order that the hardware does not keep",
+    )
+    parser.add_argument(
         "--json",
         nargs="?",
         const=_STDOUT,
@@ -122,6 +127,7 @@ def _options(arguments: argparse.Namespace) -> Options:
         device=arguments.device,
         memory=arguments.memory,
         repeat=arguments.repeat,
+        races=arguments.races,
         inputs=_named_files("--input", arguments.input),
         outputs=_named_files("--output", arguments.output),
     )

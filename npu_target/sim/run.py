@@ -40,11 +40,15 @@ _SHAPE_FIELDS = (
 
 @dataclass(frozen=True)
 class Options:
-    """How to run. `device` is a preset or a file, None for the program's own device."""
+    """How to run. `device` is a preset or a file, None for the program's own device.
+
+    `races` refuses raw streams that race, and programs where launches do not refuse them anyway.
+    """
 
     device: str | None = None
     memory: str = "ddr3"
     repeat: int = 1
+    races: bool = False
     name: str | None = None
     inputs: Mapping[str, Path] = field(default_factory=dict)
     outputs: Mapping[str, Path] = field(default_factory=dict)
@@ -96,6 +100,7 @@ def _run_stream(path: Path, options: Options, timeline: Timeline | None) -> dict
         pack(stream.setup),
         pack(stream.issues),
         options.repeat,
+        options.races,
         **_timeline_arguments(timeline),
     )
     return _result(path, stream.name, config, options, profiles)
@@ -119,6 +124,7 @@ def _run_program(path: Path, options: Options, timeline: Timeline | None) -> dic
         list(tensors.values()),
         _numbers(config, options.memory),
         options.repeat,
+        options.races,
         **_timeline_arguments(timeline),
     )
     for name, target in options.outputs.items():

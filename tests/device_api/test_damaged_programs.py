@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import struct
 import zlib
+from collections.abc import Iterable
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ import tvm
 
 from npu_target.codegen_tir import build_program
 from npu_target.config import NpuConfig
-from npu_target.device_api import create_module, set_limits, validate_program
+from npu_target.device_api import create_module, set_limits, set_race_checks, validate_program
 from npu_target.program import Program
 from npu_target.program.expr import ProgramError
 from npu_target.schedule_rules import default_schedule
@@ -90,10 +91,43 @@ def test_flipped_bits_are_refused(program: bytes) -> None:
         assert run(bytes(flipped)) == "refused"
 
 
-def test_damage_under_a_right_checksum(program: bytes) -> None:
+def hostile(payload: bytes, seed: int) -> bytes:
+    """The payload, with some numbers of its device as small or large as they may be, or more."""
+    chance = random.Random(seed)
+    hostile = bytearray(payload)
+    for name in chance.sample(sorted(CONFIG.numbers()), chance.randint(1, 3)):
+        at = payload.index(name.encode()) + len(name)
+        value = 2 ** chance.choice([0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 30, 31, 40, 63])
+        value += chance.choice([-1, 0, 0, 0, 1])
+        hostile[at : at + 8] = struct.pack("<q", min(value, 2**63 - 1))
+    return bytes(hostile)
+
+
+def outcomes(files: Iterable[bytes]) -> set[str]:
     set_limits(max_cycles=200_000)
+    set_race_checks(True)
     try:
-        outcomes = [run(sealed(damaged(program[HEAD_BYTES:], seed))) for seed in range(600)]
+        return {run(sealed(file)) for file in files}
     finally:
         set_limits()
-    assert {"refused", "stopped", "ran"} == set(outcomes)
+        set_race_checks(False)
+
+
+def test_damage_under_a_right_checksum(program: bytes) -> None:
+    payload = program[HEAD_BYTES:]
+    found = outcomes(damaged(payload, seed) for seed in range(600))
+    assert found == {"refused", "stopped", "ran"}
+
+
+def test_hostile_devices(program: bytes) -> None:
+    payload = program[HEAD_BYTES:]
+    found = outcomes(hostile(payload, seed) for seed in range(300))
+    assert found >= {"refused", "ran"}
+
+
+@pytest.mark.slow
+def test_hostile_files_at_length(program: bytes) -> None:
+    payload = program[HEAD_BYTES:]
+    found = outcomes(damaged(hostile(payload, seed), seed) for seed in range(10_000))
+    found |= outcomes(damaged(payload, seed) for seed in range(1_000, 30_000))
+    assert found == {"refused", "stopped", "ran"}

@@ -136,6 +136,27 @@ def test_what_the_device_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert len(list(tmp_path.iterdir())) == 2
 
 
+def test_races_are_refused_on_request(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A load, another that adds to its rows, and a store of them."""
+    tile = 16 << 48 | 16 << 32
+    scale = 0x3F800000 << 32
+    words = [
+        [0, scale | 16 << 16 | 1, 64],
+        [0, 2, scale | 16],
+        [2, 0x80010000, tile | 1 << 31],
+        [2, 0x80020000, tile | 3 << 30],
+        [3, 0x80030000, tile | 1 << 31],
+    ]
+    file = tmp_path / "sum.jsonl"
+    file.write_text("\n".join(map(json.dumps, words)))
+    assert main(["run", str(file)]) == 0
+    capsys.readouterr()
+    assert main(["run", str(file), "--races"]) == 2
+    error = capsys.readouterr().err
+    assert "[race] command 4 mvout(" in error
+    assert "command 2 mvin(" in error and "command 3 mvin(" in error
+
+
 def test_interrupted(tmp_path: Path) -> None:
     stream = write_lines(tmp_path / "t.jsonl", [trace("long", loads_then_products(1000))])
     timeline = tmp_path / "out.json"

@@ -16,6 +16,8 @@ const char* error_kind_name(ErrorKind kind) {
       return "unsupported_command";
     case ErrorKind::kTimedOut:
       return "timed_out";
+    case ErrorKind::kRace:
+      return "race";
   }
   return "unknown";
 }

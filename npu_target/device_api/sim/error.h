@@ -14,6 +14,7 @@ enum class ErrorKind {
   kGarbageOperand,          // the garbage address where a value is needed
   kUnsupportedCommand,      // unknown, or beyond what this device was built with
   kTimedOut,                // past the limit on cycles
+  kRace,                    // an order that matters and that the hardware does not keep
 };
 
 // The name of a kind as it stands in messages, for instance "address_out_of_range".

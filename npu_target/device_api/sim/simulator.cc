@@ -73,6 +73,8 @@ void Simulator::clear_array() {
   functional_.run({kComputePreloaded, tile, tile | kGarbage}, -1);
 }
 
+void Simulator::check_races() { timing_.check_races(&races_.emplace(config_)); }
+
 void Simulator::check_limit(uint64_t cycles) const {
   if (limits_.max_cycles == 0 || cycles <= limits_.max_cycles) return;
   throw SimError(ErrorKind::kTimedOut, commands_,

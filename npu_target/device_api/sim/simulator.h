@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "loops/registers.h"
 #include "memory.h"
 #include "program.h"
+#include "races/race_checker.h"
 #include "timing/timing.h"
 
 namespace npu::sim {
@@ -46,6 +48,10 @@ class Simulator {
   // Tells `recorder`, which has to outlive this object, of what follows; to be called first.
   void record(timing::Recorder* recorder) { timing_.record(recorder); }
 
+  // Refuses what follows where its result depends on an order that the hardware does not keep; to
+  // be called first.
+  void check_races();
+
   State& state() { return functional_.state(); }
   // What was done, as far as the last finish().
   timing::Stats stats() const { return timing_.stats(); }
@@ -64,6 +70,7 @@ class Simulator {
   loops::LoopRegisters loops_;
   Timing timing_;
   HostCore host_;
+  std::optional<races::RaceChecker> races_;
   int64_t commands_ = 0;
   int64_t simple_commands_ = 0;  // those of the loops included
 };

@@ -108,6 +108,7 @@ void launch(const sim::Program& program, ffi::PackedArgs args) {
     const std::vector<uint64_t> addresses = program.default_addresses();
     const sim::MemoryMap dram = map_arguments(program, addresses, args);
     sim::Simulator simulator(program.config, dram, current_limits(), stop_if_interrupted);
+    if (checks_races()) simulator.check_races();
     simulator.run(program, addresses);
     simulator.finish();
     record_launch(program.name, program.config, simulator);

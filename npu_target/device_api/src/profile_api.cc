@@ -173,19 +173,20 @@ std::vector<Issue> unpack_issues(const ffi::Bytes& bytes) {
 }
 
 // A program on a device with these numbers, or on its own when there are none: (program, config,
-// repeats, from, to, receiver, tensors...).
+// repeats, races, from, to, receiver, tensors...). Refuses races if asked to, or if launches do.
 void profile_program(ffi::PackedArgs args, ffi::Any* result) {
-  constexpr int kTensors = 6;
+  constexpr int kTensors = 7;
   with_ffi_errors([&] {
     sim::Program program = sim::Program::parse(view(args[0].cast<ffi::Bytes>()));
     const auto fields = args[1].cast<ffi::Map<ffi::String, int64_t>>();
     if (!fields.empty()) program.config = config_of(fields);
     const std::vector<uint64_t> addresses = program.default_addresses();
     const sim::MemoryMap dram = map_arguments(program, addresses, args.Slice(kTensors));
-    Profile profile(args[5].cast<ffi::Optional<ffi::Function>>(), args[3].cast<int64_t>(),
-                    args[4].cast<int64_t>());
+    Profile profile(args[6].cast<ffi::Optional<ffi::Function>>(), args[4].cast<int64_t>(),
+                    args[5].cast<int64_t>());
     sim::Simulator simulator(program.config, dram, current_limits(), stop_if_interrupted);
     simulator.record(&profile.recorder());
+    if (args[3].cast<bool>() || checks_races()) simulator.check_races();
     profile.repeat(simulator, args[2].cast<int64_t>(), [&] { simulator.run(program, addresses); });
     *result = profile.json();
   });
@@ -194,7 +195,7 @@ void profile_program(ffi::PackedArgs args, ffi::Any* result) {
 // A raw stream over `ram_bytes` of memory from address `ram` on; `setup` comes before, in no time.
 ffi::String profile_stream(const ffi::Map<ffi::String, int64_t>& fields, int64_t ram,
                            int64_t ram_bytes, const ffi::Bytes& setup, const ffi::Bytes& commands,
-                           int64_t repeats, int64_t from, int64_t to,
+                           int64_t repeats, bool races, int64_t from, int64_t to,
                            const ffi::Optional<ffi::Function>& receiver) {
   return with_ffi_errors([&] {
     const sim::Config config = config_of(fields);
@@ -205,6 +206,7 @@ ffi::String profile_stream(const ffi::Map<ffi::String, int64_t>& fields, int64_t
     Profile profile(receiver, from, to);
     sim::Simulator simulator(config, dram, current_limits(), stop_if_interrupted);
     simulator.record(&profile.recorder());
+    if (races) simulator.check_races();
     simulator.clear_array();
     const auto run = [&](const std::vector<Issue>& issues) {
       for (const Issue& issue : issues) simulator.run(issue.command, issue.host_cycles);

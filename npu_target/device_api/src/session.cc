@@ -9,6 +9,7 @@ namespace {
 
 std::mutex session_mutex;
 sim::Limits session_limits;
+bool session_checks_races = false;
 std::string session_stats = "{}";
 
 thread_local double clock_ns = 0;
@@ -42,6 +43,16 @@ sim::Limits current_limits() {
 void set_limits(sim::Limits limits) {
   const std::lock_guard<std::mutex> lock(session_mutex);
   session_limits = limits;
+}
+
+bool checks_races() {
+  const std::lock_guard<std::mutex> lock(session_mutex);
+  return session_checks_races;
+}
+
+void set_race_checks(bool enabled) {
+  const std::lock_guard<std::mutex> lock(session_mutex);
+  session_checks_races = enabled;
 }
 
 void record_launch(const std::string& program_name, const sim::Config& config,

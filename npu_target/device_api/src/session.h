@@ -16,6 +16,10 @@ double simulated_clock_ns();
 sim::Limits current_limits();
 void set_limits(sim::Limits limits);
 
+// Whether launches of this process refuse races (races/race_checker.h).
+bool checks_races();
+void set_race_checks(bool enabled);
+
 // Books a finished launch: advances this thread's clock and replaces the latest statistics.
 void record_launch(const std::string& program_name, const sim::Config& config,
                    const sim::Simulator& simulator);

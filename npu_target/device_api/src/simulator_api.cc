@@ -46,10 +46,10 @@ ffi::Bytes bytes_of(const std::vector<T>& memory) {
 }
 
 // Runs packed commands over one writable region of DRAM. Returns the memories afterwards (DRAM,
-// scratchpad, accumulator) and the statistics in JSON.
+// scratchpad, accumulator) and the statistics in JSON. Refuses races if asked to.
 ffi::Array<ffi::Any> run_stream(const ffi::Map<ffi::String, int64_t>& fields,
                                 const ffi::Bytes& commands, int64_t base, const ffi::Bytes& memory,
-                                const ffi::Bytes& spad, const ffi::Bytes& acc) {
+                                const ffi::Bytes& spad, const ffi::Bytes& acc, bool races) {
   return with_ffi_errors([&] {
     const sim::Config config = config_of(fields);
     std::vector<uint8_t> dram_bytes(memory.data(), memory.data() + memory.size());
@@ -59,6 +59,7 @@ ffi::Array<ffi::Any> run_stream(const ffi::Map<ffi::String, int64_t>& fields,
                 /*is_writable=*/true, "memory"});
     }
     sim::Simulator simulator(config, dram, current_limits(), stop_if_interrupted);
+    if (races) simulator.check_races();
     initialize(simulator.state().spad, spad, "spad_init");
     initialize(simulator.state().acc, acc, "acc_init");
     const auto host_cycles = static_cast<uint32_t>(config.host_cycles_per_command);
@@ -79,12 +80,13 @@ ffi::Array<ffi::Any> run_stream(const ffi::Map<ffi::String, int64_t>& fields,
 
 TVM_FFI_STATIC_INIT_BLOCK() {
   tvm::ffi::reflection::GlobalDef()
-      .def("npu.sim.last_stats", [] { return ffi::String(last_stats()); })
       .def("npu.sim.check_config",
            [](const ffi::Map<ffi::String, int64_t>& fields) {
              with_ffi_errors([&] { config_of(fields); });
            })
+      .def("npu.sim.last_stats", [] { return ffi::String(last_stats()); })
       .def("npu.sim.set_limits", set_max_cycles)
+      .def("npu.sim.set_race_checks", set_race_checks)
       .def("npu.sim.run_stream", run_stream);
 }
 

@@ -55,6 +55,7 @@ ffi::Array<ffi::Any> measure_speed(const ffi::Bytes& file, int64_t repeats) {
       together.push_back(seconds_of([&] {
         sim::Simulator simulator(program.config, tensors.dram, current_limits(),
                                  stop_if_interrupted);
+        if (checks_races()) simulator.check_races();
         simulator.run(program, tensors.addresses);
         simulator.finish();
         stats = simulator.stats();

@@ -1,6 +1,7 @@
 // A command as the timing model's units want it: where it goes and what it moves.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "command.h"
@@ -80,6 +81,27 @@ struct StoreOperation {
   int64_t pool_out_cols;
   int64_t pool_in_rows;
   int64_t pool_in_cols;
+
+  // Calls `visit` with every row that the windows read, counted from the first.
+  template <typename Visit>
+  void for_each_pooled_row(Visit visit) const {
+    for (int64_t y = 0; y < pool_out_rows * pool_window; ++y) {
+      const int64_t row = y / pool_window * pool_stride + y % pool_window - pool_upper_pad;
+      if (row < 0 || row >= pool_in_rows) continue;
+      for (int64_t x = 0; x < pool_out_cols * pool_window; ++x) {
+        const int64_t col = x / pool_window * pool_stride + x % pool_window - pool_left_pad;
+        if (col >= 0 && col < pool_in_cols) visit(row * pool_in_cols + col);
+      }
+    }
+  }
+  // How many rows from the first on the windows reach.
+  int64_t pooled_rows() const {
+    const int64_t rows =
+        std::min(pool_in_rows, (pool_out_rows - 1) * pool_stride + pool_window - pool_upper_pad);
+    const int64_t cols =
+        std::min(pool_in_cols, (pool_out_cols - 1) * pool_stride + pool_window - pool_left_pad);
+    return rows < 1 || cols < 1 ? 0 : (rows - 1) * pool_in_cols + cols;
+  }
 };
 
 struct Operation {

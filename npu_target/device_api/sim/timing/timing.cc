@@ -4,6 +4,7 @@
 #include <string>
 
 #include "error.h"
+#include "races/race_checker.h"
 
 namespace npu::sim::timing {
 namespace {
@@ -81,6 +82,7 @@ Cycle Timing::enter(Queue queue, bool is_config, const Command& command, Cycle n
   if (!station_.has_room(queue, now)) now = wait_for_room(queue, now);
   const ReservationStation::Id id = station_.reserve(queue);
   decoder_.decode(queue, is_config, command, station_.operation(id));
+  if (races_ != nullptr) races_->enter(queue, station_.operation(id), command, commands_ - 1);
   if (Recorder* recorder = station_.recorder()) {
     recorder->held(queue, arrived, now);
     recorder->enters(id, queue, command, now);
@@ -110,6 +112,10 @@ Cycle Timing::take_loop(const Command& command, Cycle now) {
   if (Recorder* recorder = station_.recorder()) recorder->takes_loop(command, now);
   station_.will_be_asked_if_full();
   loops_.take(command, commands_ - 1, now);
+  if (command.funct == kLoopWs || command.funct == kLoopConvWs) {
+    LoopPlaces& places = command.funct == kLoopWs ? matmul_places_ : conv_places_;
+    places.index[places.count++ % 4] = commands_ - 1;
+  }
   next_loop_step_ = loops_.next_step();
   find_earliest_step();
   return now;
@@ -136,6 +142,10 @@ void Timing::step_loops(Cycle now) {
   station_.has_room(queue, now);  // lets go of what has completed
   const ReservationStation::Id id = station_.reserve(queue);
   decoder_.decode(issue.command, station_.operation(id));
+  if (races_ != nullptr) {
+    const LoopPlaces& places = issue.is_matmul ? matmul_places_ : conv_places_;
+    races_->enter(queue, station_.operation(id), issue.command, places.index[issue.loop % 4]);
+  }
   if (Recorder* recorder = station_.recorder()) {
     recorder->enters(id, queue, issue.command, issue.enters,
                      issue.is_matmul ? Recorder::kMatmul : Recorder::kConv, issue.loop);
@@ -159,6 +169,7 @@ uint64_t Timing::finish() {
   const Cycle last = std::max(station_.last_completed(), store_.last_acknowledged());
   const Cycle last_left = front_end_.last_left();
   const Cycle end = front_end_.fence(last);
+  if (races_ != nullptr) races_->fence();
   if (Recorder* recorder = station_.recorder()) {
     recorder->fence(last_left, store_.last_acknowledged(), end);
   }

@@ -19,6 +19,10 @@
 #include "reservation_station.h"
 #include "store.h"
 
+namespace npu::sim::races {
+class RaceChecker;
+}
+
 namespace npu::sim::timing {
 
 // What a run cost. All cycles count from the construction of the model.
@@ -52,6 +56,9 @@ class Timing {
 
   // Tells `recorder`, which has to outlive this object, of what follows; to be called first.
   void record(Recorder* recorder) { station_.set_recorder(recorder); }
+
+  // Lets `races`, which has to outlive this object, refuse what follows; null for nobody.
+  void check_races(races::RaceChecker* races) { races_ = races; }
 
   // The host spends `host_cycles` on the next command, then issues it. Throws SimError timed_out
   // when the queues are full of commands that wait for one behind them: the hardware would hang;
@@ -115,6 +122,14 @@ class Timing {
   Cycle next_loop_step_ = kNever;                        // of the unrollers
   Cycle earliest_step_ = kNever;                         // of all of them
   int64_t commands_ = 0;
+  races::RaceChecker* races_ = nullptr;
+  // By kind of loop, of which two each are under way: their places in the stream.
+  struct LoopPlaces {
+    int64_t count = 0;
+    int64_t index[4] = {};
+  };
+  LoopPlaces matmul_places_;
+  LoopPlaces conv_places_;
 };
 
 }  // namespace npu::sim::timing

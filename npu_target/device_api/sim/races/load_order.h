@@ -1,0 +1,120 @@
+// Which loads are sure to have completed when a queue issues its next command.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "dram_rows.h"
+#include "race.h"
+#include "row_times.h"
+#include "timing/operation.h"
+
+namespace npu::sim::races {
+
+using timing::kQueues;
+using timing::Queue;
+
+// One MVIN.
+struct Load {
+  Named name;
+  // What the reservation station compares: everything from the first row to the last.
+  Span order;
+  // What it writes: blocks of rows.
+  Span first_block;
+  int64_t blocks;
+  int64_t block_stride_rows;
+  bool accumulates;
+  DramRows source;  // no rows: zeros
+
+  Span block(int64_t i) const {
+    const int64_t offset = i * block_stride_rows;
+    return {first_block.start + offset, first_block.end + offset};
+  }
+  bool writes(const Span& rows) const;
+};
+
+// Policy: every queue issues in order, so it knows of a load's completion from some command of its
+// own on: the first that waited for the load, or for a command of another queue that was issued
+// knowing of it. What a queue learned, in order, is its log; to wait for a command of that queue is
+// to read the log up to when that one was issued. A log is read once by each other queue.
+class LoadOrder {
+ public:
+  explicit LoadOrder(int64_t rows);
+
+  // The command that `queue` issues at `time` waits for every load that uses rows of `span`.
+  void wait_for_loads(Queue queue, const Span& span, int32_t time) {
+    if (!span.is_empty() && may_be_unknown(queue, span)) learn_loads(queue, span, time);
+  }
+  // It waits for a command of `other`, issued at `other_time`.
+  void wait_for(Queue queue, Queue other, int32_t other_time, int32_t time) {
+    int64_t& read = logs_[index_of(other)].read[index_of(queue)];
+    if (read < logs_[index_of(other)].end() && other_time > 0) {
+      read_log(queue, other, other_time, time);
+    }
+  }
+
+  // A load that the load queue does not know to have completed, and to whose rows it makes a
+  // difference whether the next one comes before or after it; null when there is none. To sums it
+  // makes none.
+  const Load* unordered_with(const Load& next) const;
+  // Whether that is so in a row that the next load overwrites, or adds to.
+  bool is_unordered(int64_t row, bool accumulates) const {
+    const auto at = static_cast<size_t>(row);
+    return overwrites_[at] != 0 || (!accumulates && additions_[at] != 0);
+  }
+  // Of those that `queue` does not know to have completed, one that writes rows of `span`, or that
+  // reads bytes of `rows`; null when there is none.
+  const Load* unknown_writer(Queue queue, const Span& span) const;
+  const Load* unknown_reader(Queue queue, const DramRows& rows) const;
+
+  // The load queue issues it at `time`.
+  void add(const Load& load, int32_t time);
+  // All loads have completed.
+  void forget();
+
+ private:
+  using Slot = uint32_t;
+  struct Entry {
+    Load load;
+    int32_t time;
+    uint32_t generation = 0;                // of the slot
+    uint32_t known_to = 0;                  // queues, a bit each
+    std::array<uint32_t, kQueues> place{};  // in the list of those that a queue does not know of
+  };
+  struct Learned {
+    Slot slot;
+    uint32_t generation;
+    int32_t time;  // of the command that knew first
+  };
+  struct Log {
+    std::deque<Learned> entries;
+    int64_t begin = 0;                    // entries before were read by all
+    std::array<int64_t, kQueues> read{};  // by each other queue
+    int64_t end() const { return begin + static_cast<int64_t>(entries.size()); }
+  };
+  static constexpr size_t index_of(Queue queue) { return static_cast<size_t>(queue); }
+  static constexpr uint32_t kKnownToAll = (1u << kQueues) - 1;
+
+  bool may_be_unknown(Queue queue, const Span& span) const;
+  void learn_loads(Queue queue, const Span& span, int32_t time);
+  void read_log(Queue queue, Queue other, int32_t until, int32_t time);
+  void learn(Queue queue, Slot slot, int32_t time);
+  void count(Queue queue, const Span& span, int32_t change);
+  void count_writes(const Load& load, int32_t change);
+
+  int64_t rows_;
+  std::vector<Entry> entries_;
+  std::vector<Slot> free_;
+  std::array<std::vector<Slot>, kQueues> unknown_;
+  std::array<Log, kQueues> logs_;
+  // Loads that a queue does not know of, by granule of the rows that they order.
+  std::array<Numbers, kQueues> counts_;
+  // Of those that the load queue does not know of, how many overwrite a row, and how many add to
+  // it.
+  Numbers overwrites_;
+  Numbers additions_;
+};
+
+}  // namespace npu::sim::races

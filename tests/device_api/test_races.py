@@ -1,0 +1,240 @@
+"""Orders that the hardware does not keep: refused, with every command that has to do with it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from device_api.streams import (
+    ACC,
+    ACCUMULATE,
+    BASE,
+    MEMORY_BYTES,
+    SMALL,
+    Words,
+    config_ex,
+    config_ld,
+    config_st,
+    local,
+    pack,
+)
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from reference.device import GARBAGE
+from reference.races import BLOCK_STRIDE, LOAD_STRIDE, STORE_STRIDE, Races
+
+from npu_target.device_api import run_stream
+from npu_target.tuning.failure import Failure
+
+SETTINGS = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+MVIN, MVIN2, MVOUT, COMPUTE, PRELOAD = 2, 1, 3, 4, 6
+NOTHING = local(GARBAGE, 16, 16)
+SETUP = [
+    config_ld(LOAD_STRIDE, load_id=0, block_stride=BLOCK_STRIDE),
+    config_ld(LOAD_STRIDE, load_id=1, block_stride=BLOCK_STRIDE, shrunk=True),
+    config_st(STORE_STRIDE),
+    config_ex(),
+]
+OUT = BASE + 4096
+
+
+def error_of(words: list[Words]) -> str | None:
+    """What the device says of a stream after the set-up, None if it takes it."""
+    try:
+        run_stream(SMALL.numbers(), pack(words), BASE, bytes(MEMORY_BYTES), races=True)
+    except RuntimeError as error:
+        return str(error).splitlines()[-1] if "NpuDeviceError" in str(error) else repr(error)
+    return None
+
+
+def check(words: list[Words]) -> bool:
+    """The device says the same as the reference. Returns whether the stream races."""
+    stream = SETUP + words
+    first = Races(stream).first
+    error = error_of(stream)
+    if first is None:
+        # A load between a preload and its compute can wait for the one and hold up the other.
+        assert error is None or "[timed_out] the device hangs" in error
+    else:
+        assert error is not None, f"command {first} races"
+        assert re.search(rf"\[race\] command {first} ", error), (first, error)
+    return first is not None
+
+
+def load(to: int, rows: int = 16, cols: int = 16, dram: int = BASE, funct: int = MVIN) -> Words:
+    return funct, dram, local(to, rows, cols)
+
+
+def store(row: int, rows: int = 16, dram: int = OUT, cols: int = 16) -> Words:
+    return MVOUT, dram, local(row, rows, cols)
+
+
+def matmul(a: int, b: int, c: int, rows: int = 16) -> list[Words]:
+    return [(PRELOAD, local(b, 16, 16), local(c, rows, 16)), (COMPUTE, local(a, rows, 16), NOTHING)]
+
+
+SUM = load(ACCUMULATE, funct=MVIN2)
+CASES: dict[str, tuple[bool, list[Words]]] = {
+    "a sum of two loads": (True, [load(ACC), SUM, store(ACC)]),
+    "that is stored between them": (False, [load(ACC), store(ACC, 1), SUM, store(ACC)]),
+    "another row is stored between": (True, [load(ACC), store(ACC | 40, 1), SUM, store(ACC)]),
+    "zeros before a sum": (True, [load(ACC, dram=0), SUM, store(ACC)]),
+    "sums in any order": (False, [SUM, SUM, SUM, store(ACC)]),
+    "an overwriting load after sums": (True, [SUM, load(ACC), store(ACC)]),
+    "nobody reads what two loads wrote": (False, [load(0), load(8), store(24)]),
+    "a reader of one load's rows alone": (False, [load(0), load(8), store(0, 8)]),
+    "a reader of both loads' rows": (True, [load(0), load(8), store(0)]),
+    "the array reads between": (
+        False,
+        [load(0), *matmul(0, 64, ACC), load(0), *matmul(0, 64, ACC)],
+    ),
+    "the array waits for another load": (
+        True,
+        [load(0), *matmul(16, 64, ACC), load(0), *matmul(0, 64, ACC)],
+    ),
+    "ordered by way of a load before": (
+        # The store waits for the first load, the second for the store, the last is behind that.
+        False,
+        [load(0, 32 // 2, 32), store(24), load(24), load(0), store(0)],
+    ),
+    "settled by the array": (
+        False,
+        [load(0), load(0), *matmul(64, 80, 0), store(0)],
+    ),
+    "a load of stored bytes": (True, [load(0), store(0), load(32, dram=OUT)]),
+    "a load of bytes between stored ones": (False, [load(0), store(0), load(32, dram=OUT + 16)]),
+    "in place, ordered by rows": (False, [load(0), store(0, dram=BASE)]),
+    "in place by way of the array": (
+        False,
+        [load(0), load(64, dram=BASE + 2048), *matmul(0, 64, ACC), store(ACC, dram=BASE)],
+    ),
+    "stored where a load may still read": (True, [load(0), store(40, dram=BASE)]),
+    "two stores of the same bytes": (False, [store(0), store(16)]),
+    "the result stored before its compute": (
+        True,
+        [matmul(0, 64, ACC)[0], store(ACC), matmul(0, 64, ACC)[1]],
+    ),
+    "the array reads its own result elsewhere": (
+        True,
+        [*matmul(0, 64, 32), *matmul(40, 64, ACC, 4)],
+    ),
+    "where it begins": (False, [*matmul(0, 64, 32), *matmul(32, 64, ACC, 4)]),
+    "after a config": (False, [*matmul(0, 64, 32), config_ex(), *matmul(40, 64, ACC, 4)]),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_rules(name: str) -> None:
+    races, words = CASES[name]
+    assert check(words) == races
+
+
+@st.composite
+def streams(draw: st.DrawFn) -> list[Words]:
+    """Few places, so that commands meet."""
+    words: list[Words] = []
+    places = st.sampled_from([0, 4, 8, 16, 20, 32])
+    counts = st.sampled_from([2, 4, 8, 16])
+    drams = st.sampled_from([BASE, BASE + 16, BASE + 96, OUT, OUT + 512])
+
+    def transfer() -> Words:
+        rows, cols = draw(counts), draw(st.sampled_from([16, 16, 24]))
+        place = draw(places) | draw(st.sampled_from([0, 0, ACC, ACC, ACCUMULATE]))
+        if draw(st.integers(0, 2)) == 0:
+            return store(place & ~(1 << 30), rows, draw(drams), cols)
+        if draw(st.integers(0, 5)) == 0:
+            return load(place, rows, 16, 0)
+        if place < ACC or draw(st.booleans()):
+            return load(place, rows, cols, draw(drams), MVIN2)
+        return load(place, rows, 16, draw(drams), MVIN)
+
+    for _ in range(draw(st.integers(2, 9))):
+        kind = draw(st.integers(0, 7))
+        if kind == 0:
+            words.append(config_ex())
+        elif kind <= 2:
+            rows = draw(counts)
+            c = draw(st.sampled_from([GARBAGE, ACC, ACC | 4, ACCUMULATE, 0, 8, 16, 36]))
+            b = draw(st.sampled_from([GARBAGE, 0, 8, 16, 32]))
+            preload, compute = matmul(draw(places), b, c, rows)
+            words.append(preload)
+            if draw(st.integers(0, 3)) == 0:
+                words.append(transfer())
+            words.append(compute)
+        else:
+            words.append(transfer())
+    return words
+
+
+@given(streams())
+@settings(max_examples=1500, **SETTINGS)
+def test_random_streams(words: list[Words]) -> None:
+    check(words)
+
+
+@pytest.mark.slow
+@given(streams())
+@settings(max_examples=40_000, **SETTINGS)
+def test_many_random_streams(words: list[Words]) -> None:
+    check(words)
+
+
+def pooled(row: int, out_rows: int, in_cols: int = 4) -> list[Words]:
+    """Windows of 1 over so many rows of pixels."""
+    pool = (1, 1, 0, 0, in_cols, out_rows, in_cols, out_rows, in_cols)
+    return [config_st(16, pool=pool), (MVOUT, OUT, local(row, 0, 16))]
+
+
+def test_windows_beyond_what_is_compared() -> None:
+    """Pooling from the scratchpad, the station sees the first row alone, but in every other part
+    of the size of an accumulator bank; from the accumulator, all to the end of the bank."""
+    assert SMALL.acc_bank_rows == 64 and SMALL.acc_banks == 2
+    for row, is_seen in ((0, False), (64, True)):
+        stream = [*SETUP, load(row, 8), load(row + 8, 8), *pooled(row, 4)]
+        error = error_of(stream)
+        assert (error is None) == is_seen, error
+        assert is_seen or ("[race] command 7 mvout" in error and "command 5 mvin" in error)
+        assert error_of([*SETUP, load(row, 16), *pooled(row, 4)]) is None
+    within = [*SETUP, load(ACC | 40, 8), load(ACC | 48, 8), *pooled(ACC | 40, 4)]
+    assert error_of(within) is None
+    beyond = [*SETUP, load(ACC | 56, 8), load(ACC | 64, 8), *pooled(ACC | 56, 4)]
+    assert "command 5 mvin" in (error_of(beyond) or "")
+
+
+def test_transposed_operands_have_rows_that_are_not_seen() -> None:
+    config = config_ex(transpose_b=True)
+    b = local(64, 4, 16)  # 4 rows of B, 16 rows of the scratchpad
+    pair = [(PRELOAD, b, local(ACC, 16, 16)), (COMPUTE, local(0, 16, 4), NOTHING)]
+    assert error_of([*SETUP, config, load(64), *pair]) is None
+    error = error_of([*SETUP, config, load(64, 8), load(72, 8), *pair])
+    assert "[race] command 7 preload" in error and "command 6 mvin" in error
+    # And the other way round: overwritten before it is read.
+    assert error_of([*SETUP, config, *pair, load(64)]) is None
+    error = error_of([*SETUP, config, *pair, load(72, 8)])
+    assert "[race] command 7 mvin" in error and "command 5 preload" in error
+
+
+def test_pixel_repeats_shift_what_is_compared() -> None:
+    repeats = config_ld(LOAD_STRIDE, repeats=4)
+    pair = [(PRELOAD, NOTHING, local(ACC, 4, 16)), (COMPUTE, local(29, 1, 4), NOTHING)]
+    assert error_of([*SETUP, repeats, load(16, cols=4), *pair]) is not None
+    assert error_of([*SETUP, load(16, cols=4), *pair]) is None
+
+
+def test_the_error_says_what_has_to_do_with_it() -> None:
+    error = error_of([*SETUP, load(ACC), SUM, store(ACC)])
+    for part in (
+        "[race] command 6 mvout(acc 0x0, 16 rows x 16 cols",
+        "rows 0 to 0 of the accumulator",
+        "command 4 mvin(0x80010000 -> acc 0x0, 16 rows x 16 cols)",
+        "command 5 mvin2(0x80010000 -> acc 0x0 (accumulate), 16 rows x 16 cols)",
+    ):
+        assert part in error
+    assert Failure.of_device_error(RuntimeError(error)).kind == "race"
+
+
+def test_raw_streams_are_checked_on_request() -> None:
+    words = pack([*SETUP, load(ACC), SUM, store(ACC)])
+    run_stream(SMALL.numbers(), words, BASE, bytes(MEMORY_BYTES))
+    with pytest.raises(RuntimeError, match=r"\[race\]"):
+        run_stream(SMALL.numbers(), words, BASE, bytes(MEMORY_BYTES), races=True)
