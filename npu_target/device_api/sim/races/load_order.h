@@ -55,6 +55,9 @@ class LoadOrder {
     }
   }
 
+  // How many loads a queue has come to know of.
+  int64_t known(Queue queue) const { return logs_[index_of(queue)].end(); }
+
   // A load that the load queue does not know to have completed, and to whose rows it makes a
   // difference whether the next one comes before or after it; null when there is none. To sums it
   // makes none.

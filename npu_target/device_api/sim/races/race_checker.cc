@@ -39,13 +39,6 @@ void RaceChecker::fence() {
   exposed_.clear();
 }
 
-// The numbers are used up. What came before counts as complete, once in two thousand million
-// commands.
-void RaceChecker::restart(Queue queue) {
-  fence();
-  times_[static_cast<size_t>(queue)] = 1;
-}
-
 Span RaceChecker::span(const timing::RowRange& range) const {
   if (range.start == timing::RowRange{}.start) return {};  // garbage
   const bool is_acc = range.start >= timing::RowRange::kAccBase;
@@ -84,41 +77,53 @@ void RaceChecker::wait_for(Queue queue, Queue other, int32_t other_time) {
 void RaceChecker::execute(const timing::Operation& operation, const Named& now) {
   const Span first = span(operation.first);
   const Span second = span(operation.second);
-  loads_.wait_for_loads(Queue::kExecute, first, time(Queue::kExecute));
-  loads_.wait_for_loads(Queue::kExecute, second, time(Queue::kExecute));
+  const Span exposed = exposed_operand(operation, second);
+  needs_every_time_ |= !exposed.is_empty();
+  ++array_commands_;
+  const int32_t time_before = time(Queue::kExecute);
+  const int64_t known_before = loads_.known(Queue::kExecute);
+  int32_t& now_is = times_[static_cast<size_t>(Queue::kExecute)];
+  ++now_is;
+  loads_.wait_for_loads(Queue::kExecute, first, now_is);
+  loads_.wait_for_loads(Queue::kExecute, second, now_is);
+  if (operation.writes_first) {
+    wait_for(Queue::kExecute, Queue::kStore, store_reads_.latest(first));
+  }
+  const bool knows_more = loads_.known(Queue::kExecute) != known_before;
+  if (!knows_more && !needs_every_time_ && time_before != 0) now_is = time_before;
   if (has_exposed_loads_) {
     check_loads(Queue::kExecute, first, now);
     check_loads(Queue::kExecute, second, now);
   }
   array_reads_.use(second, time(Queue::kExecute));
   if (!unsettled_.is_empty()) read_rows(second, 1, now);
-  // B is in the PRELOAD or in the COMPUTE. Of what is transposed, the reservation station sees as
-  // many rows as it has afterwards.
-  const timing::ArrayMode& mode = operation.execute.mode;
-  if (mode.is_b_transposed && mode.is_weight_stationary == operation.writes_first) {
-    const timing::ArrayOperand& b =
-        operation.writes_first ? operation.execute.first : operation.execute.second;
-    if (!b.is_garbage() && b.cols() > b.rows()) {
-      expose(Queue::kExecute,
-             {second.start + b.rows(), std::min(second.start + b.cols(), spad_rows_)}, now);
-    }
-  }
+  expose(Queue::kExecute, exposed, now);
   if (operation.writes_first) {
     preload(operation, now, first);
   } else {
     array_reads_.use(first, time(Queue::kExecute));
     if (!unsettled_.is_empty()) {
       const timing::ArrayOperand& a = operation.execute.first;
-      const int64_t lines = mode.is_a_transposed ? a.cols() : a.rows();
+      const int64_t lines = operation.execute.mode.is_a_transposed ? a.cols() : a.rows();
       read_rows(first, step_of(operation.first, lines), now);
     }
     run_array(operation, now);
   }
 }
 
+// B is in the PRELOAD or in the COMPUTE. Of what is transposed, the reservation station sees as
+// many rows as it has afterwards.
+Span RaceChecker::exposed_operand(const timing::Operation& operation, const Span& order) const {
+  const timing::ArrayMode& mode = operation.execute.mode;
+  if (!mode.is_b_transposed || mode.is_weight_stationary != operation.writes_first) return {};
+  const timing::ArrayOperand& b =
+      operation.writes_first ? operation.execute.first : operation.execute.second;
+  if (b.is_garbage() || b.cols() <= b.rows()) return {};
+  return {order.start + b.rows(), std::min(order.start + b.cols(), spad_rows_)};
+}
+
 void RaceChecker::preload(const timing::Operation& operation, const Named& now,
                           const Span& result) {
-  wait_for(Queue::kExecute, Queue::kStore, store_reads_.latest(result));
   if (!exposed_.empty()) check_exposed(Queue::kExecute, result, now);
   if (!unsettled_.is_empty() && !operation.execute.second.is_garbage()) {
     const int64_t step = step_of(operation.first, operation.execute.second.rows());
@@ -131,7 +136,7 @@ void RaceChecker::preload(const timing::Operation& operation, const Named& now,
   preload_operand_ = {span(operation.second), operation.execute.first.address()};
   result_.reset();
   if (operation.execute.second.is_garbage()) return;
-  result_ = ArrayResult{now, result, operation.execute.second.address(), time(Queue::kExecute)};
+  result_ = ArrayResult{now, result, operation.execute.second.address(), array_commands_};
 }
 
 void RaceChecker::run_array(const timing::Operation& compute, const Named& now) {
@@ -141,7 +146,7 @@ void RaceChecker::run_array(const timing::Operation& compute, const Named& now) 
         {span(compute.first), compute.execute.first.address()},
         {span(compute.second), compute.execute.second.address()},
     };
-    if (const auto* unwritten = results_.read(operands, time(Queue::kExecute))) {
+    if (const auto* unwritten = results_.read(operands, array_commands_)) {
       fail(now, unwritten->preload,
            "the array reads what it has not written yet of " + text(unwritten->rows) +
                "; it waits for a result only if an operand begins at the same row");
@@ -257,6 +262,7 @@ void RaceChecker::load(const timing::Operation& operation, const Named& now) {
   const Span tail{load.order.end, load.first_block.end};
   if (operation.load.pixel_repeats > 1 && !tail.is_empty()) {
     has_exposed_loads_ = true;
+    needs_every_time_ = true;
     if (std::max(array_reads_.latest(tail), array_writes_.latest(tail)) >
             waited_for(Queue::kLoad, Queue::kExecute) ||
         store_reads_.latest(tail) > waited_for(Queue::kLoad, Queue::kStore)) {
@@ -282,6 +288,7 @@ void RaceChecker::store(const timing::Operation& operation, const Named& now) {
   }
   if (op.pool_stride != 0) {
     const Span exposed{order.end, order.start + op.pooled_rows()};
+    needs_every_time_ |= !exposed.is_empty();
     if (array_writes_.latest(exposed) > waited_for(Queue::kStore, Queue::kExecute)) {
       fail(now, "what wrote " + text(exposed) + " before",
            "the reservation station does not see that windows reach beyond a bank's end");

@@ -32,13 +32,16 @@ class RaceChecker {
       if (queue == Queue::kExecute) results_.clear();  // the array runs empty for it
       return;
     }
-    if (++times_[static_cast<size_t>(queue)] == INT32_MAX) restart(queue);
+    // In numbers that are used up, what came before counts as complete.
+    if (time(queue) == INT32_MAX - 1) fence();
     const Named now{command, index};
     if (queue == Queue::kExecute) {
       execute(operation, now);
     } else if (queue == Queue::kLoad) {
+      ++times_[static_cast<size_t>(queue)];
       load(operation, now);
     } else {
+      ++times_[static_cast<size_t>(queue)];
       store(operation, now);
     }
   }
@@ -61,6 +64,7 @@ class RaceChecker {
   void for_each_read(const timing::StoreOperation& store, Visit visit) const;
 
   void execute(const timing::Operation& operation, const Named& now);
+  Span exposed_operand(const timing::Operation& operation, const Span& order) const;
   void preload(const timing::Operation& operation, const Named& now, const Span& result);
   void run_array(const timing::Operation& compute, const Named& now);
   void load(const timing::Operation& operation, const Named& now);
@@ -73,7 +77,6 @@ class RaceChecker {
   void check_loads(Queue queue, const Span& rows, const Named& now) const;
   void expose(Queue queue, const Span& rows, const Named& now);
   void check_exposed(Queue queue, const Span& rows, const Named& now) const;
-  void restart(Queue queue);
 
   int32_t time(Queue queue) const { return times_[static_cast<size_t>(queue)]; }
   int32_t& waited_for(Queue queue, Queue other) {
@@ -93,7 +96,11 @@ class RaceChecker {
   const int64_t acc_rows_;
   const int64_t acc_bank_rows_;
   const int64_t dim_;
-  int32_t times_[timing::kQueues] = {};  // commands of each queue so far
+  // Of each queue, when its latest command was issued: in commands; for the array, in commands that
+  // knew of more loads than the one before, as long as no finer order is asked for.
+  int32_t times_[timing::kQueues] = {};
+  bool needs_every_time_ = false;
+  int32_t array_commands_ = 0;
   // The latest command of another queue that one of a queue waited for.
   int32_t waited_for_[timing::kQueues][timing::kQueues] = {};
   LoadOrder loads_;

@@ -32,44 +32,75 @@ inline constexpr int64_t kGranuleRows = int64_t{1} << kGranuleShift;
 inline int64_t first_granule(const Span& span) { return span.start >> kGranuleShift; }
 inline int64_t granules_end(const Span& span) { return ((span.end - 1) >> kGranuleShift) + 1; }
 
-// The time of the latest use of each row. Times only increase, from 1 on.
+// The time of the latest use of each row. Times never decrease, and begin at 1.
+//
+// Policy: a granule has the rows of its latest time in a mask, as they are mostly used again before
+// the time changes; only then is that time written down for each of them.
 class RowTimes {
  public:
   explicit RowTimes(int64_t rows)
-      : rows_(rows), of_row_(zeros(rows)), of_granule_(zeros((rows >> kGranuleShift) + 1)) {}
+      : rows_(rows),
+        before_(zeros(rows + kGranuleRows)),
+        latest_(zeros((rows >> kGranuleShift) + 1)),
+        masks_(zeros((rows >> kGranuleShift) + 1)) {}
 
   void use(const Span& span, int32_t time) {
     if (span.is_empty()) return;
-    std::fill(&of_row_[span.start], &of_row_[span.end], time);
-    std::fill(&of_granule_[first_granule(span)], &of_granule_[granules_end(span)], time);
+    const int64_t last = granules_end(span) - 1;
+    for (int64_t granule = first_granule(span); granule <= last; ++granule) {
+      const auto at = static_cast<size_t>(granule);
+      if (__builtin_expect(latest_[at] != time, false)) begin(granule, time);
+      masks_[at] |= mask(span, granule);
+    }
   }
 
   // The latest use of any of the rows, 0 for none.
   int32_t latest(const Span& span) const {
-    if (span.is_empty()) return 0;
-    const int64_t first_whole = (span.start + kGranuleRows - 1) >> kGranuleShift;
-    const int64_t whole_end = span.end >> kGranuleShift;
-    if (first_whole >= whole_end) return latest(of_row_.get(), span.start, span.end);
-    return std::max({latest(of_row_.get(), span.start, first_whole << kGranuleShift),
-                     latest(of_granule_.get(), first_whole, whole_end),
-                     latest(of_row_.get(), whole_end << kGranuleShift, span.end)});
+    int32_t latest = 0;
+    if (span.is_empty()) return latest;
+    const int64_t end = granules_end(span);
+    for (int64_t granule = first_granule(span); granule < end; ++granule) {
+      const auto at = static_cast<size_t>(granule);
+      if (latest_[at] <= latest) continue;
+      latest = (masks_[at] & mask(span, granule)) != 0 ? latest_[at]
+                                                       : latest_before(span, granule, latest);
+    }
+    return latest;
   }
 
-  void forget() {
-    of_row_ = zeros(rows_);
-    of_granule_ = zeros((rows_ >> kGranuleShift) + 1);
-  }
+  void forget() { *this = RowTimes(rows_); }
 
  private:
-  static int32_t latest(const int32_t* times, int64_t from, int64_t to) {
-    int32_t latest = 0;
-    for (int64_t i = from; i < to; ++i) latest = std::max(latest, times[i]);
+  // The rows of the span that a granule has, a bit each.
+  static int32_t mask(const Span& span, int64_t granule) {
+    const int64_t first = granule << kGranuleShift;
+    const int64_t from = std::max(span.start - first, int64_t{0});
+    const int64_t to = std::min(span.end - first, kGranuleRows);
+    return (int32_t{1} << to) - (int32_t{1} << from);
+  }
+  void begin(int64_t granule, int32_t time) {
+    int32_t* before = &before_[static_cast<size_t>(granule << kGranuleShift)];
+    const int32_t was = latest_[static_cast<size_t>(granule)];
+    const int32_t mask = masks_[static_cast<size_t>(granule)];
+    for (int row = 0; row < kGranuleRows; ++row) {
+      before[row] = (mask & 1 << row) != 0 ? was : before[row];
+    }
+    latest_[static_cast<size_t>(granule)] = time;
+    masks_[static_cast<size_t>(granule)] = 0;
+  }
+  int32_t latest_before(const Span& span, int64_t granule, int32_t latest) const {
+    const int64_t first = granule << kGranuleShift;
+    const int64_t end = std::min(span.end, first + kGranuleRows);
+    for (int64_t row = std::max(span.start, first); row < end; ++row) {
+      latest = std::max(latest, before_[static_cast<size_t>(row)]);
+    }
     return latest;
   }
 
   int64_t rows_;
-  Numbers of_row_;
-  Numbers of_granule_;
+  Numbers before_;  // by row, but for the rows of the masks
+  Numbers latest_;  // by granule
+  Numbers masks_;
 };
 
 }  // namespace npu::sim::races
