@@ -137,9 +137,9 @@ def streams(draw: st.DrawFn) -> list[Words]:
     counts = st.sampled_from([2, 4, 8, 16])
     drams = st.sampled_from([BASE, BASE + 16, BASE + 96, OUT, OUT + 512])
 
-    def transfer() -> Words:
+    def transfer(memories: list[int]) -> Words:
         rows, cols = draw(counts), draw(st.sampled_from([16, 16, 24]))
-        place = draw(places) | draw(st.sampled_from([0, 0, ACC, ACC, ACCUMULATE]))
+        place = draw(places) | draw(st.sampled_from(memories))
         if draw(st.integers(0, 2)) == 0:
             return store(place & ~(1 << 30), rows, draw(drams), cols)
         if draw(st.integers(0, 5)) == 0:
@@ -159,10 +159,11 @@ def streams(draw: st.DrawFn) -> list[Words]:
             preload, compute = matmul(draw(places), b, c, rows)
             words.append(preload)
             if draw(st.integers(0, 3)) == 0:
-                words.append(transfer())
+                # What waits for the operands of a preload would wait for its compute too.
+                words.append(transfer([ACC, ACC, ACCUMULATE]))
             words.append(compute)
         else:
-            words.append(transfer())
+            words.append(transfer([0, 0, ACC, ACC, ACCUMULATE]))
     return words
 
 

@@ -6,9 +6,10 @@ namespace npu::sim::races {
 namespace {
 
 bool any(const Numbers& numbers, int64_t from, int64_t to) {
-  int32_t all = 0;
-  for (int64_t i = from; i < to; ++i) all |= numbers[static_cast<size_t>(i)];
-  return all != 0;
+  for (int64_t i = from; i < to; ++i) {
+    if (numbers[static_cast<size_t>(i)] != 0) return true;
+  }
+  return false;
 }
 
 void change_by(Numbers& numbers, int64_t from, int64_t to, int32_t change) {
@@ -53,7 +54,7 @@ void LoadOrder::learn_loads(Queue queue, const Span& span, int32_t time) {
 void LoadOrder::read_log(Queue queue, Queue other, int32_t until, int32_t time) {
   Log& log = logs_[index_of(other)];
   int64_t& read = log.read[index_of(queue)];
-  while (read < log.end()) {
+  while (read < log.end) {
     const Learned learned = log.entries[static_cast<size_t>(read - log.begin)];
     if (learned.time > until) break;
     ++read;
@@ -62,7 +63,7 @@ void LoadOrder::read_log(Queue queue, Queue other, int32_t until, int32_t time) 
         entry.generation != learned.generation || (entry.known_to & 1u << index_of(queue)) != 0;
     if (!is_known) learn(queue, learned.slot, time);
   }
-  int64_t read_by_all = log.end();
+  int64_t read_by_all = log.end;
   for (size_t reader = 0; reader < kQueues; ++reader) {
     if (reader != index_of(other)) read_by_all = std::min(read_by_all, log.read[reader]);
   }
@@ -79,6 +80,7 @@ void LoadOrder::learn(Queue queue, Slot slot, int32_t time) {
   count(queue, entry.load.order, -1);
   if (queue == Queue::kLoad) count_writes(entry.load, -1);
   logs_[index_of(queue)].entries.push_back({slot, entry.generation, time});
+  ++logs_[index_of(queue)].end;
   entry.known_to |= 1u << index_of(queue);
   if (entry.known_to == kKnownToAll) {
     ++entry.generation;

@@ -50,13 +50,13 @@ class LoadOrder {
   // It waits for a command of `other`, issued at `other_time`.
   void wait_for(Queue queue, Queue other, int32_t other_time, int32_t time) {
     int64_t& read = logs_[index_of(other)].read[index_of(queue)];
-    if (read < logs_[index_of(other)].end() && other_time > 0) {
+    if (read < logs_[index_of(other)].end && other_time > 0) {
       read_log(queue, other, other_time, time);
     }
   }
 
   // How many loads a queue has come to know of.
-  int64_t known(Queue queue) const { return logs_[index_of(queue)].end(); }
+  int64_t known(Queue queue) const { return logs_[index_of(queue)].end; }
 
   // A load that the load queue does not know to have completed, and to whose rows it makes a
   // difference whether the next one comes before or after it; null when there is none. To sums it
@@ -93,9 +93,9 @@ class LoadOrder {
   };
   struct Log {
     std::deque<Learned> entries;
-    int64_t begin = 0;                    // entries before were read by all
+    int64_t begin = 0;  // entries before were read by all
+    int64_t end = 0;
     std::array<int64_t, kQueues> read{};  // by each other queue
-    int64_t end() const { return begin + static_cast<int64_t>(entries.size()); }
   };
   static constexpr size_t index_of(Queue queue) { return static_cast<size_t>(queue); }
   static constexpr uint32_t kKnownToAll = (1u << kQueues) - 1;

@@ -154,6 +154,7 @@ void RaceChecker::run_array(const timing::Operation& compute, const Named& now) 
   }
   if (!result_) return;
   // The PRELOAD completes when this result is there, so it knows what this command knows.
+  array_reads_.use(preload_operand_.rows, time(Queue::kExecute));
   array_writes_.use(result_->rows, time(Queue::kExecute));
   if (result_->rows.start < spad_rows_) results_.add(*result_);
   result_.reset();

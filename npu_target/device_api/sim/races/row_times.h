@@ -78,7 +78,7 @@ class RowTimes {
     const int64_t to = std::min(span.end - first, kGranuleRows);
     return (int32_t{1} << to) - (int32_t{1} << from);
   }
-  void begin(int64_t granule, int32_t time) {
+  [[gnu::noinline]] void begin(int64_t granule, int32_t time) {
     int32_t* before = &before_[static_cast<size_t>(granule << kGranuleShift)];
     const int32_t was = latest_[static_cast<size_t>(granule)];
     const int32_t mask = masks_[static_cast<size_t>(granule)];
@@ -88,7 +88,7 @@ class RowTimes {
     latest_[static_cast<size_t>(granule)] = time;
     masks_[static_cast<size_t>(granule)] = 0;
   }
-  int32_t latest_before(const Span& span, int64_t granule, int32_t latest) const {
+  [[gnu::noinline]] int32_t latest_before(const Span& span, int64_t granule, int32_t latest) const {
     const int64_t first = granule << kGranuleShift;
     const int64_t end = std::min(span.end, first + kGranuleRows);
     for (int64_t row = std::max(span.start, first); row < end; ++row) {
