@@ -24,7 +24,7 @@ from npu_target.sim.run import RAM_ADDRESS, RAM_BYTES
 from npu_target.sim.stream import pack, read_stream
 
 REPORTS = Path(__file__).parent / "reports"
-GROUPS = ("micro", "loop_ws", "matmul", "conv", "schedule")
+GROUPS = ("micro", "loop_ws", "matmul", "conv", "schedule", "memory")
 MEMORIES = ("ideal_memory", "ddr3")
 # "cold": the first run, by itself. "first": the same run, after those measured before it.
 RUNS = ("warm", "cold", "first")

@@ -38,6 +38,8 @@ _MOST = {
     "mvin_scale_units": 1024,
     "store_write_queue_entries": 1024,
     "host_queue_commands": 1024,
+    "l2_mshrs": _MAX_BANKS,
+    "dram_banks": _MAX_BANKS,
     "host_registers": 64,  # and ways: looked through one by one
     "host_icache_ways": 64,
     "l2_ways": 256,
@@ -53,6 +55,11 @@ _MAY_BE_ZERO = frozenset(
     {
         "l2_hit_latency_cycles",
         "memory_latency_cycles",
+        "memory_write_pause_cycles",
+        "dram_banks",
+        "dram_write_lines_ahead",
+        "dram_row_idle_clocks",
+        "dram_wake_clocks",
         "host_cycles_per_command",
         "host_cycles_per_instruction",
         "host_branch_miss_cycles",
@@ -133,8 +140,29 @@ class NpuConfig:
     l2_ways: int = 8
     l2_line_bytes: int = 64
     l2_hit_latency_cycles: int = 11  # a request leaves the DMA to its first beat back
-    memory_latency_cycles: int = 24  # DDR3-1333 at 500 MHz: a miss to the line's first bytes
-    memory_bytes_per_kilocycle: int = 7_800  # a 64-bit memory bus, less the DRAM's own pauses
+    l2_mshrs: int = 10  # requests under way in the cache
+    memory_latency_cycles: int = 2  # what a miss takes longer than a hit, beside the DRAM's own
+    memory_bytes_per_kilocycle: int = 8_000  # the bus to memory, each way
+    memory_write_pause_cycles: int = 4  # between two lines that are written
+
+    # The DRAM behind that bus, DDR3-1333; times in clocks of its own.
+    dram_banks: int = 8  # 0: none, the memory answers at once
+    dram_clock_khz: int = 666_667
+    dram_write_lines_ahead: int = 1  # the measured system's memory books a written line there
+    dram_row_bytes: int = 16_384  # of one bank
+    dram_row_accesses: int = 4  # lines, before an open row has to close
+    dram_row_idle_clocks: int = 8  # that it stays open without any, once it may close
+    dram_row_open_clocks: int = 24  # tRAS: activated to closed, at least
+    dram_activate_clocks: int = 10  # tRCD: activated to read or written
+    dram_precharge_clocks: int = 10  # tRP: closed to activated
+    dram_burst_clocks: int = 4  # a line on the data bus
+    dram_read_latency_clocks: int = 10  # CL
+    dram_write_latency_clocks: int = 9  # CL - 1
+    dram_read_to_precharge_clocks: int = 7  # read to closed
+    dram_write_recovery_clocks: int = 8  # tWR, of which its queue hides a part: data to closed
+    dram_wake_clocks: int = 7  # tXP and more: powered down, as soon as all rows are closed
+    dram_refresh_period_clocks: int = 5_200  # tREFI
+    dram_refresh_clocks: int = 107  # tRFC
 
     # The host core that computes operands and issues the commands: Rocket.
     host_cycles_per_command: int = 1
@@ -200,9 +228,9 @@ class NpuConfig:
                 f"at most {_MAX_QUEUE_ENTRIES}, what the cycle model holds",
             )
         for name in ("spad_banks", "acc_banks"):
-            banks = getattr(self, name)
-            if banks > _MAX_BANKS:
-                raise self._error(name, banks, f"at most {_MAX_BANKS}, what the cycle model holds")
+            count = getattr(self, name)
+            if count > _MAX_BANKS:
+                raise self._error(name, count, f"at most {_MAX_BANKS}, what the cycle model holds")
         if self.dma_request_bytes < self.bus_bytes:
             raise self._error(
                 "dma_request_bytes",
@@ -225,6 +253,12 @@ class NpuConfig:
         if self.l2_bytes // self.l2_line_bytes > _MAX_L2_LINES:
             limit = _MAX_L2_LINES * self.l2_line_bytes
             raise self._error("l2_bytes", self.l2_bytes, f"at most {limit}, in lines of this size")
+        if self.dram_row_bytes % self.l2_line_bytes:
+            raise self._error(
+                "dram_row_bytes",
+                self.dram_row_bytes,
+                f"a multiple of l2_line_bytes ({self.l2_line_bytes})",
+            )
         if not (self.has_weight_stationary or self.has_output_stationary):
             raise self._error("has_weight_stationary", False, "True, or has_output_stationary")
 
@@ -294,11 +328,16 @@ class NpuConfig:
     def with_ideal_memory(self) -> NpuConfig:
         """The same device over a memory that answers in one cycle and fills the memory bus.
 
+        It has no DRAM. The latency left is the bus's own, longer than the default device's beside
+        its DRAM; so is its pause between writes.
+
         The bus behind the L2 is half as wide as the one before it, as in the measured system.
         """
         return self.replace(
             name=f"{self.name}-ideal-memory",
-            memory_latency_cycles=1,
+            memory_latency_cycles=5,
+            memory_write_pause_cycles=5,
+            dram_banks=0,
             memory_bytes_per_kilocycle=1_000 * max(1, self.bus_bytes // 2),
             host_icache_miss_cycles=min(self.host_icache_miss_cycles, _IDEAL_ICACHE_MISS_CYCLES),
         )

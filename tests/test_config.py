@@ -203,9 +203,13 @@ def test_headers_that_cannot_be_used(
 def test_ideal_memory_changes_only_the_memory() -> None:
     ideal = CONFIG.with_ideal_memory()
     changed = {name for name, value in CONFIG.numbers().items() if getattr(ideal, name) != value}
-    of_memory = {"memory_latency_cycles", "memory_bytes_per_kilocycle", "host_icache_miss_cycles"}
-    assert changed == of_memory
-    assert ideal.memory_latency_cycles == 1
+    assert changed == {
+        "memory_latency_cycles",
+        "memory_write_pause_cycles",
+        "dram_banks",
+        "host_icache_miss_cycles",
+    }
+    assert ideal.dram_banks == 0
     assert ideal.memory_bytes_per_kilocycle == 8_000
     assert ideal.hash != CONFIG.hash
 

@@ -36,7 +36,13 @@ constexpr Limits kLimits[] = {
     {"host_queue_commands", 1, 1024},
     {"l2_ways", 1, 256},
     {"l2_hit_latency_cycles", 0, kMaxField},
+    {"l2_mshrs", 1, 64},
     {"memory_latency_cycles", 0, kMaxField},
+    {"memory_write_pause_cycles", 0, kMaxField},
+    {"dram_banks", 0, 64},
+    {"dram_write_lines_ahead", 0, kMaxField},
+    {"dram_row_idle_clocks", 0, kMaxField},
+    {"dram_wake_clocks", 0, kMaxField},
     {"host_cycles_per_command", 0, kMaxField},
     {"host_cycles_per_instruction", 0, kMaxField},
     {"host_branch_miss_cycles", 0, kMaxField},
@@ -132,6 +138,7 @@ void check(const Config& config) {
                 kMaxQueueEntries);
   check_at_most("bus_bytes", config.bus_bytes, config.dma_request_bytes);
   check_multiple("l2_bytes", config.l2_bytes, config.l2_ways * config.l2_line_bytes);
+  check_multiple("dram_row_bytes", config.dram_row_bytes, config.l2_line_bytes);
   check_at_most("l2_bytes over l2_line_bytes", config.l2_bytes / config.l2_line_bytes, kMaxL2Lines);
   if (config.host_icache_bytes < config.host_icache_ways * config.host_icache_line_bytes) {
     fail("host_icache_bytes needs host_icache_ways x host_icache_line_bytes at least");

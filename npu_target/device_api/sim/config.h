@@ -41,8 +41,27 @@ namespace npu::sim {
   FIELD(l2_ways)                       \
   FIELD(l2_line_bytes)                 \
   FIELD(l2_hit_latency_cycles)         \
+  FIELD(l2_mshrs)                      \
   FIELD(memory_latency_cycles)         \
   FIELD(memory_bytes_per_kilocycle)    \
+  FIELD(memory_write_pause_cycles)     \
+  FIELD(dram_banks)                    \
+  FIELD(dram_clock_khz)                \
+  FIELD(dram_write_lines_ahead)        \
+  FIELD(dram_row_bytes)                \
+  FIELD(dram_row_accesses)             \
+  FIELD(dram_row_idle_clocks)          \
+  FIELD(dram_row_open_clocks)          \
+  FIELD(dram_activate_clocks)          \
+  FIELD(dram_precharge_clocks)         \
+  FIELD(dram_burst_clocks)             \
+  FIELD(dram_read_latency_clocks)      \
+  FIELD(dram_write_latency_clocks)     \
+  FIELD(dram_read_to_precharge_clocks) \
+  FIELD(dram_write_recovery_clocks)    \
+  FIELD(dram_wake_clocks)              \
+  FIELD(dram_refresh_period_clocks)    \
+  FIELD(dram_refresh_clocks)           \
   FIELD(host_cycles_per_command)       \
   FIELD(host_cycles_per_instruction)   \
   FIELD(host_branch_miss_cycles)       \

@@ -151,10 +151,7 @@ DmaReader::Arrival DmaReader::request(const Packet& packet, Cycle earliest) {
   const Cycle sent = std::max({earliest, last_sent_ + 1, in_flight_.earliest()});
   last_sent_ = sent;
   const int64_t beats = bus_bytes_.divide(packet.size_bytes);
-  const Cycle back = l2_.read(packet.address, packet.size_bytes, sent);
-  const Ticks first =
-      l2_.send(to_ticks(std::max(back, merger_free_)), to_ticks(beats) + kL2ReadGapTicks);
-  const Cycle first_beat = cycle_of(first);
+  const Cycle first_beat = l2_.read(packet.address, packet.size_bytes, sent, merger_free_);
   in_flight_.push(first_beat + beats - 1);
   return {sent, first_beat, beats};
 }

@@ -1,57 +1,100 @@
 #include "l2.h"
 
-#include <algorithm>
-
 namespace npu::sim::timing {
 
 L2::L2(const Config& config)
     : ways_(static_cast<uint64_t>(config.l2_ways)),
       sets_(static_cast<uint64_t>(config.l2_bytes / (config.l2_ways * config.l2_line_bytes))),
       line_bytes_("l2_line_bytes", config.l2_line_bytes),
+      bus_bytes_("bus_bytes", config.bus_bytes),
       hit_latency_(config.l2_hit_latency_cycles),
-      memory_latency_(config.memory_latency_cycles),
-      line_ticks_(ceil_div(config.l2_line_bytes * 1000 * kTicksPerCycle,
-                           config.memory_bytes_per_kilocycle)),
-      numbers_(ways_ * sets_, kNoLine),
-      ready_(ways_ * sets_, 0),
+      line_beats_(bus_bytes_.divide_up(config.l2_line_bytes)),
+      most_ahead_(to_ticks(config.l2_mshrs * line_beats_)),
+      bus_(config),
+      fill_ticks_(std::max<Ticks>(0, bus_.line_cycles() - line_beats_) * kL2FillTicks /
+                  line_beats_),
+      mshrs_(config.l2_mshrs, sets_, bus_),
+      lines_(ways_ * sets_, kNoLine),
       is_dirty_(ways_ * sets_, 0) {}
 
-Cycle L2::write(uint64_t address, int64_t bytes, bool is_partial, Cycle at) {
-  const uint64_t last = line_bytes_.divide(address + static_cast<uint64_t>(bytes) - 1);
-  const bool needs_data = is_partial || bytes < line_bytes_.value();
-  Cycle ready = at;
-  for (uint64_t number = line_bytes_.divide(address); number <= last; ++number) {
-    const size_t place = touch(number, needs_data, at);
-    is_dirty_[place] = 1;
-    ready = std::max(ready, ready_[place]);
-  }
-  return ready + hit_latency_;
-}
-
 void L2::invalidate() {
-  std::fill(numbers_.begin(), numbers_.end(), kNoLine);
+  std::fill(lines_.begin(), lines_.end(), kNoLine);
   lfsr_ = 1;
 }
 
-size_t L2::replace(uint64_t first_place, uint64_t number, bool needs_data, Cycle at) {
+L2::Found L2::replace(uint64_t first_place, uint64_t line) {
   ++misses_;
   const uint64_t place = first_place + ((lfsr_ * ways_) >> 16);
-  Cycle ready = at;
-  if (numbers_[place] != kNoLine && is_dirty_[place] != 0) {
-    ready = transfer(write_channel_free_, at);
-  }
-  if (needs_data) {
-    ready = std::max(ready, transfer(read_channel_free_, at + memory_latency_));
-  }
-  numbers_[place] = number;
-  ready_[place] = ready;
+  const Found found = {place, lines_[place], false, is_dirty_[place] != 0};
+  lines_[place] = line;
   is_dirty_[place] = 0;
-  return place;
+  return found;
 }
 
-Cycle L2::transfer(Ticks& channel_free, Cycle earliest) const {
-  channel_free = std::max(channel_free, to_ticks(earliest)) + line_ticks_;
-  return to_cycle(channel_free);
+Cycle L2::serve(const Found& found, Piece piece) {
+  const Mshrs::Id mshr = mshrs_.allocate(piece.line, piece.ready);
+  Arrival arrival;
+  Ticks duration = piece.beats * (kTicksPerCycle + (piece.is_write ? 0 : kL2ReadGapTicks));
+  if (!found.is_hit) {
+    arrival = fetch(found, piece, mshr);
+    piece.ready = std::max(piece.ready, arrival.begins);
+    if (piece.needs_data) duration += fill_ticks_ * piece.beats;
+    if (found.victim != kNoLine) duration += kL2EvictTicks;
+  }
+  const Cycle end = piece.is_write ? pass_write(piece, duration, arrival.ends)
+                                   : pass_read(piece, duration, arrival.ends);
+  mshrs_.complete(mshr, std::max(arrival.done, end - to_cycle(duration)));
+  quiet_ = mshrs_.quiet();
+  return end - piece.beats;
+}
+
+L2::Arrival L2::fetch(const Found& found, const Piece& piece, Mshrs::Id mshr) {
+  Cycle asked = piece.ready;
+  if (found.victim != kNoLine) {
+    const Cycle released = std::max(asked, bus_.writable());
+    asked = released + kL2ReleaseStages;
+    mshrs_.evicts(mshr, found.is_dirty ? bus_.write(found.victim, released)
+                                       : released + kL2AcknowledgeStages);
+  }
+  if (!piece.needs_data) {
+    const Cycle granted = asked + kL2PermissionStages;
+    mshrs_.acknowledge_until(granted);
+    const Cycle end = bus_.take_message(granted) + 1;
+    return {end, 0, end + kL2DoneStages};
+  }
+  const Cycle data = bus_.data_from(piece.line, asked);
+  mshrs_.acknowledge_until(data);
+  const Cycle begins = bus_.take_line(data);
+  const Cycle end = begins + bus_.line_cycles();
+  return {begins, end, end + kL2DoneStages};
+}
+
+Cycle L2::pass_read(const Piece& piece, Ticks duration, Cycle arrived) {
+  // Lines came in while the pipeline stood still for a reader: that cost nothing.
+  const Ticks hidden = std::min(blocked_, duration - to_ticks(piece.beats));
+  blocked_ -= hidden;
+  const Ticks start = std::max(to_ticks(piece.ready), data_free_);
+  const Ticks end = std::max(start + duration - hidden, to_ticks(arrived));
+  data_free_ = std::max(end, to_ticks(piece.taken + piece.beats));
+  blocked_ = std::min(blocked_ + data_free_ - end, most_ahead_);
+  return cycle_of(data_free_);
+}
+
+Cycle L2::read_lines(uint64_t address, int64_t bytes, Cycle at, Cycle taken) {
+  const Cycle beats = bus_bytes_.divide(bytes);
+  for (; bytes > 0; bytes -= line_bytes_.value(), address += line_bytes_.value()) {
+    const int64_t part = line_bytes_.value();
+    taken = read(address, part, at, taken) + bus_bytes_.divide(part);
+  }
+  return taken - beats;
+}
+
+Cycle L2::write_lines(uint64_t address, int64_t bytes, bool is_partial, Cycle at) {
+  Cycle acknowledged = at;
+  for (; bytes > 0; bytes -= line_bytes_.value(), address += line_bytes_.value()) {
+    acknowledged = std::max(acknowledged, write(address, line_bytes_.value(), is_partial, at));
+  }
+  return acknowledged;
 }
 
 }  // namespace npu::sim::timing

@@ -1,4 +1,4 @@
-// The L2 cache and the memory behind it.
+// The L2 cache.
 #pragma once
 
 #include <algorithm>
@@ -7,39 +7,35 @@
 #include "config.h"
 #include "cycle.h"
 #include "inline.h"
+#include "memory_bus.h"
+#include "mshrs.h"
 #include "power_of_two.h"
+#include "stages.h"
 
 namespace npu::sim::timing {
 
-// A set-associative, write-back cache in front of a memory with one latency and one bandwidth.
+// A set-associative, write-back cache.
 //
 // Policy (rocket-chip-inclusive-cache): a lookup hits, or takes a victim way picked by a 16-bit
-// LFSR, valid or not (Directory.scala). A miss reads the whole line, unless the request writes
-// all of it (MSHR.scala: no block is acquired for a full PutFullData). Lines come one after
-// another at the memory's bandwidth; the requester's data follow once its line is complete. A
-// dirty victim is written back over a channel of its own with the same bandwidth, and the line
-// that replaces it is not ready before. Its data pipeline moves one beat per cycle (SourceD.scala):
-// beats that are written come between those that are read.
+// LFSR, valid or not (Directory.scala). A miss evicts the victim, which memory acknowledges, dirty
+// or not, and reads the whole line, unless the request writes all of it: then it asks for the
+// permission only (MSHR.scala). Requests go through one data pipeline, a beat per cycle, reads and
+// writes in turns (SourceD.scala). A line that comes from memory takes cycles of it away: the
+// banks of the data store serve it first, and who follows it through them cannot pass it
+// (BankedStore.scala). A reader that does not take its data keeps the pipeline from going on.
+//
+// Requests are served in the order of the calls, their data too. What hits while nothing is under
+// way, which is most, costs no more than the lookup.
 class L2 {
  public:
   explicit L2(const Config& config);
 
-  // A request for `bytes` at `address` leaves the DMA in cycle `at`. Returns the cycle in which
-  // the first beat of data, or the acknowledgement of a write, is back.
-  NPU_INLINE Cycle read(uint64_t address, int64_t bytes, Cycle at);
-  Cycle write(uint64_t address, int64_t bytes, bool is_partial, Cycle at);
-
-  // When data that keep the pipeline busy for `duration` begin to go out to a reader that can
-  // take them from `earliest` on.
-  Ticks send(Ticks earliest, Ticks duration) {
-    const Ticks start = std::max(earliest, data_free_);
-    data_free_ = start + duration;
-    return start;
-  }
-  // The same for data that came in, whose last beat is acknowledged in cycle `acknowledged`.
-  void receive(Cycle acknowledged, Ticks duration) {
-    data_free_ = std::max(data_free_, to_ticks(acknowledged)) + duration;
-  }
+  // A request for `bytes` at `address` leaves the DMA in cycle `at`; its reader takes beats from
+  // cycle `taken` on. Returns the cycle of the first beat; the others follow one after another.
+  NPU_INLINE Cycle read(uint64_t address, int64_t bytes, Cycle at, Cycle taken);
+  // The last beat of a request to write leaves the DMA in cycle `at`. Returns when it is
+  // acknowledged.
+  NPU_INLINE Cycle write(uint64_t address, int64_t bytes, bool is_partial, Cycle at);
 
   // Forgets every line, as after a reset.
   void invalidate();
@@ -50,56 +46,115 @@ class L2 {
  private:
   static constexpr uint64_t kNoLine = ~uint64_t{0};
 
-  // Makes sure that the line of this number (address / line bytes) is, or will be, in the cache.
-  // Returns its place.
-  NPU_INLINE size_t touch(uint64_t number, bool needs_data, Cycle at);
-  // A line that is not there comes to a victim's place, which it returns.
-  NPU_RARE size_t replace(uint64_t first_place, uint64_t number, bool needs_data, Cycle at);
-  Cycle transfer(Ticks& channel_free, Cycle earliest) const;
+  // What a lookup found: the line's place, or its victim's, which it has taken.
+  struct Found {
+    uint64_t place;
+    uint64_t victim = kNoLine;  // its line
+    bool is_hit = true;
+    bool is_dirty = false;  // the victim
+  };
+  // Part of a request, or all: so many beats of a line.
+  struct Piece {
+    uint64_t line;
+    int64_t beats;
+    Cycle ready;  // its first beat, if all goes well
+    Cycle taken;
+    bool is_write;
+    bool needs_data;  // what it does not write of the line
+  };
+
+  NPU_INLINE Found find(uint64_t line);
+  NPU_RARE Found replace(uint64_t first_place, uint64_t line);
+  // A piece that misses, or comes while others are under way. Returns the cycle of its first beat.
+  NPU_RARE Cycle serve(const Found& found, Piece piece);
+  // What comes from memory for a miss.
+  struct Arrival {
+    Cycle begins = 0;  // from then on the pipeline may pass it on
+    Cycle ends = 0;    // not before then it has passed all
+    Cycle done = 0;    // the miss needs no more
+  };
+  Arrival fetch(const Found& found, const Piece& piece, Mshrs::Id mshr);
+  // A piece's turn in the data pipeline, which it keeps busy for `duration`, and until `arrived` at
+  // least. Returns the cycle after its last beat.
+  Cycle pass_read(const Piece& piece, Ticks duration, Cycle arrived);
+  NPU_INLINE Cycle pass_write(const Piece& piece, Ticks duration, Cycle arrived);
+  // Requests that are larger than a line.
+  NPU_RARE Cycle read_lines(uint64_t address, int64_t bytes, Cycle at, Cycle taken);
+  NPU_RARE Cycle write_lines(uint64_t address, int64_t bytes, bool is_partial, Cycle at);
 
   const uint64_t ways_;
   const uint64_t sets_;
   const PowerOfTwo line_bytes_;
+  const PowerOfTwo bus_bytes_;
   const Cycle hit_latency_;
-  const Cycle memory_latency_;
-  const Ticks line_ticks_;
+  const int64_t line_beats_;
+  const Ticks most_ahead_;  // of the pipeline, that requests under way can take
+  MemoryBus bus_;
+  const Ticks fill_ticks_;  // that a beat of a line on its way in takes of the pipeline
+  Mshrs mshrs_;
   // By place: set * ways + way.
-  std::vector<uint64_t> numbers_;
-  std::vector<Cycle> ready_;  // when the line has arrived
+  std::vector<uint64_t> lines_;
   std::vector<uint8_t> is_dirty_;
-  uint64_t lfsr_ = 1;  // 16 bits
-  Ticks read_channel_free_ = 0;
-  Ticks write_channel_free_ = 0;
-  Ticks data_free_ = 0;
+  uint64_t lfsr_ = 1;    // 16 bits
+  Cycle quiet_ = 0;      // requests from then on find none under way
+  Ticks data_free_ = 0;  // the pipeline
+  Ticks blocked_ = 0;    // that it lost to a reader, of the last
   int64_t hits_ = 0;
   int64_t misses_ = 0;
 };
 
-size_t L2::touch(uint64_t number, bool needs_data, Cycle at) {
+L2::Found L2::find(uint64_t line) {
   // Every lookup clocks the LFSR (taps 16, 14, 13, 11).
   const uint64_t feedback = (lfsr_ ^ (lfsr_ >> 2) ^ (lfsr_ >> 3) ^ (lfsr_ >> 5)) & 1;
   lfsr_ = (lfsr_ >> 1) | (feedback << 15);
   // The number of sets is a power of two in every real cache; the config does not ask for it.
-  const uint64_t set = (sets_ & (sets_ - 1)) == 0 ? number & (sets_ - 1) : number % sets_;
+  const uint64_t set = (sets_ & (sets_ - 1)) == 0 ? line & (sets_ - 1) : line % sets_;
   const uint64_t first = set * ways_;
   const uint64_t end = first + ways_;
   // All ways without a branch: a line is in a random one, so that none could be foreseen.
   uint64_t found = end;
 #pragma GCC unroll 8
   for (uint64_t place = first; place < end; ++place) {
-    found = numbers_[place] == number ? place : found;
+    found = lines_[place] == line ? place : found;
   }
-  if (found == end) return replace(first, number, needs_data, at);
+  if (found == end) return replace(first, line);
   ++hits_;
-  return found;
+  return {found};
 }
 
-Cycle L2::read(uint64_t address, int64_t bytes, Cycle at) {
-  const uint64_t last = line_bytes_.divide(address + static_cast<uint64_t>(bytes) - 1);
-  uint64_t number = line_bytes_.divide(address);
-  Cycle ready = std::max(at, ready_[touch(number, true, at)]);
-  while (rarely(number < last)) ready = std::max(ready, ready_[touch(++number, true, at)]);
-  return ready + hit_latency_;
+Cycle L2::read(uint64_t address, int64_t bytes, Cycle at, Cycle taken) {
+  if (rarely(bytes > line_bytes_.value())) return read_lines(address, bytes, at, taken);
+  const uint64_t line = line_bytes_.divide(address);
+  const int64_t beats = bus_bytes_.divide(bytes);
+  const Found found = find(line);
+  const Cycle ready = at + hit_latency_;
+  if (rarely(!found.is_hit || ready < quiet_)) {
+    return serve(found, {line, beats, ready, taken, false, true});
+  }
+  const Ticks start = std::max(to_ticks(std::max(ready, taken)), data_free_);
+  data_free_ = start + beats * (kTicksPerCycle + kL2ReadGapTicks);
+  return cycle_of(start);
+}
+
+Cycle L2::write(uint64_t address, int64_t bytes, bool is_partial, Cycle at) {
+  if (rarely(bytes > line_bytes_.value())) return write_lines(address, bytes, is_partial, at);
+  const uint64_t line = line_bytes_.divide(address);
+  const int64_t beats = bus_bytes_.divide(bytes);
+  const Found found = find(line);
+  is_dirty_[found.place] = 1;
+  const bool needs_data = is_partial || bytes < line_bytes_.value();
+  const Piece piece = {line, beats, at + hit_latency_ - (beats - 1), 0, true, needs_data};
+  if (rarely(!found.is_hit || piece.ready < quiet_)) return serve(found, piece) + beats - 1;
+  return pass_write(piece, to_ticks(beats), 0) - 1;
+}
+
+Cycle L2::pass_write(const Piece& piece, Ticks duration, Cycle arrived) {
+  // Reads and writes take turns: a write does not wait for all the reads that are under way.
+  const Ticks ready = to_ticks(piece.ready);
+  const Ticks start = std::max(ready, std::min(data_free_, ready + to_ticks(bus_.line_cycles())));
+  const Ticks end = std::max(start + duration, to_ticks(arrived));
+  data_free_ = std::max(data_free_ + duration, end);
+  return cycle_of(end);
 }
 
 }  // namespace npu::sim::timing

@@ -14,9 +14,9 @@ namespace npu::sim::testing {
 // The default device over a memory of one cycle, with the small memories of device().
 inline Config timing_device() {
   Config config = device();
-  config.l2_hit_latency_cycles = 11;
-  config.memory_latency_cycles = 1;
-  config.memory_bytes_per_kilocycle = 8000;
+  config.memory_latency_cycles = 5;
+  config.memory_write_pause_cycles = 5;
+  config.dram_banks = 0;
   return config;
 }
 

@@ -29,13 +29,13 @@ const Test scaler("timing/store: the write queue bounds what the scaler's latenc
   CHECK(std::abs(per_row(kAcc) - 8.0 / 5) < 0.01);
   Config config = timing_device();
   config.store_write_queue_entries = 8;
-  CHECK_EQUAL(per_row(kAcc, 16, config), 1.125);  // the bus and the L2's gaps
+  CHECK(std::abs(per_row(kAcc, 16, config) - 1.05) < 0.002);  // the bus and the L2's gaps
   config.acc_scale_latency_cycles = 16;
   CHECK_EQUAL(per_row(kAcc, 16, config), 2.0);
 });
 
 const Test writer("timing/store: wide rows cost their blocks and their beats, less one", [] {
-  CHECK_EQUAL(per_row(0), 1.125);
+  CHECK(std::abs(per_row(0) - 1.05) < 0.002);
   CHECK_EQUAL(per_row(0, 64), 7.0);
   CHECK_EQUAL(per_row(kAcc, 64), 7.0);
   CHECK_EQUAL(per_row(kAcc, 48), 6.0);  // three blocks, a packet of four beats
@@ -44,12 +44,12 @@ const Test writer("timing/store: wide rows cost their blocks and their beats, le
 });
 
 const Test full_width("timing/store: int32 rows cost four beats each",
-                      [] { CHECK_EQUAL(per_row(kFullWidth), 4.125); });
+                      [] { CHECK(std::abs(per_row(kFullWidth) - 4.05) < 0.002); });
 
 const Test cold("timing/store: whole lines need not be fetched, parts of them do", [] {
   const Cost whole = cost(timing_device(), mvouts(1, kAcc, 64));
   const Cost part = cost(timing_device(), mvouts(1, kAcc, 16));
-  CHECK_EQUAL(whole.cold, whole.warm);
+  CHECK(whole.cold > whole.warm && whole.cold < whole.warm + 12);  // the permission
   CHECK(part.cold > part.warm + 16 * 6);
   CHECK_EQUAL(part.stats.bytes_stored, 2 * 256);
 });
