@@ -6,7 +6,7 @@ namespace npu::sim::timing {
 namespace {
 
 // Openings of a bank that are remembered: more than the requests under way can need.
-constexpr size_t kOpenings = 8;
+constexpr size_t kOpenings = 4;
 // No device is so slow; and sums of so many do not overflow.
 constexpr double kMostTicks = 1e12;
 

@@ -13,7 +13,7 @@ L2::L2(const Config& config)
       bus_(config),
       fill_ticks_(std::max<Ticks>(0, bus_.line_cycles() - line_beats_) * kL2FillTicks /
                   line_beats_),
-      mshrs_(config.l2_mshrs, sets_, bus_),
+      mshrs_(config.l2_mshrs, bus_),
       lines_(ways_ * sets_, kNoLine),
       is_dirty_(ways_ * sets_, 0) {}
 
@@ -32,7 +32,7 @@ L2::Found L2::replace(uint64_t first_place, uint64_t line) {
 }
 
 Cycle L2::serve(const Found& found, Piece piece) {
-  const Mshrs::Id mshr = mshrs_.allocate(piece.line, piece.ready);
+  const Mshrs::Id mshr = mshrs_.allocate(piece.line, set_of(piece.line), piece.ready);
   Arrival arrival;
   Ticks duration = piece.beats * (kTicksPerCycle + (piece.is_write ? 0 : kL2ReadGapTicks));
   if (!found.is_hit) {

@@ -63,6 +63,10 @@ class L2 {
     bool needs_data;  // what it does not write of the line
   };
 
+  // The number of sets is a power of two in every real cache; the config does not ask for it.
+  uint64_t set_of(uint64_t line) const {
+    return (sets_ & (sets_ - 1)) == 0 ? line & (sets_ - 1) : line % sets_;
+  }
   NPU_INLINE Found find(uint64_t line);
   NPU_RARE Found replace(uint64_t first_place, uint64_t line);
   // A piece that misses, or comes while others are under way. Returns the cycle of its first beat.
@@ -107,9 +111,7 @@ L2::Found L2::find(uint64_t line) {
   // Every lookup clocks the LFSR (taps 16, 14, 13, 11).
   const uint64_t feedback = (lfsr_ ^ (lfsr_ >> 2) ^ (lfsr_ >> 3) ^ (lfsr_ >> 5)) & 1;
   lfsr_ = (lfsr_ >> 1) | (feedback << 15);
-  // The number of sets is a power of two in every real cache; the config does not ask for it.
-  const uint64_t set = (sets_ & (sets_ - 1)) == 0 ? line & (sets_ - 1) : line % sets_;
-  const uint64_t first = set * ways_;
+  const uint64_t first = set_of(line) * ways_;
   const uint64_t end = first + ways_;
   // All ways without a branch: a line is in a random one, so that none could be foreseen.
   uint64_t found = end;

@@ -6,32 +6,38 @@
 
 namespace npu::sim::timing {
 
-Mshrs::Id Mshrs::allocate(uint64_t line, Cycle& at) {
+Mshrs::Id Mshrs::allocate(uint64_t line, uint64_t set, Cycle& at) {
   acknowledge_until(at);
-  const Id id = find(line, at);
+  const Id id = find(line, set, at);
   mshrs_[id].line = line;
+  mshrs_[id].set = set;
   mshrs_[id].free = 0;
   return id;
 }
 
-Mshrs::Id Mshrs::find(uint64_t line, Cycle& at) {
+Mshrs::Id Mshrs::find(uint64_t line, uint64_t set, Cycle& at) {
+  Id earliest = 0;
   for (Id id = 0; id < mshrs_.size(); ++id) {
     const Mshr& mshr = mshrs_[id];
-    if (mshr.free <= at || mshr.line % sets_ != line % sets_) continue;
-    while (mshr.free >= kNever) acknowledge();
-    at = std::max(at, mshr.free + (mshr.line == line ? kL2SameLineStages : kL2SameSetStages));
-    return id;
-  }
-  for (;;) {
-    const auto earliest = std::min_element(
-        mshrs_.begin(), mshrs_.end(), [](const Mshr& a, const Mshr& b) { return a.free < b.free; });
-    const Cycle free = earliest->free;
-    if (free + kL2TurnStages <= at || (free < kNever && next_acknowledgement() >= free)) {
-      at = std::max(at, free + kL2TurnStages);
-      return static_cast<Id>(earliest - mshrs_.begin());
+    if (mshr.free < mshrs_[earliest].free) earliest = id;
+    if (rarely(mshr.set == set) && mshr.free > at) {
+      while (mshr.free >= kNever) acknowledge();
+      at = std::max(at, mshr.free + (mshr.line == line ? kL2SameLineStages : kL2SameSetStages));
+      return id;
     }
-    acknowledge();
   }
+  Cycle free = mshrs_[earliest].free;
+  while (free + kL2TurnStages > at && next_acknowledgement() < free) {
+    // That may make another one free, if not the earliest.
+    const Id id = waiting_.front();
+    acknowledge();
+    if (mshrs_[id].free < free) {
+      earliest = id;
+      free = mshrs_[id].free;
+    }
+  }
+  at = std::max(at, free + kL2TurnStages);
+  return earliest;
 }
 
 void Mshrs::evicts(Id id, Cycle acknowledged) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cycle.h"
+#include "inline.h"
 #include "memory_bus.h"
 
 namespace npu::sim::timing {
@@ -18,14 +19,13 @@ namespace npu::sim::timing {
 // (TLCacheCork).
 class Mshrs {
  public:
-  Mshrs(int64_t count, uint64_t sets, MemoryBus& bus)
-      : sets_(sets), bus_(bus), mshrs_(static_cast<size_t>(count)) {}
+  Mshrs(int64_t count, MemoryBus& bus) : bus_(bus), mshrs_(static_cast<size_t>(count)) {}
 
   using Id = size_t;
 
-  // One for a request to the line of this number whose data, were they there, would leave the
-  // cache at `at`; so are all times here. `at` becomes the later for what it waits.
-  Id allocate(uint64_t line, Cycle& at);
+  // One for a request to the line of this number, in this set, whose data, were they there, would
+  // leave the cache at `at`; so are all times here. `at` becomes the later for what it waits.
+  Id allocate(uint64_t line, uint64_t set, Cycle& at);
   // What it holds evicts a line, which memory acknowledges at `acknowledged`.
   void evicts(Id id, Cycle acknowledged);
   // What it holds is done in cycle `done`, but for that.
@@ -41,17 +41,17 @@ class Mshrs {
   static constexpr uint64_t kNoLine = ~uint64_t{0};
   struct Mshr {
     uint64_t line = kNoLine;
+    uint64_t set = kNoLine;
     Cycle free = 0;          // kNever while it waits for an acknowledgement
     Cycle done = 0;          // all but that
     Cycle acknowledged = 0;  // by memory, before its way over the bus
   };
 
-  Id find(uint64_t line, Cycle& at);
+  Id find(uint64_t line, uint64_t set, Cycle& at);
   // When the oldest acknowledgement would come, kNever if none is to.
   Cycle next_acknowledgement() const;
   void acknowledge();
 
-  const uint64_t sets_;
   MemoryBus& bus_;
   std::vector<Mshr> mshrs_;
   std::vector<Id> waiting_;  // for acknowledgements, in their order

@@ -14,16 +14,16 @@ using timing::Mshrs;
 constexpr uint64_t kSets = 16;
 
 struct Unit {
-  explicit Unit(int64_t count) : bus(timing_device()), mshrs(count, kSets, bus) {}
+  explicit Unit(int64_t count) : bus(timing_device()), mshrs(count, bus) {}
 
   // A request to `line` at `at`, done in cycle `done`. Returns when it has its register.
   Cycle request(uint64_t line, Cycle at, Cycle done) {
-    mshrs.complete(mshrs.allocate(line, at), done);
+    mshrs.complete(mshrs.allocate(line, line % kSets, at), done);
     return at;
   }
   // One that evicts a line, which memory acknowledges at `acknowledged`.
   Cycle evict(uint64_t line, Cycle at, Cycle done, Cycle acknowledged) {
-    const Mshrs::Id id = mshrs.allocate(line, at);
+    const Mshrs::Id id = mshrs.allocate(line, line % kSets, at);
     mshrs.evicts(id, acknowledged);
     mshrs.complete(id, done);
     return at;
