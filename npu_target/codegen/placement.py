@@ -228,7 +228,10 @@ class Placer:
         for bound in after:
             parts += self._behind(bound, loop.extent, inner, after_last)
         parts += self._spread(free, int(bool(due_first)), loop.extent)
-        cuts = {0, loop.extent}.union(*(self._cuts(part) for part in parts))
+        at_once = self._at_once(parts, loop.extent)
+        inside = [part for part in parts if part not in at_once]
+        # What is dealt out inside has a fixed pattern, what is not is issued under a condition.
+        cuts = {0, loop.extent}.union(*({part.begin, part.end} for part in inside))
         if due_first or first_differs:
             cuts.add(1)
         if after_last:
@@ -236,16 +239,18 @@ class Placer:
 
         def body(begin: int, end: int, index: Linear) -> tuple[Node, ...]:
             is_first = begin == 0
-            issued, spread = self._issued(parts, index)
+            nodes = [
+                node for copy in self._parts(at_once, index) for node in copy.operation.nodes()
+            ]
             return (
-                *issued,
+                *nodes,
                 *self._level(
                     depth + 1,
                     step.substitute({loop.loop_id: index}),
                     new_weights and (is_first or not stays),
                     overwrites and (is_first or not reduces),
                     due_first if is_first else [],
-                    spread,
+                    self._parts(inside, index),
                     after_last if end == loop.extent else [],
                 ),
             )
@@ -304,8 +309,7 @@ class Placer:
             cuts.add(1)
 
         def body(begin: int, end: int, index: Linear) -> tuple[Node, ...]:
-            issued, spread = self._issued(parts, index)
-            nodes = [*issued, *(node for copy in spread for node in copy.operation.nodes())]
+            nodes = [node for copy in self._parts(parts, index) for node in copy.operation.nodes()]
             row = index * run.rows + run.first_row
             is_new = new_weights and begin == 0
             pairs = pair(step, row, run.rows, dim, new_weights=is_new, overwrites=overwrites)
@@ -397,30 +401,30 @@ class Placer:
                 cursor = (cursor + left) % (end - first)
         return parts
 
-    def _issued(self, parts: Sequence[_Part], index: Linear) -> tuple[tuple[Node, ...], list[Copy]]:
-        """What is issued when an iteration of a loop begins, or those of a range, and what is to be
-        dealt out inside of it."""
-        nodes: list[Node] = []
-        spread = []
+    def _parts(self, parts: Sequence[_Part], index: Linear) -> list[Copy]:
+        """The parts of copies in an iteration of a loop, or in those of a range."""
+        copies = []
         for part in parts:
             conditions = (index - part.begin, Linear(part.end - 1) - index)
             operation = part.at(index).where(conditions, self.ids)
-            if operation is None:
-                continue
-            if part.commands <= self._at_once(part.copy):
-                nodes += operation.nodes()
-            else:
-                spread.append(part.copy.with_operation(operation))
-        return tuple(nodes), spread
+            if operation is not None:
+                copies.append(part.copy.with_operation(operation))
+        return copies
 
-    def _at_once(self, copy: Copy) -> int:
-        """How many commands of a copy are issued together."""
-        return max(1, self.most_loads // 3 if copy.operation.is_load else self.most_stores // 2)
-
-    def _cuts(self, part: _Part) -> set[int]:
-        """Where a loop is cut for a part of a copy: what is dealt out inside has a fixed pattern,
-        what is not is issued under a condition."""
-        return {part.begin, part.end} if part.commands > self._at_once(part.copy) else set()
+    def _at_once(self, parts: Sequence[_Part], extent: int) -> list[_Part]:
+        """The parts that are issued when an iteration of a loop begins: those of few commands, and
+        no more than a queue holds together."""
+        room = {True: [self.most_loads] * extent, False: [self.most_stores] * extent}
+        found = []
+        for part in parts:
+            left = room[part.copy.operation.is_load]
+            mine = range(part.begin, part.end)
+            few = self.most_loads // 3 if part.copy.operation.is_load else self.most_stores // 2
+            if part.commands <= max(1, few) and all(left[i] >= part.commands for i in mine):
+                for i in mine:
+                    left[i] -= part.commands
+                found.append(part)
+        return found
 
 
 def _best_axis(extents: Sequence[int], iterations: int) -> int:

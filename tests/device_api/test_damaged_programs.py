@@ -13,7 +13,7 @@ import tvm
 
 from npu_target.codegen_tir import build_program
 from npu_target.config import NpuConfig
-from npu_target.device_api import create_module, set_limits, set_race_checks, validate_program
+from npu_target.device_api import create_module, set_limits, validate_program
 from npu_target.program import Program
 from npu_target.program.expr import ProgramError
 from npu_target.schedule_rules import default_schedule
@@ -105,12 +105,10 @@ def hostile(payload: bytes, seed: int) -> bytes:
 
 def outcomes(files: Iterable[bytes]) -> set[str]:
     set_limits(max_cycles=200_000)
-    set_race_checks(True)
     try:
         return {run(sealed(file)) for file in files}
     finally:
         set_limits()
-        set_race_checks(False)
 
 
 def test_damage_under_a_right_checksum(program: bytes) -> None:

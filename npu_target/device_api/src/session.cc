@@ -9,7 +9,7 @@ namespace {
 
 std::mutex session_mutex;
 sim::Limits session_limits;
-bool session_checks_races = false;
+bool session_checks_races = true;
 std::string session_stats = "{}";
 
 thread_local double clock_ns = 0;
