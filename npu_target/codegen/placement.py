@@ -412,19 +412,29 @@ class Placer:
         return copies
 
     def _at_once(self, parts: Sequence[_Part], extent: int) -> list[_Part]:
-        """The parts that are issued when an iteration of a loop begins: those of few commands, and
-        no more than a queue holds together."""
+        """The parts that are issued when an iteration of a loop begins: those of few commands, and,
+        of those of all iterations, no more than a queue holds together."""
         room = {True: [self.most_loads] * extent, False: [self.most_stores] * extent}
         found = []
-        for part in parts:
+        # To deal out others inside, the loop would have to be cut.
+        for part in sorted(parts, key=lambda part: part.end - part.begin == extent):
             left = room[part.copy.operation.is_load]
             mine = range(part.begin, part.end)
             few = self.most_loads // 3 if part.copy.operation.is_load else self.most_stores // 2
-            if part.commands <= max(1, few) and all(left[i] >= part.commands for i in mine):
+            if part.commands > max(1, few) or any(_in_order(part, other) for other in parts):
+                continue
+            if len(mine) < extent or all(left[i] >= part.commands for i in mine):
                 for i in mine:
                     left[i] -= part.commands
                 found.append(part)
-        return found
+        return [part for part in parts if part in found]
+
+
+def _in_order(part: _Part, other: _Part) -> bool:
+    """Whether one of two parts in the same iteration has to follow the other."""
+    meet = part.begin < other.end and other.begin < part.end
+    follows = (part.copy.first and other.copy.last) or (part.copy.last and other.copy.first)
+    return meet and follows
 
 
 def _best_axis(extents: Sequence[int], iterations: int) -> int:
