@@ -7,7 +7,7 @@ of an operation can be cut, since its iterations touch rows of their own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from math import inf, prod
 from typing import Any, NamedTuple
@@ -74,9 +74,29 @@ class Guard(NamedTuple):
     def expression(self) -> Expr:
         """As the host evaluates it."""
         condition: Expr = expr.ONE
-        for form in self.forms:
-            condition = expr.logical_and(condition, expr.le(0, to_expr(form)))
+        left = list(self.forms)
+        while left:
+            form = left.pop(0)
+            opposite = form * -1
+            if opposite in left and [abs(factor) for _, factor in form.items] == [1]:
+                left.remove(opposite)
+                compared = _compared(expr.eq, form)
+            else:
+                compared = _compared(expr.le, form)
+            condition = expr.logical_and(condition, compared)
         return expr.logical_not(condition) if self.negated else condition
+
+
+def _compared(compare: Callable[[Expr, Expr], Expr], form: Linear) -> Expr:
+    """``0 <= form``, or ``0 == form``: of a single variable as that and a number, which is what
+    the host compares without an addition."""
+    if len(form.items) == 1 and isinstance(form.items[0][0], int):
+        ((loop_id, factor),) = form.items
+        bound, rest = divmod(-form.const, factor)
+        if factor < 0:
+            return compare(expr.var(loop_id), expr.const(bound))
+        return compare(expr.const(bound + (rest > 0)), expr.var(loop_id))
+    return compare(expr.ZERO, to_expr(form))
 
 
 class CopyKind(NamedTuple):
