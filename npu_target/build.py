@@ -51,6 +51,7 @@ def _run(options: argparse.Namespace) -> int:
     from .partition import explain
     from .tuning.choose import Chooser
     from .tuning.dump import check_can_dump, dump_regions
+    from .tuning.explain_schedule import explain_schedules
     from .tuning.header import Header
     from .tuning.log import log_folder
     from .tuning.network import check_model, load_network
@@ -82,6 +83,10 @@ def _run(options: argparse.Namespace) -> int:
         )
     console.print(f"{chooser.n_checked} programs compute what NumPy does", highlight=False)
     print_table(console, results, config)
+    if options.explain_schedule:
+        explain_schedules(
+            console, results, config, lambda result: chooser.schedule(result.layer.operator)
+        )
     with console.status(f"compiling {options.output}"):
         partitioned = network.with_kernels(chooser.device_function)
         export(compile_network(partitioned.mod), options.output)

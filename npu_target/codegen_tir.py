@@ -18,6 +18,7 @@ from .codegen.copies import CopyOperations
 from .codegen.nests import Reader, constant
 from .codegen.operations import LoopIds
 from .codegen.pipeline import Pipeline
+from .codegen.report import NoReport, ScheduleReport
 from .codegen.settings import DeviceSettings
 from .codegen.starts import overwritten_sums
 from .config import NpuConfig
@@ -32,7 +33,9 @@ from .program import Arg, Node, Program
 __all__ = ["CodegenError", "DoesNotFit", "build_program"]
 
 
-def build_program(func: tirx.PrimFunc, config: NpuConfig, name: str) -> Program:
+def build_program(
+    func: tirx.PrimFunc, config: NpuConfig, name: str, report: ScheduleReport | None = None
+) -> Program:
     """Compile one scheduled function.
 
     Parameters
@@ -40,6 +43,7 @@ def build_program(func: tirx.PrimFunc, config: NpuConfig, name: str) -> Program:
     func : the function, its tiles in the scopes ``global.scratchpad`` and ``global.accumulator``;
         the last argument is the output, the others are inputs.
     name : of the program, in messages and in the disassembly.
+    report : is told where each operation is placed, and what no steps hide.
 
     Raises
     ------
@@ -51,7 +55,10 @@ def build_program(func: tirx.PrimFunc, config: NpuConfig, name: str) -> Program:
     try:
         args = _arguments(func)
         check_columns(func)
-        body = _body(lower(func), config, [arg.name for arg in args])
+        names = [arg.name for arg in args]
+        if report is not None:
+            report.arguments = names
+        body = _body(lower(func), config, names, report or NoReport())
     except DoesNotFit as error:
         raise DoesNotFit(f"{name}: {error}") from error
     except (CodegenError, IsaError) as error:
@@ -71,7 +78,9 @@ def _arguments(func: tirx.PrimFunc) -> tuple[Arg, ...]:
     return tuple(args)
 
 
-def _body(lowered: Lowered, config: NpuConfig, arguments: Sequence[str]) -> tuple[Node, ...]:
+def _body(
+    lowered: Lowered, config: NpuConfig, arguments: Sequence[str], report: NoReport
+) -> tuple[Node, ...]:
     """The commands of a lowered function, in phases of the device's settings: one for all of it,
     or, where that needs too many, one for each of its parts."""
     body = lowered.func.body
@@ -82,12 +91,14 @@ def _body(lowered: Lowered, config: NpuConfig, arguments: Sequence[str]) -> tupl
     settings = DeviceSettings(config)
     ids = LoopIds()
     copies = CopyOperations(config, arguments, settings, ids)
-    pipeline = Pipeline(copies, settings, overwritten, config, ids)
+    pipeline = Pipeline(copies, settings, overwritten, config, ids, report)
     whole = settings.whole(partial(pipeline.run, parts))
     if whole is not None:
+        report.keep()
         return (*whole[0], *whole[1])
     nodes: list[Node] = []
     for part in parts:
         needed, made = settings.phase(partial(pipeline.run, [part]))
+        report.keep()
         nodes += [*needed, *made]
     return tuple(nodes)

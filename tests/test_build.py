@@ -253,6 +253,15 @@ def test_explain_prints_where_operations_run(logs, tmp_path, capsys):
     assert "Where each operation runs" in capsys.readouterr().out
 
 
+def test_explain_schedule_prints_where_copies_are_placed(network, logs, tmp_path, capsys):
+    built(tmp_path, logs, "--explain-schedule")
+    printed = capsys.readouterr().out
+    assert printed.count("copies that no steps hide") == len(network.layers)
+    assert "not hidden because" in printed and "before the steps" in printed
+    for layer in network.layers:
+        assert f"{layer.name}: " in printed
+
+
 def test_require_tuned_names_what_is_missing(network, logs, tmp_path, capsys):
     arguments = ["--model=tiny", "-o", str(tmp_path / "x.so"), "--require-tuned"]
     error = refused(capsys, *arguments, f"--logs={logs}")

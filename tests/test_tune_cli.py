@@ -80,6 +80,7 @@ def tuned(tmp_path_factory):
         f"--json={folder / 'result.json'}",
         f"--dump={folder / 'dump'}",
         "--explain",
+        "--explain-schedule",
     )
     output, error = process.communicate(timeout=300)
     assert process.returncode == 0, error
@@ -109,7 +110,8 @@ def test_a_run_writes_logs_and_says_what_was_gained(tuned):
         assert 0 < layer["cycles"] <= layer["default_cycles"]
         share = layer["macs"] / (layer["cycles"] * CONFIG.dim**2)
         assert layer["utilization"] == pytest.approx(share) and share <= 1
-        assert layer["name"] in output
+        assert f"{layer['name']}: {layer['schedule']}" in output
+        assert f"of {layer['cycles']:,} cycles at most" in output
         best = min(
             (m["cycles"] for m in log.measurements if m["task"] == layer["name"]),
             default=layer["default_cycles"],
@@ -376,5 +378,6 @@ def test_the_help_explains_every_option():
         "--json",
         "--dump",
         "--explain",
+        "--explain-schedule",
         "--ops",
     }

@@ -54,6 +54,7 @@ class Repeat:
     """A loop that stays one.  After ``period`` iterations the versions of tiles that it alternates
     between come round."""
 
+    name: str
     symbol: int
     start: int
     extent: int
@@ -348,7 +349,8 @@ class Reader:
             # Only the addresses of tiles count: they are in every command of the array.
             moduli = self._moduli[before:]
             period = math.lcm(1, *(n for n, vars in moduli if _holds(vars, stmt.loop_var)))
-        return Repeat(symbol, constant(stmt.min), extent, min(period, extent), body)
+        name = str(stmt.loop_var.name)
+        return Repeat(name, symbol, constant(stmt.min), extent, min(period, extent), body)
 
 
 def constant(value: tirx.Expr) -> int:

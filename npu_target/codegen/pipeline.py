@@ -27,6 +27,19 @@ from .dependences import Touched, conflict
 from .nests import Branch, CopyNest, Nest, Repeat, Sequence, Statement, StepNest, Values
 from .operations import CopyOperation, LoopIds, nested
 from .placement import Copy, Placer
+from .report import (
+    ALONE,
+    BEFORE,
+    BEHIND,
+    IN_ORDER,
+    IN_USE,
+    LAST,
+    NO_STEPS,
+    NO_STEPS_BEFORE,
+    NO_STEPS_BEHIND,
+    NOT_STEADY,
+    NoReport,
+)
 from .settings import DeviceSettings
 from .steps import Steps, array_setting
 
@@ -64,6 +77,7 @@ class _Open(NamedTuple):
     nest: StepNest
     values: Values
     touched: list[Touched]
+    is_first: bool = False  # no steps come before
     due: tuple[_Waiting, ...] = ()
     free: tuple[_Waiting, ...] = ()
     # Behind the steps that they need: all of them, those that the next steps need too, whose rest
@@ -98,7 +112,9 @@ class Pipeline:
         overwritten: set[Nest],
         config: NpuConfig,
         ids: LoopIds,
+        report: NoReport,
     ) -> None:
+        self.report = report
         self.copies = copies
         self.settings = settings
         self.overwritten = overwritten
@@ -112,6 +128,7 @@ class Pipeline:
         """The nodes of statements that follow each other, with nothing left open."""
         nodes: list[Node] = []
         self.state = _State()
+        self.report.begin()
         for part in parts:
             nodes += self.statement(part, {})
         return (*nodes, *self.flush())
@@ -120,8 +137,8 @@ class Pipeline:
         """What is open and what is behind it."""
         state, self.state = self.state, _State()
         if state.open is None:
-            return self.plain(state.behind)
-        return self.close(_closed(state.open, state.behind))
+            return self.plain(state.behind, ALONE, NO_STEPS)
+        return self.close(_closed(state.open, state.behind), NO_STEPS_BEHIND)
 
     def statement(self, stmt: Statement, values: Values) -> tuple[Node, ...]:
         """The nodes that a statement brings about: of those before it, often."""
@@ -161,7 +178,9 @@ class Pipeline:
         before, after = self.state.open, _Open(nest, values, nest.touched(values))
         closed, stay, after = self.dealt_out(before, self.state.behind, after)
         self.state = _State(after)
-        return self.plain(stay) if closed is None else self.close(closed)
+        if closed is None:
+            return self.plain(stay, BEFORE, NO_STEPS_BEFORE)
+        return self.close(closed, IN_USE)
 
     def dealt_out(
         self, before: _Open | None, copies: Iterable[_Waiting], steps: _Open
@@ -185,7 +204,8 @@ class Pipeline:
             else:
                 stay.append(waiting)
         if before is None:
-            return None, tuple(stay), steps._replace(due=tuple(due), free=tuple(free))
+            steps = steps._replace(is_first=True, due=tuple(due), free=tuple(free))
+            return None, tuple(stay), steps
         closed = _closed(before, stay)
         kept = [*closed.free, *closed.after, *closed.last]
         # What is left of others may be told differently from one iteration to the next.
@@ -200,29 +220,37 @@ class Pipeline:
         rest = [placer.rest(copy) for copy in _copies([waiting])]
         return [operation for operation in rest if operation is not None]
 
-    def close(self, opened: _Open) -> tuple[Node, ...]:
-        """The nodes of a nest of steps with its copies."""
+    def close(self, opened: _Open, behind: str) -> tuple[Node, ...]:
+        """The nodes of a nest of steps with its copies; ``behind`` is why some stay behind it."""
         if self.is_dry:
             return ()
+        self.report.nest(opened.nest, NO_STEPS_BEFORE if opened.is_first else IN_USE, behind)
         placer = self.placer(opened)
         settings = self.settings.other(array_setting(placer.steps.step.row_step))
         before, free = _in_order(opened.free)
-        reloads = [copy._replace(leaves_rest=True) for copy in _copies(opened.reloads)]
+        reloads = [
+            copy._replace(leaves_rest=True, is_own=False) for copy in _copies(opened.reloads)
+        ]
         nodes = placer.place(_copies(opened.due), free, [*_copies(opened.after), *reloads])
-        return (*self.plain(before), *settings, *nodes, *self.plain(opened.last))
+        first, last = self.plain(before, BEFORE, IN_ORDER), self.plain(opened.last, BEHIND, LAST)
+        self.report.nest(None, "", "")
+        return (*first, *settings, *nodes, *last)
 
     def placer(self, opened: _Open) -> Placer:
         """Places copies in the steps of a nest."""
         loops, inner = self.enter(opened.nest, opened.values)
         overwrites = opened.nest in self.overwritten
         steps = Steps(opened.nest.step(inner), loops, overwrites, self.config)
-        return Placer(steps, opened.touched, self.config, self.ids)
+        return Placer(steps, opened.touched, self.config, self.ids, self.report)
 
-    def plain(self, copies: Iterable[_Waiting]) -> tuple[Node, ...]:
-        """Copies one after the other."""
+    def plain(self, copies: Iterable[_Waiting], place: str, reason: str) -> tuple[Node, ...]:
+        """Copies one after the other: where they are, and why not between steps."""
         if self.is_dry:
             return ()
-        return tuple([n for w in copies for operation in w.operations for n in operation.nodes()])
+        operations = [operation for waiting in copies for operation in waiting.operations]
+        for operation in operations:
+            self.report.copy(operation, place, reason)
+        return tuple([node for operation in operations for node in operation.nodes()])
 
     def enter(self, nest: Nest, values: Values) -> tuple[tuple[LoopExtent, ...], dict[int, Linear]]:
         """Loops of a nest under ids of their own, and the values of symbols inside."""
@@ -245,12 +273,15 @@ class Pipeline:
             return (*body(index), *self.flush())
 
         if not _has_steps(stmt.body) or not self.is_steady(stmt, body):
-            return (*self.flush(), *self.steady(stmt, alone, 0))
+            self.report.enter(1, NOT_STEADY.format(stmt.name) if _has_steps(stmt.body) else "")
+            nodes = [*self.flush(), *self.steady(stmt, alone, 0)]
+            self.report.leave()
+            return tuple(nodes)
         if self.is_dry:
             for index in range(max(0, stmt.extent - _PROLOGUE), stmt.extent):
                 body(Linear(index))
             return ()
-        nodes: list[Node] = []
+        nodes = []
         for index in range(min(stmt.extent, _PROLOGUE)):
             nodes += body(Linear(index))
         return (*nodes, *self.steady(stmt, body, _PROLOGUE))
@@ -283,8 +314,10 @@ class Pipeline:
             if first:
                 self.settle(body, index)
             phases: list[Node] = []
+            self.report.enter(repeated)
             for phase in range(stmt.period):
                 phases += body(index + phase)
+            self.report.leave()
             nodes += nested((loop,), tuple(phases))
             first += repeated * stmt.period
             if first:
@@ -335,7 +368,8 @@ def _in_order(copies: Iterable[_Waiting]) -> tuple[list[_Waiting], list[Copy]]:
     for index, waiting in enumerate(copies):
         followed = any(copies[i].conflicts([waiting]) for i in range(index + 1, len(copies)))
         for operation in waiting.operations:
-            found.append(Copy(operation, waiting.touched, followed, depth[index] > 0))
+            copy = Copy(operation, waiting.touched, followed, depth[index] > 0, is_own=False)
+            found.append(copy)
     return [], found
 
 

@@ -26,6 +26,7 @@ from ..program import Node
 from .cost import ceil_div
 from .dependences import Touched
 from .operations import CopyOperation, LoopIds, nested
+from .report import BEFORE, BEHIND, FIRST_BLOCK, LAST_BLOCK, ROWS_UNKNOWN, NoReport
 from .steps import ArrayStep, Run, Steps, pair
 
 # Entries of a queue that are left for what the device has not begun yet.
@@ -41,6 +42,7 @@ class Copy(NamedTuple):
     first : whether another one, with ``last``, has to follow it.
     leaves_rest : whether what has to follow the last block of rows is left out: it precedes the
         next nest of steps.
+    is_own : whether these steps need it, or it them.
     """
 
     operation: CopyOperation
@@ -48,6 +50,7 @@ class Copy(NamedTuple):
     first: bool = False
     last: bool = False
     leaves_rest: bool = False
+    is_own: bool = True
 
     def with_operation(self, operation: CopyOperation) -> Copy:
         """The same with another part of the operation."""
@@ -71,13 +74,24 @@ class _Part(NamedTuple):
     at: Callable[[Linear], CopyOperation]  # by the loop's variable
     copy: Copy
 
+    @property
+    def total(self) -> int:
+        """How many commands it is."""
+        return (self.end - self.begin) * self.commands
+
 
 class Placer:
     """Places the copies of one nest of steps, whose operands are the tiles ``touched``."""
 
     def __init__(
-        self, steps: Steps, touched: Sequence[Touched], config: NpuConfig, ids: LoopIds
+        self,
+        steps: Steps,
+        touched: Sequence[Touched],
+        config: NpuConfig,
+        ids: LoopIds,
+        report: NoReport,
     ) -> None:
+        self.report = report
         self.steps = steps
         self.touched = touched
         self.config = config
@@ -93,11 +107,13 @@ class Placer:
         if not any(copy.leaves_rest for copy in after):  # `rest` is told from the loops as they are
             self.steps = self._refined(free)
         steps = self.steps
+        self.report.steps(steps)
         nodes: list[Node] = []
         bound_due = []
         for copy in due:
             bound = self._bound(copy, first=True)
             if bound is None:
+                self.report.copy(copy.operation, BEFORE, ROWS_UNKNOWN)
                 nodes += copy.operation.nodes()
             else:
                 bound_due.append(bound)
@@ -108,6 +124,7 @@ class Placer:
             if bound is None and copy.leaves_rest:
                 continue
             if bound is None:
+                self.report.copy(copy.operation, BEHIND, ROWS_UNKNOWN)
                 behind += copy.operation.nodes()
             else:
                 bound_after.append(bound)
@@ -229,6 +246,8 @@ class Placer:
             parts += self._behind(bound, loop.extent, inner, after_last)
         parts += self._spread(free, int(bool(due_first)), loop.extent)
         at_once = self._at_once(parts, loop.extent)
+        for part in at_once:
+            self.report.between(part.copy.operation, part.copy.is_own, part.total, loop.extent)
         inside = [part for part in parts if part not in at_once]
         # What is dealt out inside has a fixed pattern, what is not is issued under a condition.
         cuts = {0, loop.extent}.union(*({part.begin, part.end} for part in inside))
@@ -263,11 +282,13 @@ class Placer:
         """A loop cut into ranges, each of its own pattern."""
         nodes: list[Node] = []
         for begin, end in pairwise(cuts):
+            self.report.enter(end - begin)
             if end - begin == 1:
                 nodes += body(begin, end, Linear(begin))
             else:
                 loop = self.ids.loop(end - begin)
                 nodes += nested((loop,), body(begin, end, Linear.loop(loop.loop_id) + begin))
+            self.report.leave()
         return tuple(nodes)
 
     def _block(
@@ -281,6 +302,11 @@ class Placer:
     ) -> tuple[Node, ...]:
         """The steps of a block of rows."""
         nodes = [node for bound in due for node in bound.copy.operation.nodes()]
+        for bound in due:
+            self.report.copy(bound.copy.operation, BEFORE, FIRST_BLOCK)
+        for bound in after:
+            if not bound.copy.leaves_rest:
+                self.report.copy(bound.copy.operation, BEHIND, LAST_BLOCK)
         longest = max(self.steps.runs, key=lambda run: run.times)
         for run in self.steps.runs:
             carried = free if run is longest else []
@@ -299,11 +325,19 @@ class Placer:
     ) -> tuple[Node, ...]:
         dim = self.config.dim
         if run.times == 1:  # all in their order
+            self.report.at_once(
+                [(copy.operation, copy.is_own) for copy in free], self.most_loads, self.most_stores
+            )
             nodes = tuple([node for copy in free for node in copy.operation.nodes()])
             row = Linear(run.first_row)
             steps = pair(step, row, run.rows, dim, new_weights=new_weights, overwrites=overwrites)
             return (*nodes, *steps)
         parts = self._spread(free, 0, run.times)
+        for part in parts:
+            self.report.enter(part.end - part.begin)
+            first = part.at(Linear(part.begin))
+            self.report.at_once([(first, part.copy.is_own)], self.most_loads, self.most_stores)
+            self.report.leave()
         cuts = {0, run.times}.union(*({part.begin, part.end} for part in parts))
         if new_weights:
             cuts.add(1)

@@ -93,6 +93,18 @@ class Steps:
             self.runs.append(Run(first, size, times))
             first += size * times
 
+    @property
+    def n_blocks(self) -> int:
+        """How many blocks of rows there are."""
+        return int(np.prod([loop.extent for loop in self.loops], dtype=np.int64))
+
+    @property
+    def cycles(self) -> int:
+        """How long the array takes at least: a row a cycle, and never less than a preload for
+        weights that change."""
+        weights = int(np.prod([x.extent for x in self.loops[: self.n_changing]], dtype=np.int64))
+        return max(self.n_blocks * self.rows, weights * self.config.dim)
+
     def split(self, level: int, inner: int, ids: LoopIds) -> Steps:
         """The same steps, a loop in two: the inner one of so many iterations."""
         loop = self.loops[level]

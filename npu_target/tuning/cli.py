@@ -165,7 +165,8 @@ def _tune(
     console: Console,
 ) -> int:
     from .build_pool import BuildPool
-    from .dump import dump_layers, with_host_costs
+    from .dump import best_schedule, dump_layers, with_host_costs
+    from .explain_schedule import explain_schedules
     from .interrupt import Interrupt
     from .measuring import Measurer
     from .progress import TuningProgress
@@ -199,6 +200,10 @@ def _tune(
                 results = with_host_costs(results, config, log)
             if results:
                 print_table(console, results, config, options.host_columns)
+            if options.explain_schedule:
+                explain_schedules(
+                    console, results, config, lambda result: best_schedule(result, config, log)
+                )
             if options.json is not None:
                 write_json(options.json, to_json(results, config, model=options.model))
     if interrupt.requested:

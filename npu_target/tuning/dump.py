@@ -51,10 +51,15 @@ def argument_addresses(program: Program) -> dict[str, int]:
 
 def best_program(result: LayerResult, config: NpuConfig, log: TuningLog) -> Program:
     """The best known program of a layer. Raises LogError as `tuned_schedule` does."""
+    schedule = best_schedule(result, config, log)
+    return build_program(schedule.mod["main"], config, result.layer.operator.name)
+
+
+def best_schedule(result: LayerResult, config: NpuConfig, log: TuningLog) -> Schedule:
+    """The best known schedule of a layer. Raises LogError as `tuned_schedule` does."""
     operator = result.layer.operator
     schedule = tuned_schedule(operator, config, log) if result.source == TUNED else None
-    schedule = schedule or default_of(operator, config)
-    return build_program(schedule.mod["main"], config, operator.name)
+    return schedule or default_of(operator, config)
 
 
 def with_host_costs(

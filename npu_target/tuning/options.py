@@ -73,6 +73,12 @@ def add_output_options(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--explain", action="store_true", help="print for each operation where it runs and why"
     )
+    parser.add_argument(
+        "--explain-schedule",
+        action="store_true",
+        help="print for each layer's program where its copies are placed between the array's "
+        "steps, and for those that no steps hide why, and what that costs",
+    )
 
 
 def report_errors(run: Callable[[], int]) -> int:

@@ -1,0 +1,166 @@
+"""What a compilation tells of its schedule: every command once, and why steps do not hide some."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from kernel_runs import kernel_schedule
+from tvm.script import tirx as T
+
+from npu_target import topi
+from npu_target.codegen.report import (
+    BEFORE,
+    BEHIND,
+    FIRST_BLOCK,
+    LAST_BLOCK,
+    NO_STEPS_BEFORE,
+    NO_STEPS_BEHIND,
+    TOO_LONG,
+    Entry,
+    ScheduleReport,
+)
+from npu_target.codegen_tir import build_program
+from npu_target.config import NpuConfig
+from npu_target.isa import decode
+from npu_target.schedule_rules import default_schedule
+from npu_target.topi.mac_schedule import MacStructure, schedule_mac
+from npu_target.topi.templates import templates
+
+CONFIG = NpuConfig.preset("gemmini-8x8")
+D = CONFIG.dim
+SPAD, ACC = "global.scratchpad", "global.accumulator"
+ENGINES = {"mvin": "load", "mvout": "store", "preload": "execute", "compute": "execute"}
+
+
+def counts_of(program) -> Counter[str]:
+    """How many commands of each engine the expanded program has."""
+    addresses = {arg.name: (index + 1) << 28 for index, arg in enumerate(program.args)}
+    names = [str(decode(*words)).split()[0] for words in program.expand(addresses)]
+    found = [engine for name in names for key, engine in ENGINES.items() if name.startswith(key)]
+    return Counter(found)
+
+
+def told(entries: list[Entry]) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for entry in entries:
+        counts[entry.engine.value] += entry.commands
+    return counts
+
+
+@pytest.mark.parametrize(
+    "operator",
+    [
+        topi.Conv2d(1, 6, 16, 20, 10, 3, 3, (2, 2), (1, 1, 1, 1), True, True, 0.25),
+        topi.Conv2d(1, 7, 7, 32, 32, 3, 3, (1, 1), (1, 1, 1, 1)),
+        topi.Matmul(2, 40, 128, 24),
+        topi.DepthwiseConv2d(1, 9, 9, 20, 3, 3, D, (1, 1), (1, 1, 1, 1)),
+        topi.Add(20, 32, D, True, 0.25),
+    ],
+    ids=lambda operator: operator.name,
+)
+def test_every_command_is_told_once(operator):
+    """Whatever the structure: copies dealt out to several loops, phases made again."""
+    for template in templates(operator.kernel()):
+        schedule = kernel_schedule(operator, CONFIG, seed=1)
+        template(schedule)
+        report = ScheduleReport()
+        program = build_program(schedule.mod["main"], CONFIG, operator.name, report)
+        assert told(report.entries) == counts_of(program)
+
+
+def test_a_report_changes_nothing():
+    operator = topi.Matmul(1, 40, 64, 24)
+    func = default_schedule(operator, CONFIG).mod["main"]
+    report = ScheduleReport()
+    assert build_program(func, CONFIG, "x", report) == build_program(func, CONFIG, "x")
+
+
+def entries_of(operator: topi.Operator, structure: MacStructure, **tiles: list[int]):
+    schedule = kernel_schedule(operator, CONFIG, seed=1)
+    schedule_mac(schedule, structure, tiles)
+    report = ScheduleReport()
+    build_program(schedule.mod["main"], CONFIG, operator.name, report)
+    return report.entries
+
+
+def test_the_first_loads_and_the_last_store_find_no_steps():
+    """Four tiles of one product: of the loads only the first tile's first blocks are not hidden."""
+    entries = entries_of(
+        topi.Matmul(1, 4 * D, 2 * D, D, bias=False),
+        MacStructure(kept=True, two_sums=True),
+        blocks=[1, 1],
+        steps=[4, 1],
+    )
+    loads = [entry for entry in entries if entry.engine.value == "load" and entry.commands]
+    exposed = [entry for entry in loads if entry.reason]
+    assert {entry.place for entry in exposed} == {BEFORE}
+    assert {entry.reason for entry in exposed} <= {
+        NO_STEPS_BEFORE,
+        f"{FIRST_BLOCK}; {NO_STEPS_BEFORE}",
+    }
+    assert {entry.what for entry in exposed} == {"a to scratchpad", "b to scratchpad"}
+    assert all(entry.exposed_cycles == entry.cycles > 0 for entry in exposed)
+    hidden = [entry for entry in loads if not entry.reason]
+    assert sum(entry.commands for entry in hidden if entry.what.startswith("a")) >= 3
+    assert not any(entry.exposed_cycles for entry in hidden)
+    (last,) = [entry for entry in entries if entry.place == BEHIND]
+    assert (last.what, last.commands) == ("out from accumulator", 1)
+    assert last.reason == f"{LAST_BLOCK}; {NO_STEPS_BEHIND}"
+
+
+def test_copies_that_take_longer_than_the_steps_are_told():
+    """An addition: two steps for what two loads bring."""
+    report = ScheduleReport()
+    operator = topi.Add(49, 512, D, scale=0.01)
+    build_program(default_schedule(operator, CONFIG).mod["main"], CONFIG, "add", report)
+    entries = report.entries
+    long = [e for e in entries if e.reason == TOO_LONG and e.engine.value == "load"]
+    assert len(long) == 1
+    nest = [entry for entry in entries if entry.nest == long[0].nest and not entry.reason]
+    loads = sum(entry.cycles for entry in nest if entry.engine.value == "load")
+    steps = sum(entry.cycles for entry in nest if entry.engine.value == "execute")
+    assert long[0].exposed_cycles == pytest.approx(loads - steps) and loads > steps
+
+
+@T.prim_func(s_tir=True)
+def stores_of_the_last_ones(
+    x: T.Buffer((12 * D, D), "int8"),
+    w: T.Buffer((D, D), "int8"),
+    y: T.Buffer((12 * D, D), "int32"),
+):
+    a = T.alloc_buffer((D, D), "int8", scope=SPAD)
+    b = T.alloc_buffer((D, D), "int8", scope=SPAD)
+    acc = T.alloc_buffer((D, D), "int32", scope=ACC)
+    for r, c in T.grid(D, D):
+        b[r, c] = w[r, c]
+    for late in range(12):
+        for r, c in T.grid(D, D):
+            a[r, c] = x[late * D + r, c]
+        for r, c in T.grid(D, D):
+            acc[r, c] = 0
+        T.evaluate(
+            T.call_extern(
+                "int32",
+                "npu.gemm",
+                T.address_of(a[0, 0]),
+                T.address_of(b[0, 0]),
+                T.address_of(acc[0, 0]),
+                D,
+                1,
+            )
+        )
+        if late >= 6:
+            for r, c in T.grid(D, D):
+                y[late * D + r, c] = acc[r, c]
+
+
+def test_a_loop_that_is_not_steady_is_named_with_what_it_costs():
+    """Iterations before the sixth leave no store, so none overlaps with the next."""
+    report = ScheduleReport()
+    build_program(stores_of_the_last_ones, CONFIG, "late", report)
+    exposed = {entry.what: entry for entry in report.entries if entry.reason}
+    for what, commands in (("x to scratchpad", 12), ("y from accumulator", 12)):
+        assert exposed[what].commands == commands
+        assert "loop late is not steady" in exposed[what].reason
+        assert exposed[what].exposed_cycles == exposed[what].cycles > 0
