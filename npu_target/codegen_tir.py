@@ -97,6 +97,7 @@ def _body(
         report.keep()
         return (*whole[0], *whole[1])
     nodes: list[Node] = []
+    report.in_phases()
     for part in parts:
         needed, made = settings.phase(partial(pipeline.run, [part]))
         report.keep()

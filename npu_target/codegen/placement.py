@@ -247,7 +247,10 @@ class Placer:
         parts += self._spread(free, int(bool(due_first)), loop.extent)
         at_once = self._at_once(parts, loop.extent)
         for part in at_once:
-            self.report.between(part.copy.operation, part.copy.is_own, part.total, loop.extent)
+            early = part.commands if due and part.copy.is_own and not part.begin else 0
+            self.report.between(
+                part.copy.operation, part.copy.is_own, part.total, early, loop.extent
+            )
         inside = [part for part in parts if part not in at_once]
         # What is dealt out inside has a fixed pattern, what is not is issued under a condition.
         cuts = {0, loop.extent}.union(*({part.begin, part.end} for part in inside))

@@ -25,8 +25,10 @@ NO_STEPS_BEFORE = "no steps before"
 NO_STEPS_BEHIND = "no steps behind"
 NOT_STEADY = "loop {} is not steady: its iterations leave different copies open, so none overlap"
 IN_ORDER = "others follow it that others follow"
+PHASES = "the function needs more settings at once than the device holds: its parts do not overlap"
 LAST = "follows copies between the steps"
 ROWS_UNKNOWN = "its rows are not known"
+EARLY = "dealt out in front of the first block of steps, which does not need it yet"
 FIRST_BLOCK = "the first block of steps needs its rows"
 LAST_BLOCK = "the last block of steps makes its rows"
 IN_USE = "the neighbouring steps use the same rows"
@@ -61,6 +63,9 @@ class NoReport:
     def begin(self) -> None:
         """A phase is made, perhaps anew: what was told of it before does not count."""
 
+    def in_phases(self) -> None:
+        """From here on a phase is only a part of the function."""
+
     def keep(self) -> None:
         """The phase stays as it is."""
 
@@ -82,9 +87,12 @@ class NoReport:
     ) -> None:
         """``n`` commands of a copy (all, by default) are here; not hidden with a reason."""
 
-    def between(self, operation: CopyOperation, is_own: bool, n: int, extent: int) -> None:
+    def between(
+        self, operation: CopyOperation, is_own: bool, n: int, early: int, extent: int
+    ) -> None:
         """``n`` commands of a copy, that the steps need or that needs them, or of another nest's,
-        are dealt out to the iterations of a loop of the steps."""
+        are dealt out to the iterations of a loop of the steps; ``early`` ones to the first, whose
+        steps do not need them yet and come behind."""
 
     def at_once(
         self, operations: Sequence[tuple[CopyOperation, bool]], loads: int, stores: int
@@ -100,13 +108,18 @@ class ScheduleReport(NoReport):
         self.arguments: Sequence[str] = ()
         self._kept: list[Entry] = []
         self._nests: dict[object, int] = {}
+        self._note = ""
         self.begin()
 
     def begin(self) -> None:
         """See `NoReport`."""
         self._made: list[Entry] = []
-        self._times: list[tuple[int, str]] = [(1, "")]
+        self._times: list[tuple[int, str]] = [(1, self._note)]
         self._nest, self._before, self._behind = 0, "", ""
+
+    def in_phases(self) -> None:
+        """See `NoReport`."""
+        self._note = PHASES
 
     def keep(self) -> None:
         """See `NoReport`."""
@@ -141,16 +154,21 @@ class ScheduleReport(NoReport):
             return
         around = {FIRST_BLOCK: self._before, LAST_BLOCK: self._behind}.get(reason, "")
         note = self._times[-1][1]
-        if reason and (note or around):
-            reason = f"{reason}; {note or around}"
+        if note and (around or reason) in (NO_STEPS, NO_STEPS_BEFORE, NO_STEPS_BEHIND):
+            around = note  # why there are none
+        if around:
+            reason = f"{reason}; {around}"
         cycles = n * operation.cycles
         exposed = cycles if reason else 0.0
         what = self._name(operation)
         self._add(operation.kind.engine, what, n, cycles, place, reason, exposed)
 
-    def between(self, operation: CopyOperation, is_own: bool, n: int, extent: int) -> None:
+    def between(
+        self, operation: CopyOperation, is_own: bool, n: int, early: int, extent: int
+    ) -> None:
         """See `NoReport`."""
-        self.copy(operation, f"{_between(operation, is_own)}, loop of {extent}", n=n)
+        self.copy(operation, BEFORE, EARLY, n=early)
+        self.copy(operation, f"{_between(operation, is_own)}, loop of {extent}", n=n - early)
 
     def at_once(
         self, operations: Sequence[tuple[CopyOperation, bool]], loads: int, stores: int

@@ -12,10 +12,12 @@ from npu_target import topi
 from npu_target.codegen.report import (
     BEFORE,
     BEHIND,
+    EARLY,
     FIRST_BLOCK,
     LAST_BLOCK,
     NO_STEPS_BEFORE,
     NO_STEPS_BEHIND,
+    PHASES,
     TOO_LONG,
     Entry,
     ScheduleReport,
@@ -96,6 +98,7 @@ def test_the_first_loads_and_the_last_store_find_no_steps():
     exposed = [entry for entry in loads if entry.reason]
     assert {entry.place for entry in exposed} == {BEFORE}
     assert {entry.reason for entry in exposed} <= {
+        EARLY,
         NO_STEPS_BEFORE,
         f"{FIRST_BLOCK}; {NO_STEPS_BEFORE}",
     }
@@ -164,3 +167,15 @@ def test_a_loop_that_is_not_steady_is_named_with_what_it_costs():
         assert exposed[what].commands == commands
         assert "loop late is not steady" in exposed[what].reason
         assert exposed[what].exposed_cycles == exposed[what].cycles > 0
+
+
+def test_parts_for_which_settings_do_not_suffice_are_told_apart():
+    """Windows of a padded image have strips with strides of their own: more than three."""
+    report = ScheduleReport()
+    operator = topi.Conv2d(1, 40, 40, 3, 16, 7, 7, (2, 2), (3, 3, 3, 3))
+    config = NpuConfig()
+    func = default_schedule(operator.kernel(), config).mod["main"]
+    program = build_program(func, config, operator.name, report)
+    apart = [entry for entry in report.entries if PHASES in entry.reason]
+    assert apart and all(entry.exposed_cycles == entry.cycles for entry in apart)
+    assert told(report.entries) == counts_of(program)
