@@ -115,8 +115,9 @@ def test_the_first_loads_and_the_last_store_find_no_steps():
 def test_copies_that_take_longer_than_the_steps_are_told():
     """An addition: two steps for what two loads bring."""
     report = ScheduleReport()
-    operator = topi.Add(49, 512, D, scale=0.01)
-    build_program(default_schedule(operator, CONFIG).mod["main"], CONFIG, "add", report)
+    config = NpuConfig()
+    operator = topi.Add(49, 512, config.dim, scale=0.01)
+    build_program(default_schedule(operator, config).mod["main"], config, "add", report)
     entries = report.entries
     long = [e for e in entries if e.reason == TOO_LONG and e.engine.value == "load"]
     assert len(long) == 1
