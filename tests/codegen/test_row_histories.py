@@ -1,4 +1,4 @@
-"""All that is done to a program after the code generator's walk: the same happens to every row."""
+"""What the code generator moves, against programs in which nothing is moved: every row sees the same."""
 
 from __future__ import annotations
 
