@@ -1,4 +1,4 @@
-"""What the code generator moves, against programs in which nothing is moved: every row sees the same."""
+"""What the code generator moves, against what it would be unmoved: every row sees the same."""
 
 from __future__ import annotations
 

@@ -2,47 +2,24 @@
 
 from __future__ import annotations
 
-import itertools
-
+from codegen_streams import Step, steps_and_copies
 from hypothesis import given
 from hypothesis import strategies as st
 
-from npu_target.codegen_steps import ArrayStep, array_steps, step_sizes
-from npu_target.isa import ComputeAccumulated, ComputePreloaded, Preload, decode
+from npu_target.codegen.operations import LoopIds
+from npu_target.codegen.placement import Placer
+from npu_target.codegen.steps import ArrayStep, Run, Steps, step_sizes
+from npu_target.config import NpuConfig
 from npu_target.passes.linear import Linear
-from npu_target.passes.transfers import LoopExtent
-from npu_target.program import Loop
 
-DIM = 16
+CONFIG = NpuConfig.preset("gemmini-16x16")
+DIM = CONFIG.dim
 
 
-def run_of(step: ArrayStep, loops: tuple[LoopExtent, ...]) -> list[tuple]:
-    """The commands of the steps in order, as ``(weights, a row, c row, rows)``."""
-    ids = itertools.count(100)
-    flat: list = []
-
-    def walk(nodes, values):
-        for node in nodes:
-            if isinstance(node, Loop):
-                for value in range(node.extent.value):
-                    walk(node.body, {**values, node.loop_id: value})
-            else:
-                words = [
-                    word.base + sum(step * values[loop] for loop, step in word.steps)
-                    for word in (node.rs1, node.rs2)
-                ]
-                flat.append(decode(node.funct, *words))
-
-    walk(array_steps(step, loops, DIM, lambda: next(ids)), {})
-    pairs = []
-    for preload, compute in zip(flat[::2], flat[1::2], strict=True):
-        assert isinstance(preload, Preload)
-        assert isinstance(compute, (ComputePreloaded, ComputeAccumulated))
-        new = isinstance(compute, ComputePreloaded)
-        assert preload.c_rows == compute.a_rows
-        weights = preload.bd.row if new else None
-        pairs.append((weights, compute.a.row, preload.c.row, compute.a_rows))
-    return pairs
+def run_of(steps: Steps, ids: LoopIds) -> list[Step]:
+    found = steps_and_copies(Placer(steps, [], CONFIG, ids).place([], [], []), CONFIG)
+    assert all(isinstance(step, Step) for step in found)
+    return found
 
 
 @given(st.integers(DIM + 1, 2000))
@@ -55,34 +32,91 @@ def test_sizes_cover_the_rows_with_as_few_steps_as_can_be(rows):
 
 
 @given(
-    st.integers(1, DIM),
-    st.integers(1, 8),
-    st.integers(1, 4),
-    st.integers(1, 3),
-    st.integers(0, 5),
-    st.integers(1, 3),
+    rows=st.integers(1, DIM),
+    steps=st.integers(1, 8),
+    lines=st.integers(1, 4),
+    depth=st.integers(1, 3),
+    blocks=st.integers(1, 3),
+    gap=st.integers(0, 5),
+    row_step=st.integers(1, 3),
+    overwrites=st.booleans(),
+    split=st.none() | st.tuples(st.integers(0, 3), st.integers(2, 4)),
 )
-def test_every_row_meets_every_weight_once(rows, steps, lines, blocks, gap, row_step):
-    pitch = (rows * steps + gap) * row_step
-    a = Linear.of(7, {1: pitch, 2: rows * row_step})
-    c = Linear.of(3, {0: 500, 1: rows * steps, 2: rows})
-    b = Linear.of(1000, {0: DIM})
-    loops = (LoopExtent(0, blocks), LoopExtent(1, lines), LoopExtent(2, steps))
+def test_every_row_meets_every_weight_once(
+    rows, steps, lines, depth, blocks, gap, row_step, overwrites, split
+):
+    """Blocks of sums, parts of their reduction, lines of an image with a gap, steps of a line."""
+    ids = LoopIds()
+    o, k, y, p = loops = [ids.loop(extent) for extent in (blocks, depth, lines, steps)]
+    line_rows = (rows * steps + gap) * row_step
+    a = Linear.of(7, {k.loop_id: 400, y.loop_id: line_rows, p.loop_id: rows * row_step})
+    c = Linear.of(3, {o.loop_id: 500, y.loop_id: rows * steps, p.loop_id: rows})
+    b = Linear.of(1000, {o.loop_id: DIM * depth, k.loop_id: DIM})
+    made = Steps(ArrayStep(a, b, c, rows, row_step), tuple(loops), overwrites, CONFIG)
+    if split and split[0] < len(made.loops) and made.loops[split[0]].extent % split[1] == 0:
+        made = made.split(*split, ids)
     found, weights = [], None
-    for new, a_row, c_row, n_rows in run_of(ArrayStep(a, b, c, rows, row_step), loops):
-        weights = weights if new is None else new
-        found += [(weights, a_row + i * row_step, c_row + i) for i in range(n_rows)]
+    for step in run_of(made, ids):
+        weights = weights if step.weights is None else step.weights
+        found += [
+            (weights, step.a + i * row_step, step.c + i, step.overwrites) for i in range(step.rows)
+        ]
     wanted = [
-        (1000 + DIM * o, 7 + y * pitch + p * row_step, 3 + 500 * o + y * rows * steps + p)
-        for o in range(blocks)
-        for y in range(lines)
-        for p in range(rows * steps)
+        (
+            1000 + DIM * (n * depth + d),
+            7 + 400 * d + line * line_rows + row * row_step,
+            3 + 500 * n + line * rows * steps + row,
+            overwrites and d == 0,
+        )
+        for n in range(blocks)
+        for d in range(depth)
+        for line in range(lines)
+        for row in range(rows * steps)
     ]
     assert found == wanted
 
 
 def test_lines_without_a_gap_are_one_run():
-    a, c = Linear.of(0, {1: 7}), Linear.of(0, {1: 7})
-    pairs = run_of(ArrayStep(a, Linear(64), c, 7, 1), (LoopExtent(1, 7),))
-    assert [rows for _, _, _, rows in pairs] == [11, 11, 11, 16]
-    assert [weights for weights, _, _, _ in pairs] == [64, None, None, None]
+    ids = LoopIds()
+    loop = ids.loop(7)
+    rows = Linear.of(0, {loop.loop_id: 7})
+    steps = Steps(ArrayStep(rows, Linear(64), rows, 7, 1), (loop,), False, CONFIG)
+    assert steps.runs == [Run(0, 11, 1), Run(11, 11, 2), Run(33, 16, 1)]
+    found = run_of(steps, ids)
+    assert [step.rows for step in found] == [11, 11, 11, 16]
+    assert [step.weights for step in found] == [64, None, None, None]
+
+
+@given(
+    st.tuples(st.integers(1, 3), st.integers(1, 3), st.integers(1, 3)),
+    st.lists(st.integers(0, 40), min_size=9, max_size=9),
+    st.integers(1, DIM),
+    st.integers(1, 2),
+)
+def test_touched_rows_are_those_of_each_block(extents, factors, rows, row_step):
+    ids = LoopIds()
+    loops = tuple(ids.loop(extent) for extent in extents)
+    around = 99  # a loop that is not the nest's
+    a, b, c = (
+        Linear.of(5, {around: 11, **{x.loop_id: f for x, f in zip(loops, part, strict=True)}})
+        for part in (factors[:3], factors[3:6], factors[6:])
+    )
+    steps = Steps(ArrayStep(a, b, c, rows, row_step), loops, False, CONFIG)
+    touched = steps.touched()
+    assert touched is not None
+    assert all(form.items == ((around, 11),) for form, _ in touched)
+    a_rows, b_rows, c_rows = (
+        (table + form.const).reshape(-1, table.shape[-1]) for form, table in touched
+    )
+    seen: list[tuple[set[int], set[int], set[int]]] = []
+    weights = None
+    per_block = sum(run.times for run in steps.runs)
+    a, b, c = (form.without(around) for form in (a, b, c))
+    alone = Steps(ArrayStep(a, b, c, rows, row_step), loops, False, CONFIG)
+    for index, step in enumerate(run_of(alone, ids)):
+        weights = weights if step.weights is None else step.weights
+        if index % per_block == 0:
+            seen.append((set(), set(range(weights, weights + DIM)), set()))
+        seen[-1][0].update(step.a + i * row_step for i in range(step.rows))
+        seen[-1][2].update(range(step.c, step.c + step.rows))
+    assert [tuple(map(set, x)) for x in zip(a_rows, b_rows, c_rows, strict=True)] == seen
