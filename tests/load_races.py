@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-from row_histories import settings_of, touched_rows
+from row_histories import accesses, settings_of
 
 from npu_target import isa
 from npu_target.program import Program
@@ -58,7 +58,7 @@ def unordered_loads(program: Program) -> list[tuple[Row, Any, Any]]:
 
 def _rows(command: Any, settings: dict[Any, Any], program: Program) -> set[Row]:
     obeyed = settings_of(command, settings)
-    rows = {row for row, _ in touched_rows(command, obeyed, program.config)}
+    rows = {access.row for access in accesses(command, obeyed, program.config)}
     if isinstance(command, isa.Preload) and not command.c.is_garbage:
         sums = command.c
         rows |= {(sums.accumulator, sums.row + index) for index in range(command.c_rows)}

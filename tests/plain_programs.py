@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
 from program_evaluator import expand
-from row_histories import row_histories, told
+from row_histories import row_histories
 
 from npu_target import codegen_tir
 from npu_target.codegen.nests import Repeat, Statement, Values
@@ -75,8 +74,9 @@ def stream(program: Program) -> list[tuple[int, int, int]]:
 
 
 def check_same_rows(plain: Program, final: Program) -> None:
-    """Two programs have the same commands but for settings, each of which obeys the same ones, and
-    every row of the memories sees the same. What lies between them does not matter."""
-    before, after = stream(plain), stream(final)
-    assert Counter(told(after, final.config)) == Counter(told(before, plain.config))
-    assert row_histories(after, final.config) == row_histories(before, plain.config)
+    """Every row of the memories sees the same. What lies between commands does not matter."""
+    before = row_histories(stream(plain), plain.config)
+    after = row_histories(stream(final), final.config)
+    different = [row for row in {**before, **after} if before.get(row) != after.get(row)]
+    for row in different:  # the first is enough
+        assert after.get(row) == before.get(row), f"row {row}, one of {len(different)}"

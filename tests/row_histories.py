@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import fields, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from npu_target import isa
 from npu_target.config import NpuConfig
@@ -13,53 +13,46 @@ from npu_target.config import NpuConfig
 Words = tuple[int, int, int]
 
 
-def obeying(stream: Iterable[Words]) -> Iterator[tuple[isa.DeviceCommand, Any]]:
-    """The commands of a stream but for settings, each with the settings that it obeys. Which of the
-    device's settings for loads holds them does not matter."""
-    settings: dict[Any, Any] = {}
-    for words in stream:
-        command = isa.decode(*words)
-        if isinstance(command, isa.ConfigLd):
-            settings[isa.LOADS[command.id]] = replace(command, id=0)
-        elif isinstance(command, (isa.ConfigSt, isa.ConfigEx)):
-            settings[type(command)] = command
-        elif isinstance(command, isa.LOADS):
-            load = isa.Mvin(**{f.name: getattr(command, f.name) for f in fields(command)})
-            yield load, settings_of(command, settings)
-        else:
-            yield command, settings_of(command, settings)
+class Access(NamedTuple):
+    """A row (whether of the accumulator, and which) that a command writes, or reads, and what comes
+    of it, or goes into it."""
 
-
-def told(stream: Iterable[Words], config: NpuConfig) -> list[Any]:
-    """What tells commands from others."""
-    return [_told(command, obeyed, config) for command, obeyed in obeying(stream)]
-
-
-def _told(command: isa.DeviceCommand, obeyed: Any, config: NpuConfig) -> Any:
-    if isinstance(command, isa.Mvin) and not command.dram_address and command.cols <= config.dim:
-        return command, None  # no setting matters to zeros of one block of columns
-    return command, obeyed
+    row: tuple[bool, int]
+    writes: bool
+    what: Any
 
 
 def row_histories(stream: Iterable[Words], config: NpuConfig) -> dict[Any, list[list[Any]]]:
-    """For each row: its writes in order, each with the reads behind it in any order. A command is
-    told by its words and the settings that it obeys; what the array adds, by the weights too."""
+    """For each row: its writes in order, each with the reads behind it in any order.
+
+    How many rows a copy command moves, and which of the settings for loads it obeys, makes no
+    difference. Of the array's sums, where the weights came from does.
+    """
+    settings: dict[Any, Any] = {}
     sums: Any = None  # the preload whose compute is to come: that is what writes to its rows
-    weights: Any = None  # where those came from that the array has
+    weights: Any = None
     histories: dict[Any, list[list[Any]]] = defaultdict(lambda: [[]])
-    for command, obeyed in obeying(stream):
-        mine = _told(command, obeyed, config)
-        for row, writes in set(touched_rows(command, obeyed, config)):
+    for words in stream:
+        command = isa.decode(*words)
+        if isinstance(command, isa.ConfigLd):
+            settings[isa.LOADS[command.id]] = command
+            continue
+        if isinstance(command, (isa.ConfigSt, isa.ConfigEx)):
+            settings[type(command)] = command
+            continue
+        obeyed = settings_of(command, settings)
+        for row, writes, what in accesses(command, obeyed, config):
             if writes:
-                histories[row].append([mine])
+                histories[row].append([what])
             else:
-                histories[row][-1].append(mine)
+                histories[row][-1].append(what)
         if isinstance(command, isa.Preload):
             sums = command
             weights = weights if command.bd.is_garbage else command.bd
         elif isinstance(command, isa.COMPUTES):
-            for row, _ in _rows(sums.c, sums.c_rows, 1, True):
-                histories[row].append([(sums, weights, mine)])
+            for index, row in enumerate(_rows(sums.c, sums.c_rows)):
+                a_row = command.a.row + index * obeyed.a_stride
+                histories[row].append([(sums.c.accumulate, weights, a_row, obeyed)])
     return {row: [[*w[:1], *sorted(w[1:], key=repr)] for w in h] for row, h in histories.items()}
 
 
@@ -70,25 +63,54 @@ def settings_of(command: isa.DeviceCommand, settings: dict[Any, Any]) -> Any:
     return settings.get(isa.ConfigSt if isinstance(command, isa.Mvout) else isa.ConfigEx)
 
 
-def _rows(local: isa.LocalAddress, number: int, stride: int, writes: bool) -> Any:
-    for index in () if local.is_garbage else range(number):
-        yield (local.accumulator, local.row + index * stride), writes
-
-
-def touched_rows(command: Any, obeyed: Any, config: NpuConfig) -> Iterable[tuple[Any, bool]]:
-    """Rows (whether of the accumulator, and which) with whether the command writes them; of a
-    preload without those of the sums."""
-    if isinstance(command, (*isa.LOADS, isa.Mvout)):
-        is_load = isinstance(command, isa.LOADS)
-        block_rows = obeyed.block_stride if is_load else config.dim
-        pools = not is_load and obeyed.pool_stride
-        number = obeyed.out_rows * obeyed.out_cols if pools else command.rows
-        for block in range(-(-command.cols // config.dim)):
-            local = command.local
-            first = isa.LocalAddress(local.row + block * block_rows, local.accumulator)
-            yield from _rows(first, number, 1, is_load)
+def accesses(command: Any, obeyed: Any, config: NpuConfig) -> Iterator[Access]:
+    """The rows that a command reads and writes; of a preload without those of the sums."""
+    if isinstance(command, isa.LOADS):
+        yield from _loaded(command, obeyed, config)
+    elif isinstance(command, isa.Mvout):
+        yield from _stored(command, obeyed, config)
     elif isinstance(command, isa.Preload):
-        yield from _rows(command.bd, command.bd_rows, 1, False)
+        for row in set(_rows(command.bd, command.bd_rows)):
+            yield Access(row, False, (command, obeyed))
     elif isinstance(command, isa.COMPUTES):
-        yield from _rows(command.a, command.a_rows, obeyed.a_stride, False)
-        yield from _rows(command.bd, command.bd_rows, 1, False)
+        operands = [*_rows(command.a, command.a_rows, obeyed.a_stride)]
+        for row in {*operands, *_rows(command.bd, command.bd_rows)}:
+            yield Access(row, False, (command, obeyed))
+
+
+def _loaded(command: Any, obeyed: isa.ConfigLd, config: NpuConfig) -> Iterator[Access]:
+    local, dim = command.local, config.dim
+    is_wide = local.accumulator and not obeyed.shrunk
+    for block, columns in _blocks(command.cols, dim):
+        first = replace(local, row=local.row + block * obeyed.block_stride)
+        for index, row in enumerate(_rows(first, command.rows)):
+            what: Any = "zeros"
+            if command.dram_address:
+                address = command.dram_address + block * dim * (4 if is_wide else 1)
+                what = address + index * obeyed.stride_bytes, obeyed.scale, obeyed.shrunk
+            yield Access(row, True, (local.accumulate, columns, what))
+
+
+def _stored(command: isa.Mvout, obeyed: isa.ConfigSt, config: NpuConfig) -> Iterator[Access]:
+    local, dim = command.local, config.dim
+    if obeyed.pool_stride:
+        for row in _rows(local, obeyed.out_rows * obeyed.out_cols):
+            yield Access(row, False, (command, obeyed))
+        return
+    how = replace(obeyed, stride_bytes=0), local.full_width
+    for block, columns in _blocks(command.cols, dim):
+        first = replace(local, row=local.row + block * dim)
+        for index, row in enumerate(_rows(first, command.rows)):
+            address = command.dram_address + block * dim * (4 if local.full_width else 1)
+            yield Access(row, False, (address + index * obeyed.stride_bytes, columns, how))
+
+
+def _blocks(columns: int, dim: int) -> Iterator[tuple[int, int]]:
+    """Blocks of columns, and how many each has."""
+    for block in range(-(-columns // dim)):
+        yield block, min(dim, columns - block * dim)
+
+
+def _rows(local: isa.LocalAddress, number: int, stride: int = 1) -> Iterator[tuple[bool, int]]:
+    for index in () if local.is_garbage else range(number):
+        yield local.accumulator, local.row + index * stride
