@@ -16,7 +16,7 @@ from tvm import tirx
 from tvm.s_tir import Schedule
 from tvm.tirx import PrimFunc, Var
 
-from npu_target.intrin import ACCUMULATOR, SCRATCHPAD, WIDE, WOVEN, gemm_intrinsic
+from npu_target.intrin import ACCUMULATOR, SCRATCHPAD, WIDE, gemm_intrinsic
 
 
 class Moves:
@@ -60,11 +60,11 @@ class Moves:
         spatial = [loops[name] for name in order[:first_reduction]]
         changing = self.place(caches, [loops[name] for name in order], spatial)
         init_at = draw.choice([*spatial, loops[[*order, "row"][first_reduction]]])
-        init = sch.decompose_reduction(mac, init_at)
+        sch.decompose_reduction(mac, init_at)
         intrinsic = gemm_intrinsic(CONFIG, d.rows, d.row_step)
         if self.attempt("tensorize", lambda: sch.tensorize(row, intrinsic) or True) is None:
             return False
-        self.pipeline(changing, caches, init)
+        self.pipeline(changing, caches)
         if draw.random() < 0.15:
             name = draw.choice(order)
             self.attempt(f"unroll {name}", lambda: sch.unroll(loops[name]) or True)
@@ -161,7 +161,7 @@ class Moves:
             )
         return changing
 
-    def pipeline(self, changing: Any, caches: dict[str, Any], init: Any) -> None:
+    def pipeline(self, changing: Any, caches: dict[str, Any]) -> None:
         """Overlap the statements of a loop, as the templates do."""
         sch, draw = self.sch, self.draw
         if changing is None or draw.random() < 0.4:
@@ -177,16 +177,6 @@ class Moves:
         sch.annotate(changing, "software_pipeline_stage", stages)
         sch.annotate(changing, "software_pipeline_order", list(range(len(stages))))
         self.made.append(f"pipeline {stages} of {names}")
-        for name, block in (*caches.items(), ("zeros", init)):
-            if draw.random() < 0.6:
-                loops = sch.get_loops(block)
-                depth = next(
-                    (i for i, loop in enumerate(loops) if sch.get(loop).same_as(sch.get(changing))),
-                    None,
-                )
-                if depth is not None and depth + 1 < len(loops):
-                    sch.annotate(loops[depth + 1], WOVEN, 1)
-                    self.made.append(f"weave {name}")
         if draw.random() < 0.2:
             self.wide(caches["store"])
 

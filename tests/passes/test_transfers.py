@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from npu_target.codegen_emit import Emitter
 
+from npu_target.codegen.copies import CopyOperations
+from npu_target.codegen.operations import LoopIds
+from npu_target.codegen.settings import DeviceSettings
 from npu_target.config import NpuConfig
 from npu_target.device_api import expand_program, run_stream
 from npu_target.passes.copies import Load, Store
@@ -22,7 +24,7 @@ from npu_target.program import Arg, Loop, Program, expr
 # Small enough to compare every element, and rows of 64 bytes hold many blocks.
 DEVICE = NpuConfig(name="tiny", dim=4, spad_bank_rows=256, acc_banks=2, acc_bank_rows=256)
 BASE = 0x80010000
-OUTER, OUTER_EXTENT = 99, 3  # a loop of the program around the copy
+OUTER, OUTER_EXTENT = 400, 3  # a loop of the program around the copy
 COLUMN = 0
 
 
@@ -167,25 +169,28 @@ def is_valid(copy: Load | Store, point: dict[int, int]) -> bool:
 
 def commands(case: Case, dram_bytes: int) -> bytes:
     """The stream of a program that does nothing but the copy, its argument at BASE."""
-    ids = itertools.count(1000)
     name = "x" if isinstance(case.copy, Load) else "y"
-    emitter = Emitter(DEVICE, [name])
+    settings = DeviceSettings(DEVICE)
+    operations = CopyOperations(DEVICE, [name], settings, LoopIds())
     # In the program, the nest's loops have other ids than those it was planned with.
     in_program = {loop.loop_id: Linear.loop(500 + loop.loop_id) for loop in case.loops}
+    copy = case.copy.at({loop.loop_id: Linear() for loop in case.loops if loop.extent == 1})
+    loops = tuple(loop for loop in case.loops if loop.extent > 1)
 
     def pieces() -> list:
         body: list = []
-        for part, around in split_boundaries(case.copy, case.loops, DEVICE):
+        for part, around in split_boundaries(copy, loops, DEVICE):
             transfer = plan_transfer(part, around, DEVICE)
             part, transfer = part.at(in_program), transfer.at(in_program)
-            body += emitter.copy(part, transfer, lambda: next(ids))
+            for operation in operations.of(part, transfer):
+                body += operation.merged().nodes()
         return body
 
-    settings, body = emitter.settings.phase(pieces)
+    at_start, body = settings.phase(pieces)
     outer = Loop(OUTER, expr.const(OUTER_EXTENT), tuple(body))
     role = "input" if isinstance(case.copy, Load) else "output"
     argument = Arg(name, role, "int8", (max(1, dram_bytes),))
-    program = Program("copy", DEVICE, (argument,), (*settings, outer))
+    program = Program("copy", DEVICE, (argument,), (*at_start, outer))
     return expand_program(program.to_bytes(), [BASE])
 
 

@@ -1,0 +1,177 @@
+"""Statements in loops, against programs in which each comes where it stands.
+
+Of functions at random: loads, zeros, steps and stores of a few tiles, some with two versions that
+the iterations of a loop alternate between.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plain_programs import check_same_rows, plain_code
+from tvm import tirx
+from tvm.script.ir_builder import IRBuilder
+from tvm.script.ir_builder import tirx as T
+
+from npu_target.codegen_tir import build_program
+from npu_target.config import NpuConfig
+from npu_target.intrin import ACCUMULATOR, GEMM_CALL, SCRATCHPAD
+from npu_target.program import Program
+
+CONFIG = NpuConfig.preset("gemmini-8x8")
+BLOCKS, SIDE, TILES = 5, 8, 2
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A nest over the blocks ``first`` to ``end`` of tiles.
+
+    kind : "a", "b" and "bias" load one tile, "zeros" sets it to zero, "store" stores it, and
+        "step" adds to it.
+    tile : of its kind; of a step, of the sums.
+    operands : of a step, the tiles of A and B.
+    alternates : whether the iterations of the loop around alternate between two versions.
+    """
+
+    kind: str
+    tile: int
+    first: int
+    end: int
+    operands: tuple[int, int]
+    alternates: bool
+
+
+@dataclass(frozen=True)
+class Around:
+    """A loop around statements."""
+
+    times: int
+    body: tuple[Any, ...]
+
+
+NUMBERS = st.integers(0, BLOCKS - 1)
+TILE = st.integers(0, TILES - 1)
+LEAVES = st.builds(
+    lambda kind, tile, ends, operands, alternates: Leaf(
+        kind, tile, min(ends), max(ends) + 1, operands, alternates
+    ),
+    st.sampled_from(["a", "b", "bias", "zeros", "step", "step", "step", "store"]),
+    TILE,
+    st.tuples(NUMBERS, NUMBERS),
+    st.tuples(TILE, TILE),
+    st.booleans(),
+)
+LOOPS = st.builds(
+    lambda times, body: Around(times, tuple(body)),
+    st.integers(2, 7),
+    st.lists(LEAVES, min_size=1, max_size=6),
+)
+NESTED = st.builds(
+    lambda times, body: Around(times, tuple(body)),
+    st.integers(2, 4),
+    st.lists(LEAVES | LOOPS, min_size=1, max_size=4),
+)
+FUNCTIONS = st.lists(LEAVES | LOOPS | NESTED, min_size=1, max_size=6)
+
+
+class Writer:
+    """Writes statements as a function. What is loaded and stored has a place of its own each."""
+
+    def __init__(self, statements: list[Leaf | Around]) -> None:
+        self.places = 0
+        self.n_places = sum(count(stmt) for stmt in statements)
+        with IRBuilder() as builder:
+            with T.prim_func(s_tir=True):
+                T.func_name("statements")
+                shape = (self.n_places + 1, BLOCKS, SIDE, SIDE)
+                self.x = T.arg("x", T.Buffer(shape, "int8"))
+                self.w = T.arg("w", T.Buffer((self.n_places + 1, BLOCKS, SIDE), "int32"))
+                self.out = T.arg("out", T.Buffer(shape, "int32"))
+                self.tiles = {
+                    kind: [
+                        T.alloc_buffer((2, BLOCKS, SIDE, SIDE), dtype, scope=scope)
+                        for _ in range(TILES)
+                    ]
+                    for kind, dtype, scope in (
+                        ("a", "int8", SCRATCHPAD),
+                        ("b", "int8", SCRATCHPAD),
+                        ("acc", "int32", ACCUMULATOR),
+                    )
+                }
+                for kind, tiles in self.tiles.items():
+                    for index, tile in enumerate(tiles):
+                        IRBuilder.name(f"{kind}{index}", tile)
+                for stmt in statements:
+                    self.write(stmt, None, 0, 1)
+        self.func: tirx.PrimFunc = builder.get()
+
+    def write(self, stmt: Leaf | Around, time: Any, index: Any, times: int) -> None:
+        """``time`` is the variable of the loop around, ``index`` counts all iterations."""
+        if isinstance(stmt, Around):
+            with T.serial(stmt.times) as inner:
+                for part in stmt.body:
+                    self.write(part, inner, index * stmt.times + inner, times * stmt.times)
+            return
+        place = index + self.places
+        self.places += times
+        version = time % 2 if stmt.alternates and time is not None else 0
+        extent = stmt.end - stmt.first
+        sums = self.tiles["acc"][stmt.tile]
+        if stmt.kind == "step":
+            a, b = self.tiles["a"][stmt.operands[0]], self.tiles["b"][stmt.operands[1]]
+            with T.serial(extent) as n:
+                at = n + stmt.first
+                rows = [T.address_of(tile[version, at, 0, 0]) for tile in (a, b, sums)]
+                T.evaluate(T.call_extern("int32", GEMM_CALL, *rows, SIDE, 1))
+            return
+        with T.grid(extent, SIDE, SIDE) as (n, r, c):
+            at = n + stmt.first
+            if stmt.kind == "store":
+                value = sums[version, at, r, c]
+                T.buffer_store(self.out, value, [place, at, r, c])
+            elif stmt.kind == "zeros":
+                T.buffer_store(sums, 0, [version, at, r, c])
+            elif stmt.kind == "bias":
+                T.buffer_store(sums, self.w[place, at, c], [version, at, r, c])
+            else:
+                tile = self.tiles[stmt.kind][stmt.tile]
+                T.buffer_store(tile, self.x[place, at, r, c], [version, at, r, c])
+
+
+def count(stmt: Leaf | Around) -> int:
+    """How often nests of a statement are run."""
+    if isinstance(stmt, Leaf):
+        return 1
+    return stmt.times * sum(map(count, stmt.body))
+
+
+def everywhere(*kinds: str) -> Around:
+    """Nests over all of each tile, both its versions."""
+    nests = [Leaf(kind, tile, 0, BLOCKS, (0, 0), True) for kind in kinds for tile in range(TILES)]
+    return Around(2, tuple(nests))
+
+
+def check(statements: list[Leaf | Around]) -> Program:
+    func = Writer([everywhere("a", "b", "zeros"), *statements, everywhere("store")]).func
+    final = build_program(func, CONFIG, "statements")
+    with plain_code():
+        plain = build_program(func, CONFIG, "statements")
+    check_same_rows(plain, final)
+    return final
+
+
+@given(FUNCTIONS)
+@settings(max_examples=60)
+def test_every_row_sees_statements_in_their_order(statements: list[Leaf | Around]) -> None:
+    check(statements)
+
+
+@pytest.mark.slow
+@given(FUNCTIONS)
+@settings(max_examples=3000)
+def test_every_row_sees_many_statements_in_their_order(statements: list[Leaf | Around]) -> None:
+    check(statements)
