@@ -30,7 +30,7 @@ class PlainPipeline(Pipeline):
             nodes += self.statement(stmt.body, {**values, stmt.symbol: Linear(index)})
         return tuple(nodes)
 
-    def close(self, opened) -> tuple[Node, ...]:
+    def close(self, opened, behind) -> tuple[Node, ...]:
         assert not any(opened[3:]), "copies wait, though each has come at once"
         loops, inner = self.enter(opened.nest, opened.values)
         overwrites = opened.nest in self.overwritten

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from npu_target.codegen.dependences import Touched
 from npu_target.codegen.operations import CopyKind, CopyOperation, Engine, LoopIds
 from npu_target.codegen.placement import Copy, Placer
+from npu_target.codegen.report import NoReport
 from npu_target.codegen.steps import ArrayStep, Steps
 from npu_target.config import NpuConfig
 from npu_target.isa import DeviceCommand, LocalAddress, Mvin, Mvout
@@ -42,7 +43,7 @@ class Case(NamedTuple):
 
     def place(self) -> list[Step | DeviceCommand]:
         """Steps and copies in the order in which the device gets them."""
-        placer = Placer(self.steps, TOUCHED, CONFIG, self.ids)
+        placer = Placer(self.steps, TOUCHED, CONFIG, self.ids, NoReport())
         return steps_and_copies(placer.place(self.due, self.free, self.after), CONFIG)
 
 
@@ -198,7 +199,7 @@ def test_the_rest_of_a_copy_is_what_is_left_out(case: Case) -> None:
     whole = Counter(at for copy in case.after for at in words(copy.operation))
     left = case._replace(after=[copy._replace(leaves_rest=True) for copy in case.after])
     stream = left.place()
-    placer = Placer(case.steps, TOUCHED, CONFIG, case.ids)
+    placer = Placer(case.steps, TOUCHED, CONFIG, case.ids, NoReport())
     placer.refine(case.free)
     rest = [operation for copy in case.after if (operation := placer.rest(copy)) is not None]
     mine = [address(x) for x in stream if not isinstance(x, Step) and address(x) // 256 > 20]

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from npu_target.codegen.operations import LoopIds
 from npu_target.codegen.placement import Placer
+from npu_target.codegen.report import NoReport
 from npu_target.codegen.steps import ArrayStep, Run, Steps, step_sizes
 from npu_target.config import NpuConfig
 from npu_target.passes.linear import Linear
@@ -17,7 +18,7 @@ DIM = CONFIG.dim
 
 
 def run_of(steps: Steps, ids: LoopIds) -> list[Step]:
-    found = steps_and_copies(Placer(steps, [], CONFIG, ids).place([], [], []), CONFIG)
+    found = steps_and_copies(Placer(steps, [], CONFIG, ids, NoReport()).place([], [], []), CONFIG)
     assert all(isinstance(step, Step) for step in found)
     return found
 
