@@ -16,22 +16,23 @@ from .steps import Steps
 BEFORE = "before the steps"
 BEHIND = "behind the steps"
 BETWEEN = "between the steps"
-AHEAD = "ahead, between the steps before its own"
-LATE = "late, between the steps behind its own"
+AHEAD = "ahead: steps before its own"
+OWN = "its own steps"
+LATE = "late: steps behind its own"
 ALONE = "by itself"
 IN_A_BLOCK = "inside of a block of rows"
 NO_STEPS = "no steps beside it"
 NO_STEPS_BEFORE = "no steps before"
 NO_STEPS_BEHIND = "no steps behind"
-NOT_STEADY = "loop {} is not steady: its iterations leave different copies open, so none overlap"
+NOT_STEADY = "loop {} is not steady: iterations leave different copies open, so none overlap"
 IN_ORDER = "others follow it that others follow"
-PHASES = "the function needs more settings at once than the device holds: its parts do not overlap"
+PHASES = "more settings than the device holds at once, so parts of the function do not overlap"
 LAST = "follows copies between the steps"
 ROWS_UNKNOWN = "its rows are not known"
-EARLY = "dealt out in front of the first block of steps, which does not need it yet"
-FIRST_BLOCK = "the first block of steps needs its rows"
-LAST_BLOCK = "the last block of steps makes its rows"
-IN_USE = "the neighbouring steps use the same rows"
+EARLY = "comes with the first block, needed later"
+FIRST_BLOCK = "first block needs its rows"
+LAST_BLOCK = "last block makes its rows"
+IN_USE = "neighbouring steps use them too"
 TOO_LONG = "copies take longer than the steps"
 
 
@@ -187,8 +188,8 @@ class ScheduleReport(NoReport):
 
     @property
     def entries(self) -> list[Entry]:
-        """By nests; of each its steps first, copies of the same kind at the same place together,
-        and what of the copies between steps these are too short for."""
+        """By nests; of each its steps first, then what they do not hide.  Copies of one kind at
+        one place are one entry, and one tells what of those between steps is too long."""
         merged: dict[tuple[object, ...], Entry] = {}
         for entry in self._kept:
             key = (entry.nest, entry.engine, entry.what, entry.place, entry.reason)
@@ -212,7 +213,7 @@ class ScheduleReport(NoReport):
                     found.append(
                         Entry(nest, engine, "all of them", 0, 0.0, BETWEEN, TOO_LONG, excess)
                     )
-        return sorted(found, key=lambda entry: (entry.nest, entry.engine is not Engine.EXECUTE))
+        return sorted(found, key=_order)
 
     def _add(
         self,
@@ -244,9 +245,14 @@ class ScheduleReport(NoReport):
         return f"{argument} {'from' if not operation.is_load else 'to'} {_memory(kind.flags)}"
 
 
+def _order(entry: Entry) -> tuple[int, bool, bool, bool]:
+    is_steps = entry.engine is Engine.EXECUTE
+    return entry.nest, not is_steps, not entry.reason, entry.engine is Engine.STORE
+
+
 def _between(operation: CopyOperation, is_own: bool) -> str:
     if is_own:
-        return "between its own steps"
+        return OWN
     return AHEAD if operation.is_load else LATE
 
 
