@@ -368,7 +368,7 @@ class Placer:
             if first == 0:
                 due_first.append(bound)
                 return []
-            return self._spread([bound.copy], 0, first)
+            return self._spread([bound.copy], int(first > 1), first)
         if np.any(np.diff(per_index) < 0):
             due_first.append(bound)
             return []

@@ -200,7 +200,6 @@ def test_the_rest_of_a_copy_is_what_is_left_out(case: Case) -> None:
     left = case._replace(after=[copy._replace(leaves_rest=True) for copy in case.after])
     stream = left.place()
     placer = Placer(case.steps, TOUCHED, CONFIG, case.ids, NoReport())
-    placer.refine(case.free)
     rest = [operation for copy in case.after if (operation := placer.rest(copy)) is not None]
     mine = [address(x) for x in stream if not isinstance(x, Step) and address(x) // 256 > 20]
     assert Counter(mine) + Counter(at for operation in rest for at in words(operation)) == whole
