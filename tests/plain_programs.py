@@ -31,7 +31,8 @@ class PlainPipeline(Pipeline):
         return tuple(nodes)
 
     def close(self, opened, behind) -> tuple[Node, ...]:
-        assert not any(opened[3:]), "copies wait, though each has come at once"
+        waiting = opened.due, opened.free, opened.after, opened.reloads, opened.last
+        assert not any(waiting), "copies wait, though each has come at once"
         loops, inner = self.enter(opened.nest, opened.values)
         overwrites = opened.nest in self.overwritten
         steps = Steps(opened.nest.step(inner), loops, overwrites, self.config)
