@@ -218,6 +218,15 @@ class CopyOperation(NamedTuple):
         offsets = (blocks[:, None] + np.arange(self.most_rows)).ravel()
         return rows[..., None] + offsets
 
+    @property
+    def is_divisible(self) -> bool:
+        """Whether its iterations may be told apart and come in another order: no two write the
+        same row."""
+        if not self.loops or not self.is_load:
+            return True
+        rows = self.touched_rows()
+        return rows is not None and np.unique(rows).size == rows.size
+
     def nodes(self) -> tuple[Node, ...]:
         """The command in its loops, under its conditions."""
         address: Any = 0

@@ -368,13 +368,24 @@ def _in_order(copies: Iterable[_Waiting]) -> tuple[list[_Waiting], list[Copy]]:
     for index, waiting in enumerate(copies):
         followed = any(copies[i].conflicts([waiting]) for i in range(index + 1, len(copies)))
         for operation in waiting.operations:
-            copy = Copy(operation, waiting.touched, followed, depth[index] > 0, is_own=False)
+            copy = Copy(
+                operation,
+                waiting.touched,
+                followed,
+                depth[index] > 0,
+                is_own=False,
+                is_divisible=operation.is_divisible,
+            )
             found.append(copy)
     return [], found
 
 
 def _copies(waiting: Iterable[_Waiting]) -> list[Copy]:
-    return [Copy(operation, one.touched) for one in waiting for operation in one.operations]
+    return [
+        Copy(operation, one.touched, is_divisible=operation.is_divisible)
+        for one in waiting
+        for operation in one.operations
+    ]
 
 
 def _has_steps(stmt: Statement) -> bool:

@@ -43,6 +43,7 @@ class Copy(NamedTuple):
     leaves_rest : whether what has to follow the last block of rows is left out: it precedes the
         next nest of steps.
     is_own : whether these steps need it, or it them.
+    is_divisible : whether its iterations may be told apart.
     """
 
     operation: CopyOperation
@@ -51,6 +52,7 @@ class Copy(NamedTuple):
     last: bool = False
     leaves_rest: bool = False
     is_own: bool = True
+    is_divisible: bool = True
 
     def with_operation(self, operation: CopyOperation) -> Copy:
         """The same with another part of the operation."""
@@ -363,6 +365,8 @@ class Placer:
         before.  What the first one needs is added to ``due_first``."""
         needed = np.minimum(bound.blocks // inner, extent)  # the iteration
         axis, per_index = _varying(needed, least=True)
+        if not bound.copy.is_divisible:
+            axis = None
         if axis is None:
             first = int(needed.min())
             if first == 0:
@@ -387,6 +391,8 @@ class Placer:
         What follows the last one is added to ``after_last``."""
         ready = np.maximum(bound.blocks, -1) // inner  # the iteration
         axis, per_index = _varying(ready, least=False)
+        if not bound.copy.is_divisible:
+            axis = None
         last = _Bound(bound.copy, bound.blocks - (extent - 1) * inner)
         if axis is None or np.any(np.diff(per_index) < 0):
             after_last.append(last)
@@ -420,12 +426,13 @@ class Placer:
             begin = turn if copy.last and turn < end else first
             room = (turn if copy.first else end) - begin
             loops = copy.operation.loops
-            if not loops:
+            if not loops or not copy.is_divisible:
                 bundle[copy.operation.is_load] += 1
                 if not (bundle[0] <= self.most_stores and bundle[1] <= self.most_loads):
                     cursor, bundle = (cursor + 1) % (end - first), [0, 0]
                 at = begin + min(cursor, room - 1)
-                parts.append(_Part(at, at + 1, 1, partial(_whole, copy.operation), copy))
+                whole = copy.operation
+                parts.append(_Part(at, at + 1, whole.number, partial(_whole, whole), copy))
                 continue
             axis = _best_axis([loop.extent for loop in loops], room)
             count = loops[axis].extent
