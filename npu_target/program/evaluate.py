@@ -37,6 +37,11 @@ def _values(value: Expr, variables: Mapping[int, np.ndarray]) -> Any:
     return _NUMPY[value.op](*[_values(argument, variables) for argument in value.args])
 
 
+def _number(compare: Callable[..., Any]) -> Callable[..., Any]:
+    """A comparison that gives 0 or 1, which can be added."""
+    return lambda a, b: compare(a, b) * 1
+
+
 _NUMPY: dict[Op, Callable[..., Any]] = {
     Op.ADD: np.add,
     Op.SUB: np.subtract,
@@ -45,10 +50,10 @@ _NUMPY: dict[Op, Callable[..., Any]] = {
     Op.FLOOR_MOD: np.mod,
     Op.MIN: np.minimum,
     Op.MAX: np.maximum,
-    Op.LT: np.less,
-    Op.LE: np.less_equal,
-    Op.EQ: np.equal,
-    Op.AND: np.logical_and,
-    Op.OR: np.logical_or,
+    Op.LT: _number(np.less),
+    Op.LE: _number(np.less_equal),
+    Op.EQ: _number(np.equal),
+    Op.AND: _number(np.logical_and),
+    Op.OR: _number(np.logical_or),
     Op.SELECT: np.where,
 }
