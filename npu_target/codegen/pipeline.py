@@ -23,10 +23,11 @@ from ..passes.linear import Linear
 from ..passes.transfers import LoopExtent
 from ..program import Node
 from .copies import CopyOperations
+from .dealing import Copy
 from .dependences import Touched, conflict
 from .nests import Branch, CopyNest, Nest, Repeat, Sequence, Statement, StepNest, Values
 from .operations import CopyOperation, LoopIds, nested
-from .placement import Copy, Placer
+from .placement import Placer
 from .report import (
     ALONE,
     BEFORE,

@@ -14,9 +14,7 @@ a loop's first or last iteration is then split off, and the others carry what th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 
@@ -24,62 +22,15 @@ from ..config import NpuConfig
 from ..passes.linear import Linear
 from ..program import Node
 from .cost import ceil_div
+from .dealing import Bound, Copy, Dealer, Part, best_axis
 from .dependences import Touched
 from .operations import CopyOperation, LoopIds, nested
 from .report import BEFORE, BEHIND, FIRST_BLOCK, LAST_BLOCK, ROWS_UNKNOWN, NoReport
 from .steps import ArrayStep, Run, Steps, pair
 
-# Entries of a queue that are left for what the device has not begun yet.
-_QUEUE_SLACK = 2
 # Of the loops around the steps, so many outer ones may be cut in two, where that brings so much.
 _SPLIT_LEVELS = 2
 _SPLIT_GAIN = 0.8
-
-
-class Copy(NamedTuple):
-    """An operation to be attached, and the tiles that it touches.
-
-    first : whether another one, with ``last``, has to follow it.
-    leaves_rest : whether what has to follow the last block of rows is left out: it precedes the
-        next nest of steps.
-    is_own : whether these steps need it, or it them.
-    is_divisible : whether its iterations may be told apart.
-    """
-
-    operation: CopyOperation
-    touched: Sequence[Touched]
-    first: bool = False
-    last: bool = False
-    leaves_rest: bool = False
-    is_own: bool = True
-    is_divisible: bool = True
-
-    def with_operation(self, operation: CopyOperation) -> Copy:
-        """The same with another part of the operation."""
-        return self._replace(operation=operation)
-
-
-class _Bound(NamedTuple):
-    """A copy with, for each of its iterations, the block of rows (counted in the order of the
-    steps) that it has to precede or to follow."""
-
-    copy: Copy
-    blocks: np.ndarray
-
-
-class _Part(NamedTuple):
-    """A part of a copy for each of the iterations ``begin`` to ``end`` of a loop."""
-
-    begin: int
-    end: int
-    commands: int  # an iteration
-    at: Callable[[Linear], CopyOperation]  # by the loop's variable
-    copy: Copy
-
-    @property
-    def total(self) -> int:
-        """How many commands it is."""
-        return (self.end - self.begin) * self.commands
 
 
 class Placer:
@@ -98,8 +49,8 @@ class Placer:
         self.touched = touched
         self.config = config
         self.ids = ids
-        self.most_loads = max(1, config.ld_queue_entries - _QUEUE_SLACK)
-        self.most_stores = max(1, config.st_queue_entries - _QUEUE_SLACK)
+        self.dealer = Dealer(config, ids)
+        self.room = self.dealer.most_loads, self.dealer.most_stores
         self.n_blocks = int(np.prod([loop.extent for loop in steps.loops], dtype=np.int64))
 
     def place(
@@ -142,9 +93,9 @@ class Placer:
             return copy.operation
         last = [bound]
         for depth, loop in enumerate(self.steps.loops):
-            found: list[_Bound] = []
+            found: list[Bound] = []
             for one in last:
-                self._behind(one, loop.extent, self.steps.positions(depth), found)
+                self.dealer.behind(one, loop.extent, self.steps.positions(depth), found)
             last = found
         return last[0].copy.operation if last else None
 
@@ -171,21 +122,21 @@ class Placer:
         total = 0.0
         for copy in copies:
             axes = [loop.extent for loop in copy.operation.loops]
-            most = self.most_loads if copy.operation.is_load else self.most_stores
+            most = self.dealer.most_loads if copy.operation.is_load else self.dealer.most_stores
             uneven = 1.0
             for extent in extents:
                 if int(np.prod(axes)) <= most:
                     break
-                axis = _best_axis(axes, extent)
+                axis = best_axis(axes, extent)
                 each = ceil_div(axes[axis], extent)
                 uneven *= extent * each / axes[axis]
                 axes[axis] = each
-            total += _cycles(copy) * uneven
+            total += copy.cycles * uneven
         return total
 
     # ---- dependences --------------------------------------------------------------------
 
-    def _bound(self, copy: Copy, *, first: bool) -> _Bound | None:
+    def _bound(self, copy: Copy, *, first: bool) -> Bound | None:
         """The block that touches rows of each iteration's first, or last; None where that is not
         known."""
         operation = copy.operation
@@ -207,7 +158,7 @@ class Placer:
             found = found.min(-1) if first else found.max(-1)
             blocks = np.minimum(blocks, found) if first else np.maximum(blocks, found)
         # What no step touches keeps its place before, or behind, all of them.
-        return _Bound(copy, np.where(blocks == never, 0 if first else self.n_blocks - 1, blocks))
+        return Bound(copy, np.where(blocks == never, 0 if first else self.n_blocks - 1, blocks))
 
     def _table(self, touched: np.ndarray, *, first: bool) -> np.ndarray:
         """By rows, the first or the last block that touches them."""
@@ -228,9 +179,9 @@ class Placer:
         step: ArrayStep,
         new_weights: bool,
         overwrites: bool,
-        due: list[_Bound],
+        due: list[Bound],
         free: list[Copy],
-        after: list[_Bound],
+        after: list[Bound],
     ) -> tuple[Node, ...]:
         """The loops from a depth on.  Blocks are counted from the first of these loops' own."""
         steps = self.steps
@@ -239,15 +190,15 @@ class Placer:
         loop, inner = steps.loops[depth], steps.positions(depth)
         stays, reduces = depth >= steps.n_changing, steps.reduces(depth)
         first_differs = (new_weights and stays) or (overwrites and reduces)
-        parts: list[_Part] = []
-        due_first: list[_Bound] = []
-        after_last: list[_Bound] = []
+        parts: list[Part] = []
+        due_first: list[Bound] = []
+        after_last: list[Bound] = []
         for bound in due:
-            parts += self._ahead(bound, loop.extent, inner, due_first)
+            parts += self.dealer.ahead(bound, loop.extent, inner, due_first)
         for bound in after:
-            parts += self._behind(bound, loop.extent, inner, after_last)
-        parts += self._spread(free, int(bool(due_first)), loop.extent)
-        at_once = self._at_once(parts, loop.extent)
+            parts += self.dealer.behind(bound, loop.extent, inner, after_last)
+        parts += self.dealer.spread(free, int(bool(due_first)), loop.extent)
+        at_once = self.dealer.at_once(parts, loop.extent)
         for part in at_once:
             early = part.commands if due and part.copy.is_own and not part.begin else 0
             self.report.between(
@@ -264,7 +215,9 @@ class Placer:
         def body(begin: int, end: int, index: Linear) -> tuple[Node, ...]:
             is_first = begin == 0
             nodes = [
-                node for copy in self._parts(at_once, index) for node in copy.operation.nodes()
+                node
+                for copy in self.dealer.parts_in(at_once, index)
+                for node in copy.operation.nodes()
             ]
             return (
                 *nodes,
@@ -274,7 +227,7 @@ class Placer:
                     new_weights and (is_first or not stays),
                     overwrites and (is_first or not reduces),
                     due_first if is_first else [],
-                    self._parts(inside, index),
+                    self.dealer.parts_in(inside, index),
                     after_last if end == loop.extent else [],
                 ),
             )
@@ -301,9 +254,9 @@ class Placer:
         step: ArrayStep,
         new_weights: bool,
         overwrites: bool,
-        due: list[_Bound],
+        due: list[Bound],
         free: list[Copy],
-        after: list[_Bound],
+        after: list[Bound],
     ) -> tuple[Node, ...]:
         """The steps of a block of rows."""
         nodes = [node for bound in due for node in bound.copy.operation.nodes()]
@@ -331,24 +284,29 @@ class Placer:
         dim = self.config.dim
         if run.times == 1:  # all in their order
             self.report.at_once(
-                [(copy.operation, copy.is_own) for copy in free], self.most_loads, self.most_stores
+                [(copy.operation, copy.is_own) for copy in free],
+                *self.room,
             )
-            nodes = tuple([node for copy in free for node in copy.operation.nodes()])
+            nodes = _nodes(free)
             row = Linear(run.first_row)
             steps = pair(step, row, run.rows, dim, new_weights=new_weights, overwrites=overwrites)
             return (*nodes, *steps)
-        parts = self._spread(free, 0, run.times)
+        parts = self.dealer.spread(free, 0, run.times)
         for part in parts:
             self.report.enter(part.end - part.begin)
             first = part.at(Linear(part.begin))
-            self.report.at_once([(first, part.copy.is_own)], self.most_loads, self.most_stores)
+            self.report.at_once([(first, part.copy.is_own)], *self.room)
             self.report.leave()
         cuts = {0, run.times}.union(*({part.begin, part.end} for part in parts))
         if new_weights:
             cuts.add(1)
 
         def body(begin: int, end: int, index: Linear) -> tuple[Node, ...]:
-            nodes = [node for copy in self._parts(parts, index) for node in copy.operation.nodes()]
+            nodes = [
+                node
+                for copy in self.dealer.parts_in(parts, index)
+                for node in copy.operation.nodes()
+            ]
             row = index * run.rows + run.first_row
             is_new = new_weights and begin == 0
             pairs = pair(step, row, run.rows, dim, new_weights=is_new, overwrites=overwrites)
@@ -356,184 +314,7 @@ class Placer:
 
         return self._ranges(sorted(cuts), body)
 
-    # ---- parts of copies ----------------------------------------------------------------
 
-    def _ahead(
-        self, bound: _Bound, extent: int, inner: int, due_first: list[_Bound]
-    ) -> list[_Part]:
-        """Where the parts of a copy go that the iterations of a loop need: each into an iteration
-        before.  What the first one needs is added to ``due_first``."""
-        needed = np.minimum(bound.blocks // inner, extent)  # the iteration
-        axis, per_index = _varying(needed, least=True)
-        if not bound.copy.is_divisible:
-            axis = None
-        if axis is None:
-            first = int(needed.min())
-            if first == 0:
-                due_first.append(bound)
-                return []
-            return self._spread([bound.copy], int(first > 1), first)
-        if np.any(np.diff(per_index) < 0):
-            due_first.append(bound)
-            return []
-        at_once = int(np.count_nonzero(per_index == 0))
-        count = len(per_index) - at_once
-        if at_once:
-            due_first.append(_slice(bound, axis, at_once))
-        later = per_index[at_once:]
-        each = int(np.max(-(-np.arange(1, count + 1) // np.maximum(later, 1)))) if count else 1
-        return _dealt(bound.copy, axis, at_once, count, 0, each)
-
-    def _behind(
-        self, bound: _Bound, extent: int, inner: int, after_last: list[_Bound]
-    ) -> list[_Part]:
-        """Where the parts of a copy go that follow the iterations of a loop: each into one behind.
-        What follows the last one is added to ``after_last``."""
-        ready = np.maximum(bound.blocks, -1) // inner  # the iteration
-        axis, per_index = _varying(ready, least=False)
-        if not bound.copy.is_divisible:
-            axis = None
-        last = _Bound(bound.copy, bound.blocks - (extent - 1) * inner)
-        if axis is None or np.any(np.diff(per_index) < 0):
-            after_last.append(last)
-            return []
-        late = int(np.count_nonzero(per_index >= extent - 1))
-        count = len(per_index) - late
-        for begin in range(int(per_index[0]) + 1, extent):
-            each = max(1, ceil_div(count, extent - begin))
-            if np.all(begin + np.arange(count) // each > per_index[:count]):
-                break
-        else:
-            after_last.append(last)
-            return []
-        if late:
-            after_last.append(_slice(last, axis, late, start=count))
-        return _dealt(bound.copy, axis, 0, count, begin, each)
-
-    def _spread(self, copies: Sequence[Copy], first: int, end: int) -> list[_Part]:
-        """Parts of copies for the iterations of a loop from ``first`` to ``end``, about as many for
-        each."""
-        parts: list[_Part] = []
-        first_cycles = sum(_cycles(copy) for copy in copies if copy.first)
-        last_cycles = sum(_cycles(copy) for copy in copies if copy.last)
-        turn = end
-        if first_cycles and last_cycles and end - first > 1:
-            share = first_cycles / (first_cycles + last_cycles)
-            turn = min(end - 1, max(first + 1, first + round((end - first) * share)))
-        cursor = 0
-        bundle = [0, 0]  # loads and stores that are issued together at the cursor
-        for copy in copies:
-            begin = turn if copy.last and turn < end else first
-            room = (turn if copy.first else end) - begin
-            loops = copy.operation.loops
-            if not loops or not copy.is_divisible:
-                bundle[copy.operation.is_load] += 1
-                if not (bundle[0] <= self.most_stores and bundle[1] <= self.most_loads):
-                    cursor, bundle = (cursor + 1) % (end - first), [0, 0]
-                at = begin + min(cursor, room - 1)
-                whole = copy.operation
-                parts.append(_Part(at, at + 1, whole.number, partial(_whole, whole), copy))
-                continue
-            axis = _best_axis([loop.extent for loop in loops], room)
-            count = loops[axis].extent
-            each, left = divmod(count, room)
-            if each:
-                parts += _dealt(copy, axis, 0, count - left, begin, each)
-            if left:
-                offset = min(cursor, room - left)
-                parts += _dealt(copy, axis, count - left, left, begin + offset, 1)
-                cursor = (cursor + left) % (end - first)
-        return parts
-
-    def _parts(self, parts: Sequence[_Part], index: Linear) -> list[Copy]:
-        """The parts of copies in an iteration of a loop, or in those of a range."""
-        copies = []
-        for part in parts:
-            conditions = (index - part.begin, Linear(part.end - 1) - index)
-            operation = part.at(index).where(conditions, self.ids)
-            if operation is not None:
-                copies.append(part.copy.with_operation(operation))
-        return copies
-
-    def _at_once(self, parts: Sequence[_Part], extent: int) -> list[_Part]:
-        """The parts that are issued when an iteration of a loop begins: those of few commands, and,
-        of those of all iterations, no more than a queue holds together."""
-        room = {True: [self.most_loads] * extent, False: [self.most_stores] * extent}
-        found = []
-        # To deal out others inside, the loop would have to be cut.
-        for part in sorted(parts, key=lambda part: part.end - part.begin == extent):
-            left = room[part.copy.operation.is_load]
-            mine = range(part.begin, part.end)
-            few = self.most_loads // 3 if part.copy.operation.is_load else self.most_stores // 2
-            if part.commands > max(1, few) or any(_in_order(part, other) for other in parts):
-                continue
-            if len(mine) < extent or all(left[i] >= part.commands for i in mine):
-                for i in mine:
-                    left[i] -= part.commands
-                found.append(part)
-        return [part for part in parts if part in found]
-
-
-def _in_order(part: _Part, other: _Part) -> bool:
-    """Whether one of two parts in the same iteration has to follow the other."""
-    meet = part.begin < other.end and other.begin < part.end
-    follows = (part.copy.first and other.copy.last) or (part.copy.last and other.copy.first)
-    return meet and follows
-
-
-def _best_axis(extents: Sequence[int], iterations: int) -> int:
-    """The loop of a copy that is dealt out to so many iterations most evenly."""
-    return min(
-        range(len(extents)),
-        key=lambda i: (ceil_div(extents[i], iterations) * iterations / extents[i], -extents[i]),
-    )
-
-
-def _whole(operation: CopyOperation, _: Linear) -> CopyOperation:
-    return operation
-
-
-def _cycles(copy: Copy) -> float:
-    return copy.operation.number * copy.operation.cycles
-
-
-def _dealt(copy: Copy, axis: int, start: int, count: int, begin: int, each: int) -> list[_Part]:
-    """``count`` iterations of a copy's loop from ``start`` on, ``each`` an iteration of another
-    loop from ``begin`` on, the last one with what is left."""
-    operation = copy.operation
-    others = operation.number // operation.loops[axis].extent
-
-    def part(start: int, begin: int, times: int, each: int) -> _Part:
-        def at(index: Linear) -> CopyOperation:
-            return operation.sliced(axis, (index - begin) * each + start, each)
-
-        return _Part(begin, begin + times, each * others, at, copy)
-
-    whole, rest = divmod(count, each)
-    parts = [part(start, begin, whole, each)] if whole else []
-    if rest:
-        parts.append(part(start + whole * each, begin + whole, 1, rest))
-    return parts
-
-
-def _varying(values: np.ndarray, *, least: bool) -> tuple[int | None, np.ndarray]:
-    """The axis along which the least (or greatest) value of all others differs most, and those
-    values; None where none does."""
-    best: tuple[int | None, np.ndarray] = (None, values)
-    most = 0
-    for axis in range(values.ndim):
-        others = tuple(other for other in range(values.ndim) if other != axis)
-        along = values.min(axis=others) if least else values.max(axis=others)
-        spread = int(along.max() - along.min())
-        if spread > most:
-            best, most = (axis, along), spread
-    return best
-
-
-def _slice(bound: _Bound, axis: int, count: int, start: int = 0) -> _Bound:
-    """``count`` iterations of a copy's loop."""
-    part = bound.copy.operation.sliced(axis, Linear(start), count)
-    blocks = np.take(bound.blocks, range(start, start + count), axis=axis)
-    if count == 1:
-        blocks = blocks.squeeze(axis)
-    return _Bound(bound.copy.with_operation(part), blocks)
+def _nodes(copies: Sequence[Copy]) -> list[Node]:
+    """The commands of copies, in their order."""
+    return [node for copy in copies for node in copy.operation.nodes()]

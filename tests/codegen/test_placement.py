@@ -10,9 +10,10 @@ from codegen_streams import Step, steps_and_copies
 from hypothesis import given
 from hypothesis import strategies as st
 
+from npu_target.codegen.dealing import Copy
 from npu_target.codegen.dependences import Touched
 from npu_target.codegen.operations import CopyKind, CopyOperation, Engine, LoopIds
-from npu_target.codegen.placement import Copy, Placer
+from npu_target.codegen.placement import Placer
 from npu_target.codegen.report import NoReport
 from npu_target.codegen.steps import ArrayStep, Steps
 from npu_target.config import NpuConfig

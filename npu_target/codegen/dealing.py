@@ -1,0 +1,254 @@
+"""Dealing out: which part of a copy is issued in which iterations of a loop of the array's steps.
+
+The iterations of a copy are cut into parts of a fixed pattern: so many an iteration of the loop,
+for a range of its iterations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from ..config import NpuConfig
+from ..passes.linear import Linear
+from .cost import ceil_div
+from .dependences import Touched
+from .operations import CopyOperation, LoopIds
+
+# Entries of a queue that are left for what the device has not begun yet.
+_QUEUE_SLACK = 2
+
+
+class Copy(NamedTuple):
+    """An operation to be attached, and the tiles that it touches.
+
+    first : whether another one, with ``last``, has to follow it.
+    leaves_rest : whether what has to follow the last block of rows is left out: it precedes the
+        next nest of steps.
+    is_own : whether these steps need it, or it them.
+    is_divisible : whether its iterations may be told apart.
+    """
+
+    operation: CopyOperation
+    touched: Sequence[Touched]
+    first: bool = False
+    last: bool = False
+    leaves_rest: bool = False
+    is_own: bool = True
+    is_divisible: bool = True
+
+    @property
+    def cycles(self) -> float:
+        """How long it keeps its engine."""
+        return self.operation.number * self.operation.cycles
+
+    def with_operation(self, operation: CopyOperation) -> Copy:
+        """The same with another part of the operation."""
+        return self._replace(operation=operation)
+
+
+class Bound(NamedTuple):
+    """A copy with, for each of its iterations, the block of rows (counted in the order of the
+    steps) that it has to precede or to follow."""
+
+    copy: Copy
+    blocks: np.ndarray
+
+
+class Part(NamedTuple):
+    """A part of a copy for each of the iterations ``begin`` to ``end`` of a loop."""
+
+    begin: int
+    end: int
+    commands: int  # an iteration
+    at: Callable[[Linear], CopyOperation]  # by the loop's variable
+    copy: Copy
+
+    @property
+    def total(self) -> int:
+        """How many commands it is."""
+        return (self.end - self.begin) * self.commands
+
+
+class Dealer:
+    """Deals copies out for a device, whose queues hold so many commands."""
+
+    def __init__(self, config: NpuConfig, ids: LoopIds) -> None:
+        self.ids = ids
+        self.most_loads = max(1, config.ld_queue_entries - _QUEUE_SLACK)
+        self.most_stores = max(1, config.st_queue_entries - _QUEUE_SLACK)
+
+    def ahead(self, bound: Bound, extent: int, inner: int, due_first: list[Bound]) -> list[Part]:
+        """Where the parts of a copy go that the iterations of a loop need: each into an iteration
+        before.  What the first one needs is added to ``due_first``."""
+        needed = np.minimum(bound.blocks // inner, extent)  # the iteration
+        axis, per_index = _varying(needed, least=True)
+        if not bound.copy.is_divisible:
+            axis = None
+        if axis is None:
+            first = int(needed.min())
+            if first == 0:
+                due_first.append(bound)
+                return []
+            return self.spread([bound.copy], int(first > 1), first)
+        if np.any(np.diff(per_index) < 0):
+            due_first.append(bound)
+            return []
+        at_once = int(np.count_nonzero(per_index == 0))
+        count = len(per_index) - at_once
+        if at_once:
+            due_first.append(_slice(bound, axis, at_once))
+        later = per_index[at_once:]
+        each = int(np.max(-(-np.arange(1, count + 1) // np.maximum(later, 1)))) if count else 1
+        return _dealt(bound.copy, axis, at_once, count, 0, each)
+
+    def behind(self, bound: Bound, extent: int, inner: int, after_last: list[Bound]) -> list[Part]:
+        """Where the parts of a copy go that follow the iterations of a loop: each into one behind.
+        What follows the last one is added to ``after_last``."""
+        ready = np.maximum(bound.blocks, -1) // inner  # the iteration
+        axis, per_index = _varying(ready, least=False)
+        if not bound.copy.is_divisible:
+            axis = None
+        last = Bound(bound.copy, bound.blocks - (extent - 1) * inner)
+        if axis is None or np.any(np.diff(per_index) < 0):
+            after_last.append(last)
+            return []
+        late = int(np.count_nonzero(per_index >= extent - 1))
+        count = len(per_index) - late
+        for begin in range(int(per_index[0]) + 1, extent):
+            each = max(1, ceil_div(count, extent - begin))
+            if np.all(begin + np.arange(count) // each > per_index[:count]):
+                break
+        else:
+            after_last.append(last)
+            return []
+        if late:
+            after_last.append(_slice(last, axis, late, start=count))
+        return _dealt(bound.copy, axis, 0, count, begin, each)
+
+    def spread(self, copies: Sequence[Copy], first: int, end: int) -> list[Part]:
+        """Parts of copies for the iterations of a loop from ``first`` to ``end``, about as many for
+        each."""
+        parts: list[Part] = []
+        first_cycles = sum(copy.cycles for copy in copies if copy.first)
+        last_cycles = sum(copy.cycles for copy in copies if copy.last)
+        turn = end
+        if first_cycles and last_cycles and end - first > 1:
+            share = first_cycles / (first_cycles + last_cycles)
+            turn = min(end - 1, max(first + 1, first + round((end - first) * share)))
+        cursor = 0
+        bundle = [0, 0]  # loads and stores that are issued together at the cursor
+        for copy in copies:
+            begin = turn if copy.last and turn < end else first
+            room = (turn if copy.first else end) - begin
+            loops = copy.operation.loops
+            if not loops or not copy.is_divisible:
+                bundle[copy.operation.is_load] += 1
+                if not (bundle[0] <= self.most_stores and bundle[1] <= self.most_loads):
+                    cursor, bundle = (cursor + 1) % (end - first), [0, 0]
+                at = begin + min(cursor, room - 1)
+                whole = copy.operation
+                parts.append(Part(at, at + 1, whole.number, partial(_whole, whole), copy))
+                continue
+            axis = best_axis([loop.extent for loop in loops], room)
+            count = loops[axis].extent
+            each, left = divmod(count, room)
+            if each:
+                parts += _dealt(copy, axis, 0, count - left, begin, each)
+            if left:
+                offset = min(cursor, room - left)
+                parts += _dealt(copy, axis, count - left, left, begin + offset, 1)
+                cursor = (cursor + left) % (end - first)
+        return parts
+
+    def parts_in(self, parts: Sequence[Part], index: Linear) -> list[Copy]:
+        """The parts of copies in an iteration of a loop, or in those of a range."""
+        copies = []
+        for part in parts:
+            conditions = (index - part.begin, Linear(part.end - 1) - index)
+            operation = part.at(index).where(conditions, self.ids)
+            if operation is not None:
+                copies.append(part.copy.with_operation(operation))
+        return copies
+
+    def at_once(self, parts: Sequence[Part], extent: int) -> list[Part]:
+        """The parts that are issued when an iteration of a loop begins: those of few commands, and,
+        of those of all iterations, no more than a queue holds together."""
+        room = {True: [self.most_loads] * extent, False: [self.most_stores] * extent}
+        found = []
+        # To deal out others inside, the loop would have to be cut.
+        for part in sorted(parts, key=lambda part: part.end - part.begin == extent):
+            left = room[part.copy.operation.is_load]
+            mine = range(part.begin, part.end)
+            few = self.most_loads // 3 if part.copy.operation.is_load else self.most_stores // 2
+            if part.commands > max(1, few) or any(_in_order(part, other) for other in parts):
+                continue
+            if len(mine) < extent or all(left[i] >= part.commands for i in mine):
+                for i in mine:
+                    left[i] -= part.commands
+                found.append(part)
+        return [part for part in parts if part in found]
+
+
+def _in_order(part: Part, other: Part) -> bool:
+    """Whether one of two parts in the same iteration has to follow the other."""
+    meet = part.begin < other.end and other.begin < part.end
+    follows = (part.copy.first and other.copy.last) or (part.copy.last and other.copy.first)
+    return meet and follows
+
+
+def best_axis(extents: Sequence[int], iterations: int) -> int:
+    """The loop of a copy that is dealt out to so many iterations most evenly."""
+    return min(
+        range(len(extents)),
+        key=lambda i: (ceil_div(extents[i], iterations) * iterations / extents[i], -extents[i]),
+    )
+
+
+def _whole(operation: CopyOperation, _: Linear) -> CopyOperation:
+    return operation
+
+
+def _dealt(copy: Copy, axis: int, start: int, count: int, begin: int, each: int) -> list[Part]:
+    """``count`` iterations of a copy's loop from ``start`` on, ``each`` an iteration of another
+    loop from ``begin`` on, the last one with what is left."""
+    operation = copy.operation
+    others = operation.number // operation.loops[axis].extent
+
+    def part(start: int, begin: int, times: int, each: int) -> Part:
+        def at(index: Linear) -> CopyOperation:
+            return operation.sliced(axis, (index - begin) * each + start, each)
+
+        return Part(begin, begin + times, each * others, at, copy)
+
+    whole, rest = divmod(count, each)
+    parts = [part(start, begin, whole, each)] if whole else []
+    if rest:
+        parts.append(part(start + whole * each, begin + whole, 1, rest))
+    return parts
+
+
+def _varying(values: np.ndarray, *, least: bool) -> tuple[int | None, np.ndarray]:
+    """The axis along which the least (or greatest) value of all others differs most, and those
+    values; None where none does."""
+    best: tuple[int | None, np.ndarray] = (None, values)
+    most = 0
+    for axis in range(values.ndim):
+        others = tuple(other for other in range(values.ndim) if other != axis)
+        along = values.min(axis=others) if least else values.max(axis=others)
+        spread = int(along.max() - along.min())
+        if spread > most:
+            best, most = (axis, along), spread
+    return best
+
+
+def _slice(bound: Bound, axis: int, count: int, start: int = 0) -> Bound:
+    """``count`` iterations of a copy's loop."""
+    part = bound.copy.operation.sliced(axis, Linear(start), count)
+    blocks = np.take(bound.blocks, range(start, start + count), axis=axis)
+    if count == 1:
+        blocks = blocks.squeeze(axis)
+    return Bound(bound.copy.with_operation(part), blocks)
