@@ -12,7 +12,8 @@ timed_out and race.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,6 +100,16 @@ def set_race_checks(enabled: bool) -> None:
     """Make launches of this process raise [race], or not, where a program's result depends on an
     order of commands that the hardware does not keep."""
     _call("npu.sim.set_race_checks", enabled)
+
+
+@contextmanager
+def without_race_checks() -> Iterator[None]:
+    """Launches inside of it do not raise [race]: for programs of others."""
+    set_race_checks(False)
+    try:
+        yield
+    finally:
+        set_race_checks(True)
 
 
 def expand_program(program: bytes, addresses: Sequence[int]) -> bytes:

@@ -31,6 +31,8 @@ class LocalBuffer:
     # Of sums whose blocks lie side by side: rows of a step, which the last dimension but one
     # is a multiple of.  The blocks are the second dimension of a version.
     wide_rows: int | None = None
+    # Whether a store pools it: the device tells such a store's rows up to the end of their bank.
+    pooled: bool = False
 
     @property
     def rows(self) -> int:
@@ -90,8 +92,27 @@ def allocate(buffers: Sequence[LocalBuffer], config: NpuConfig) -> dict[str, Pla
                     f"tiles need {needed} rows of the {MEMORY_NAMES[scope]} ({tiles}), "
                     f"{config.name} has {rows}; use smaller tiles or single buffering"
                 )
-            placements.update(_place(together, rows, bank_rows))
+            placed = _place(together, rows, bank_rows)
+            for buffer in together:
+                if buffer.pooled:
+                    _check_in_banks(buffer, placed[buffer.name], bank_rows, config)
+            placements.update(placed)
     return placements
+
+
+def _check_in_banks(
+    buffer: LocalBuffer, placement: Placement, bank_rows: int, config: NpuConfig
+) -> None:
+    """Raise DoesNotFit for a pooled tile of which a version reaches from one bank into the next."""
+    pitch = placement.strides[0] if buffer.versions > 1 else 0
+    for version in range(buffer.versions):
+        first = placement.row + version * pitch
+        if first // bank_rows != (first + buffer.rows - 1) // bank_rows:
+            raise DoesNotFit(
+                f"pooled tile {buffer.name} of {buffer.rows} rows reaches over the end of a bank, "
+                f"which has {bank_rows} rows of the {MEMORY_NAMES[buffer.scope]} on {config.name}; "
+                "behind it a store does not wait for loads: use smaller tiles"
+            )
 
 
 def _live_together(buffers: list[LocalBuffer]) -> list[list[LocalBuffer]]:

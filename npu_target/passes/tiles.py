@@ -34,6 +34,7 @@ def tile_buffers(lowered: Lowered) -> list[LocalBuffer]:
 
     tvm_ffi.structural_walk(lowered.func.body, (ir.Call, visit))
     wide = _stored_wide(lowered.func.body)
+    pooled = _pooled(lowered.func.body)
     buffers = allocated_buffers(lowered.func)
     live = _live_ranges(lowered.func.body)
     names = [buffer.name for buffer in buffers]
@@ -54,6 +55,7 @@ def tile_buffers(lowered: Lowered) -> list[LocalBuffer]:
             buffer.name in stationary,
             live.get(buffer.name, (0, 0)),
             _wide_rows(buffer, lowered, step_rows) if buffer.name in wide else None,
+            buffer.name in pooled,
         )
         for buffer in buffers
     ]
@@ -87,6 +89,22 @@ def _stored_wide(body: tirx.Stmt) -> set[str]:
             found.add(load.source.name)
 
     tvm_ffi.structural_walk(body, (tirx.For, visit))
+    return found
+
+
+def _pooled(body: tirx.Stmt) -> set[str]:
+    """The tiles of which a store takes the greatest of several elements."""
+    found: set[str] = set()
+
+    def visit(store: BufferStore) -> None:
+        loads: list[str] = []
+        tvm_ffi.structural_walk(
+            store.value, (TensorLoad, lambda load: loads.append(load.source.name))
+        )
+        if store.buffer.scope() not in (SCRATCHPAD, ACCUMULATOR):
+            found.update(name for name in loads if loads.count(name) > 1)
+
+    tvm_ffi.structural_walk(body, (BufferStore, visit))
     return found
 
 

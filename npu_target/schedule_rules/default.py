@@ -58,7 +58,8 @@ def _pool(sch: Schedule, operator: MaxPool2d, config: NpuConfig) -> None:
         lines = (tile["y"] - 1) * operator.stride + operator.size
         pixels = (tile["xx"] - 1) * operator.stride + operator.size
         rows = tile["n"] * tile["cb"] * lines * pixels
-        return max(lines, pixels) <= _MAX_POOLED_IMAGE and 2 * rows <= config.acc_rows
+        fits = rows <= config.acc_bank_rows and 2 * rows <= config.acc_rows
+        return fits and max(lines, pixels) <= _MAX_POOLED_IMAGE
 
     tile = grow_tiles(extents, tuple(reversed(extents)), fits, dict.fromkeys(extents, 1))
     decisions = {name: [extents[name] // tile[name], tile[name]] for name in extents}

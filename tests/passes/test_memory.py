@@ -132,3 +132,18 @@ def test_rows_of_another_width_are_refused():
     tile = LocalBuffer("a", SCRATCHPAD, (4, CONFIG.dim + 1))
     with pytest.raises(CodegenError, match=r"tile a has rows of 17 elements, .* has 16"):
         allocate([tile], CONFIG)
+
+
+@pytest.mark.parametrize(("rows", "versions"), [(513, 1), (340, 3), (600, 1)])
+def test_a_pooled_tile_lies_within_a_bank(rows, versions):
+    shape = (versions, rows, CONFIG.dim) if versions > 1 else (rows, CONFIG.dim)
+    tile = LocalBuffer("a", ACCUMULATOR, shape, versions)
+    if rows * versions <= CONFIG.acc_rows:
+        allocate([tile], CONFIG)
+    with pytest.raises(DoesNotFit, match=r"pooled tile a .*over the end of a bank"):
+        allocate([replace(tile, pooled=True)], CONFIG)
+
+
+def test_two_versions_of_a_pooled_tile_take_a_bank_each():
+    tile = LocalBuffer("a", ACCUMULATOR, (2, 400, CONFIG.dim), 2, pooled=True)
+    assert allocate([tile], CONFIG)["a"].strides == (CONFIG.acc_bank_rows, 1)
