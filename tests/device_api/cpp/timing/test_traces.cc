@@ -201,15 +201,19 @@ const Test schedule("timing/traces: whole schedules of a layer, run once", [] {
 
 // The hardware's loops. Warm: the same number of runs as was measured, for a cache with random
 // replacement takes more than one to settle.
-void check_group(const std::string& group, const std::string& memory, double mean, double worst,
-                 int runs_before = 0) {
+Errors errors_of(const std::string& group, const std::string& memory) {
   Errors errors;
   for (const Trace& trace : traces_of(group)) {
     const auto found = trace.cycles.find(memory);
     if (found == trace.cycles.end()) continue;
-    const int runs = runs_before + static_cast<int>(found->second.size());
+    const int runs = static_cast<int>(found->second.size());
     errors.add(replay(trace, memory, runs).back(), found->second.back());
   }
+  return errors;
+}
+
+void check_group(const std::string& group, const std::string& memory, double mean, double worst) {
+  const Errors errors = errors_of(group, memory);
   if (errors.count == 0) return;
   errors.print(group + ", " + memory);
   CHECK(errors.mean() < mean);
@@ -222,10 +226,15 @@ const Test matmul("timing/traces: matrix multiplications of the vendor's library
   check_group("matmul", "ideal_memory", 0.03, 0.10);
   check_group("matmul", "ddr3", 0.05, 0.12);
 });
-const Test conv("timing/traces: convolutions of the vendor's library", [] {
-  check_group("conv", "ideal_memory", 0.04, 0.06);
-  // The only run that was measured found its data in the cache, as whoever prepared them left them.
-  check_group("conv", "ddr3", 0.02, 0.02, 1);
+const Test conv("timing/traces: convolutions of the vendor's library",
+                [] { check_group("conv", "ideal_memory", 0.04, 0.06); });
+// A known miss: the one run that was measured, with cold caches, is wanted within 10 % on average
+// and 12 % at worst. This fails as soon as it is, to be checked by `check_group` again.
+const Test cold_conv("timing/traces: a cold convolution over DDR3, further off than is wanted", [] {
+  const Errors errors = errors_of("conv", "ddr3");
+  if (errors.count == 0) return;
+  errors.print("conv, ddr3");
+  CHECK(errors.mean() >= 0.10 || errors.worst >= 0.12);
 });
 
 // Loads and stores alone, whose every run was measured on a device of its own.
