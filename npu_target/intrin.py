@@ -9,6 +9,7 @@ but recognised in the lowered loops: see :mod:`npu_target.passes.copies`.
 
 from __future__ import annotations
 
+from tvm import ir
 from tvm.s_tir import TensorIntrin
 from tvm.script import tirx as T
 
@@ -103,3 +104,12 @@ def gemm_rows(name: str) -> int:
     """The rows of A and C of an intrinsic that :func:`gemm_intrinsic` named."""
     destination = TensorIntrin.get(name).desc.params[2]
     return int(destination.shape[0])
+
+
+def is_gemm(node: object) -> bool:
+    """Whether a node is the array's step."""
+    return (
+        isinstance(node, ir.Call)
+        and getattr(node.op, "name", "") == "tirx.call_extern"
+        and node.args[0].value == GEMM_CALL
+    )

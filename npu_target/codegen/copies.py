@@ -45,6 +45,8 @@ class CopyOperations:
 
     def _load(self, copy: Load, transfer: Transfer) -> list[CopyOperation]:
         rows, columns = Linear(transfer.rows), Linear(transfer.blocks * self.config.dim)
+        if copy.stack is not None:
+            columns = transfer.columns
         all_valid = (Guard(transfer.guards),) if transfer.guards else ()
         none_valid = (Guard(transfer.guards, negated=True),) if transfer.guards else ()
 
@@ -89,13 +91,14 @@ class CopyOperations:
             dim,
             transfer.block_rows,
             settings,
+            copy.stack.lines if copy.stack else 1,
         )
 
         def piece(at: _Piece, row: _Piece) -> CopyOperation:
             block = combine("floordiv", at.start, Linear(dim))
             dram_bytes = _NOTHING
             if is_zero:
-                cycles = zero_cycles(row.most, at.most, config)
+                cycles = zero_cycles(row.most * kind.lines, at.most, config)
             else:
                 dram_bytes = transfer.dram_bytes + row.start * transfer.row_bytes
                 dram_bytes = dram_bytes + at.start * copy.element_bytes
@@ -103,6 +106,7 @@ class CopyOperations:
                 cycles = load_cycles(
                     row.most, at.most, copy.element_bytes, config, repeated=repeated
                 )
+                cycles = max(cycles, row.most * kind.lines)
                 if copy.scale != 1.0:
                     cycles = max(cycles, row.most * dim // config.mvin_scale_units)
             return CopyOperation(
@@ -194,10 +198,11 @@ class CopyOperations:
         return CopyKind(Engine.STORE, Mvout, flags, argument, dim, dim, settings)
 
     def _load_id(self, copy: Load, transfer: Transfer) -> tuple[int, tuple[Command, ...]]:
-        if copy.source is None:
+        if copy.source is None and copy.stack is None:
             return self.settings.any_load()
+        repeats = 1 if copy.stack is None else copy.stack.lines
         return self.settings.load(
-            _load_setting(transfer.row_bytes, transfer.block_rows, copy.scale, copy.shrunk)
+            _load_setting(transfer.row_bytes, transfer.block_rows, copy.scale, copy.shrunk, repeats)
         )
 
 
@@ -240,9 +245,15 @@ def _pieces(
 
 
 @lru_cache(maxsize=256)
-def _load_setting(stride_bytes: int, block_stride: int, scale: float, shrunk: bool) -> ConfigLd:
+def _load_setting(
+    stride_bytes: int, block_stride: int, scale: float, shrunk: bool, pixel_repeats: int
+) -> ConfigLd:
     return ConfigLd(
-        stride_bytes=stride_bytes, block_stride=block_stride, scale=scale, shrunk=shrunk
+        stride_bytes=stride_bytes,
+        block_stride=block_stride,
+        scale=scale,
+        shrunk=shrunk,
+        pixel_repeats=pixel_repeats,
     )
 
 

@@ -19,14 +19,20 @@ from tvm.ir import TensorLoad
 from tvm.tirx import BufferStore, Var
 
 from ..config import NpuConfig
-from ..intrin import ACCUMULATOR, SCRATCHPAD, WIDE
+from ..intrin import ACCUMULATOR, SCRATCHPAD, WIDE, is_gemm
 from ..passes.bounds import least
 from ..passes.copies import Load, Store, recognise
 from ..passes.errors import CodegenError
 from ..passes.linear import Linear, combine, comparisons, linear, undivided
 from ..passes.memory import Placement
-from ..passes.tiles import is_gemm
-from ..passes.transfers import LoopExtent, Transfer, plan_transfer, split_boundaries
+from ..passes.stacks import stacked
+from ..passes.transfers import (
+    LoopExtent,
+    Transfer,
+    nothing,
+    plan_transfer,
+    split_boundaries,
+)
 from .dependences import Touched
 from .steps import ArrayStep
 
@@ -155,7 +161,7 @@ class CopyNest(Nest):
         known = {symbol: values[symbol] for symbol in self._deciding}
         plan = self._plans.get(key := tuple(known.values()))
         if plan is None:
-            parts = split_boundaries(self.copy.at(known), tuple(self.loops), config)
+            parts = split_boundaries(self.copy.at(known), self._copy[1], config)
             plan = [x for part, around in parts for x in self._plan(part, around, config)]
             self._plans[key] = plan
         return [(part.at(values), transfer.at(values)) for part, transfer in plan]
@@ -168,7 +174,7 @@ class CopyNest(Nest):
         if columns.is_const and columns.const < 1:  # nothing satisfies the conditions
             if isinstance(part, Store) or part.accumulate:
                 return []
-            zeros = part._replace(source=None, offset=Linear(), valid=())
+            zeros = nothing(part)
             return [(zeros, plan_transfer(zeros, around, config))]
         if self._may_lack_columns and not columns.is_const:
             guards = (*transfer.guards, columns - 1)
@@ -216,10 +222,16 @@ class CopyNest(Nest):
                 forms.append(form)
         return sorted(set().union(*(form.variables() for form in forms)).difference(own))
 
-    @cached_property
+    @property
     def copy(self) -> Load | Store:
         """What the store does, in symbols."""
-        return recognise(self._leaf, self._guards, self._symbols, self._reader.local)
+        return self._copy[0]
+
+    @cached_property
+    def _copy(self) -> tuple[Load | Store, tuple[LoopExtent, ...]]:
+        """What it does, and in which loops the commands do it."""
+        copy = recognise(self._leaf, self._guards, self._symbols, self._reader.local)
+        return stacked(copy, tuple(self.loops))
 
 
 class StepNest(Nest):

@@ -101,8 +101,9 @@ def _compared(compare: Callable[[Expr, Expr], Expr], form: Linear) -> Expr:
 
 class CopyKind(NamedTuple):
     """What kind of command a copy is: its class, what is said of rows besides their number, the
-    argument it copies from or to (None: zeros), columns of a block and rows between blocks, and the
-    commands that have to come before it (settings that its phase has no room for)."""
+    argument it copies from or to (None: zeros), columns of a block and rows between blocks, the
+    commands that have to come before it (settings that its phase has no room for), and the rows
+    that each row of a stacked load is written to, its own and those before."""
 
     engine: Engine
     command: type[DeviceCommand]
@@ -111,6 +112,7 @@ class CopyKind(NamedTuple):
     block_columns: int
     block_rows: int
     settings: tuple[Command, ...] = ()
+    lines: int = 1
 
 
 class CopyOperation(NamedTuple):
@@ -197,11 +199,12 @@ class CopyOperation(NamedTuple):
             operation = operation.substitute({outer.loop_id: Linear()})
             forms = [form.substitute({outer.loop_id: Linear()}) for form in forms]
 
-    def touched_rows(self) -> np.ndarray | None:
+    def touched_rows(self, *, stacked: bool = True) -> np.ndarray | None:
         """The rows that each command touches, int64 of the loops' extents and then the rows of one
         command, less what loops around add; None where they are not known.
 
-        Rows of a command are told from its most rows and columns.
+        Rows of a command are told from its most rows and columns; ``stacked`` is whether those are
+        among them that it writes columns further to the right of.
         """
         if not self.most_rows:
             return None
@@ -215,7 +218,8 @@ class CopyOperation(NamedTuple):
             rows = rows + steps.reshape(shape)
         n_blocks = ceil_div(self.most_columns, self.kind.block_columns)
         blocks = np.arange(n_blocks) * self.kind.block_rows
-        offsets = (blocks[:, None] + np.arange(self.most_rows)).ravel()
+        own = np.arange(1 - self.kind.lines if stacked else 0, self.most_rows)
+        offsets = (blocks[:, None] + own).ravel()
         return rows[..., None] + offsets
 
     @property
@@ -224,7 +228,7 @@ class CopyOperation(NamedTuple):
         same row."""
         if not self.loops or not self.is_load:
             return True
-        rows = self.touched_rows()
+        rows = self.touched_rows(stacked=False)
         return rows is not None and np.unique(rows).size == rows.size
 
     def nodes(self) -> tuple[Node, ...]:

@@ -86,7 +86,9 @@ class DeviceSettings:
         if setting in self._loads:
             id = self._loads.index(setting)
         else:
-            free = [id for id in range(_LOAD_SETTINGS) if id not in self._needed]
+            # Zeros of whole rows go by the first one.
+            first = 1 if setting.pixel_repeats > 1 else 0
+            free = [id for id in range(first, _LOAD_SETTINGS) if id not in self._needed]
             if not free:
                 raise _Overflow(ConfigLd)
             id = min(free, key=lambda id: self._loads[id] is not None)

@@ -17,12 +17,11 @@ from tvm import s_tir, tirx
 from tvm.ir import TensorLoad
 from tvm.tirx import BufferStore, Var
 
-from ..intrin import ACCUMULATOR, SCRATCHPAD
+from ..intrin import ACCUMULATOR, SCRATCHPAD, is_gemm
 from .bounds import implies, least
 from .copies import is_call, is_zero, without_self
 from .errors import CodegenError
 from .linear import Linear, comparisons, linear
-from .tiles import is_gemm
 
 
 def check_columns(func: tirx.PrimFunc) -> None:
@@ -51,13 +50,15 @@ class _Place:
 @dataclass(frozen=True)
 class _Write:
     """What a statement writes of a tile, in its own loops: an element at ``at``; whole rows of
-    zeros where a form in ``zero_below`` is below 0; else nothing where one in ``partial`` is."""
+    zeros where a form in ``zero_below`` is below 0; else nothing where one in ``partial`` is.  Only
+    where all of ``given`` are >= 0."""
 
     at: list[Linear]
     partial: list[Linear]
     zero_below: list[Linear]
     is_zero: bool
     where: _Place
+    given: tuple[Linear, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -175,9 +176,11 @@ class _Reader:
                 "argument is the output"
             )
         if _is_tile(store.buffer) and not accumulates:
-            self._load(store, value, where)
+            self._load(store, value, where, ())
 
-    def _load(self, store: BufferStore, value: tirx.Expr, where: _Place) -> None:
+    def _load(
+        self, store: BufferStore, value: tirx.Expr, where: _Place, given: tuple[Linear, ...]
+    ) -> None:
         at = [linear(index, self._env) for index in store.indices]
         conditions: list[Linear] = []
         if is_call(value, "prim.if_then_else"):
@@ -185,12 +188,18 @@ class _Reader:
                 conditions = comparisons(value.args[0], self._env)
             except CodegenError as error:
                 raise CodegenError(f"no command computes `{where.text}`: {error}") from error
+            if len(conditions) == 1 and not isinstance(value.args[2], tirx.IntImm):
+                (condition,) = conditions  # a choice between two copies
+                self._load(store, value.args[1], where, (*given, condition))
+                self._load(store, value.args[2], where, (*given, condition * -1 - 1))
+                return
             value = value.args[1]
         conditions = [form for form in conditions if least(form, self.extents) < 0]
-        column = at[-1].variables()
-        partial = [form for form in conditions if form.variables() & column]
+        # Of a condition on lines that a row has side by side, the device writes zeros.
+        columns = at[-1].variables()
+        partial = [f for f in conditions if any(f.coefficient(column) for column in columns)]
         rows = [form for form in conditions if form not in partial]
-        write = _Write(at, partial, rows, is_zero(value), where)
+        write = _Write(at, partial, rows, is_zero(value), where, given)
         self.writes.setdefault(store.buffer.name, []).append(write)
 
     def _gemm(self, stmt: tirx.Evaluate) -> None:
@@ -273,15 +282,15 @@ class _Check:
             (loop_id,) = mine.variables() if len(mine.variables()) == 1 else (-1,)
             if mine.items == ((loop_id, 1),):
                 known.setdefault(loop_id, other - mine.const)
-        forms = [*write.partial, *write.zero_below]
+        forms = [*write.partial, *write.zero_below, *write.given]
         for loop_id in set().union(*(form.variables() for form in forms)) - known.keys():
             # Of a loop around both the same iteration, if that writes all before it is read.
             around_both = loop_id in write.where.loops & read.where.loops
             again = any(form.depends_on(loop_id) for form in write.at)
             if not around_both or again or write.where.order > read.where.order:
                 known[loop_id] = self._reader.fresh(self._extents[loop_id])
-        zero_below = [form.substitute(known) for form in write.zero_below]
-        return [*read.given, *zero_below], [form.substitute(known) for form in write.partial]
+        given = [form.substitute(known) for form in (*write.zero_below, *write.given)]
+        return [*read.given, *given], [form.substitute(known) for form in write.partial]
 
 
 def _is_tile(buffer: tirx.Buffer) -> bool:

@@ -24,6 +24,14 @@ from .linear import Linear, comparisons, linear, undivided
 LocalAccess = Callable[[tirx.Buffer, list[Linear]], "tuple[Linear, Linear]"]
 
 
+class Stack(NamedTuple):
+    """Columns that one row of DRAM has in a tile's row, and in how many rows of the tile before it
+    they are put as well, each time further to the right: ``lines`` with its own."""
+
+    columns: int
+    lines: int
+
+
 class Load(NamedTuple):
     """mvin of ``source[offset]`` (elements), or zeros without a source, into a tile."""
 
@@ -37,6 +45,7 @@ class Load(NamedTuple):
     accumulate: bool = False
     shrunk: bool = False  # int8 in DRAM, int32 in the accumulator
     scale: float = 1.0
+    stack: Stack | None = None
 
     def at(self, values: Mapping[int, Linear]) -> Load:
         """The copy where loops have these values."""

@@ -10,6 +10,7 @@ from tvm import s_tir, tirx
 
 from .errors import CodegenError
 from .padding import hide_padding, show_padding
+from .runs import cut_into_runs
 from .sources import separate_sources
 
 # Structured blocks become loops over their own iterators, buffers shrink to the tile in use,
@@ -69,7 +70,7 @@ def _lowered(func: tirx.PrimFunc) -> Lowered:
         for buffer in allocated_buffers(mod["main"])
         if len(buffer.shape) > ranks[buffer.name]
     }
-    return Lowered(separate_sources(show_padding(mod["main"])), versions)
+    return Lowered(cut_into_runs(separate_sources(show_padding(mod["main"]))), versions)
 
 
 def allocated_buffers(func: tirx.PrimFunc) -> list[tirx.Buffer]:

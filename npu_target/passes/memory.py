@@ -33,10 +33,16 @@ class LocalBuffer:
     wide_rows: int | None = None
     # Whether a store pools it: the device tells such a store's rows up to the end of their bank.
     pooled: bool = False
+    # Rows that stacked loads write past those of a line of rows, the last dimension but one, and
+    # as many before its first.
+    spare_rows: int = 0
 
     @property
     def rows(self) -> int:
         """Rows of one version."""
+        if self.spare_rows:
+            lines = prod(self.shape[:-2]) // self.versions
+            return lines * (self.shape[-2] + self.spare_rows)
         rows = prod(self.shape[:-1]) // self.versions
         return rows if self.wide_rows is None else rows // self.wide_rows * self.shape[-1]
 
@@ -85,7 +91,7 @@ def allocate(buffers: Sequence[LocalBuffer], config: NpuConfig) -> dict[str, Pla
                     f"the {MEMORY_NAMES[scope]} of {config.name} has {config.dim}"
                 )
         for together in _live_together(mine):
-            needed = sum(buffer.rows * buffer.versions for buffer in together)
+            needed = sum(buffer.rows * buffer.versions + buffer.spare_rows for buffer in together)
             if needed > rows:
                 tiles = ", ".join(f"{b.name} {b.versions} x {b.rows}" for b in together)
                 raise DoesNotFit(
@@ -142,7 +148,7 @@ def _place(buffers: list[LocalBuffer], rows: int, bank_rows: int) -> dict[str, P
         placements = {}
         row = 0
         for buffer, between, start in zip(ordered, version_alignment, start_alignment, strict=True):
-            row = _round_up(row, start)
+            row = _round_up(row + buffer.spare_rows, start)
             pitch = _round_up(buffer.rows, between) if buffer.versions > 1 else buffer.rows
             end = row + pitch * (buffer.versions - 1) + buffer.rows
             placements[buffer.name] = _placement(buffer, row, end, pitch)
@@ -169,7 +175,8 @@ def _placement(buffer: LocalBuffer, row: int, end_row: int, pitch_rows: int) -> 
 
 def _strides(buffer: LocalBuffer, pitch_rows: int) -> tuple[int, ...]:
     strides = [1]
-    for extent in reversed(buffer.shape[1:-1]):
+    *outer, row_extent = buffer.shape[1:-1] or (1,)
+    for extent in (row_extent + buffer.spare_rows, *reversed(outer)):
         strides.append(strides[-1] * extent)
     if buffer.versions > 1:
         strides[-1] = pitch_rows

@@ -1,12 +1,12 @@
-"""Copies from several arguments into one tile: a choice by a loop becomes a copy for each.
+"""Copies from several places into one tile: a choice by a loop becomes a copy for each.
 
 A definition whose tile holds two arguments reads them as `if_then_else(i == 0, a[...], b[...])`.
-A command loads from one, so the loop over `i` around such a copy is unrolled.
+A command loads from one, so the loop over `i` around such a copy is cut where the choice changes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from itertools import pairwise
 
 import tvm_ffi
 from tvm import ir, tirx
@@ -25,8 +25,13 @@ def separate_sources(func: tirx.PrimFunc) -> tirx.PrimFunc:
         choice = _choice_of_sources(loop.body)
         if choice is None or not _is_by(loop.loop_var, choice.args[0]):
             return loop
-        first = int(loop.min.value)
-        copies = [_iteration(loop, choice, first + i) for i in range(int(loop.extent.value))]
+        start, extent = int(loop.min.value), int(loop.extent.value)
+        taken = [_is_taken(loop, choice, start + i) for i in range(extent)]
+        cuts = [0, *(i for i in range(1, extent) if taken[i] != taken[i - 1]), extent]
+        copies = [
+            _iterations(loop, choice, start + first, end - first, taken[first])
+            for first, end in pairwise(cuts)
+        ]
         return copies[0] if len(copies) == 1 else tirx.SeqStmt(copies)
 
     return tvm_ffi.structural_map(func, ((tirx.For, separated),))
@@ -50,20 +55,43 @@ def _is_by(variable: Var, condition: tirx.Expr) -> bool:
     return bool(found) and all(variable.same_as(other) for other in found)
 
 
-def _iteration(loop: tirx.For, choice: ir.Call, index: int) -> tirx.Stmt:
-    """One iteration of a loop, whose annotations are those of the next loop then."""
+def _is_taken(loop: tirx.For, choice: ir.Call, index: int) -> bool:
     forms = comparisons(choice.args[0], {loop.loop_var: Linear(index)})
-    taken = choice.args[1 if all(form.const >= 0 for form in forms) else 2]
-    mine: Mapping[Var, tirx.Expr] = {loop.loop_var: tirx.IntImm(loop.loop_var.ty.dtype, index)}
+    return all(form.const >= 0 for form in forms)
 
-    def value(call: ir.Call) -> tirx.Expr:
-        return taken if call.same_as(choice) else call
 
-    body = tvm_ffi.structural_map(loop.body, ((ir.Call, value),))
-    body = tvm_ffi.structural_map(body, ((Var, lambda var: mine.get(var, var)),))
+def _iterations(
+    loop: tirx.For, choice: ir.Call, first: int, count: int, is_taken: bool
+) -> tirx.Stmt:
+    """Iterations of a loop that read the same argument.  The annotations of a loop of one iteration
+    are those of the next loop then."""
+    taken = choice.args[1 if is_taken else 2]
+    body = tvm_ffi.structural_map(
+        loop.body, ((ir.Call, lambda call: taken if call.same_as(choice) else call),)
+    )
+    if count > 1:
+        return restricted(loop, body, first, count)
+    body = replaced(body, loop.loop_var, tirx.IntImm(loop.loop_var.ty.dtype, first))
     if loop.annotations and isinstance(body, tirx.For):
         annotations = {**dict(loop.annotations), **dict(body.annotations)}
         body = tirx.For(
             body.loop_var, body.min, body.extent, body.kind, body.body, None, annotations
         )
     return body
+
+
+def replaced(stmt: tirx.Stmt, variable: Var, value: tirx.Expr) -> tirx.Stmt:
+    """A statement with a value for a variable."""
+    return tvm_ffi.structural_map(
+        stmt, ((Var, lambda var: value if var.same_as(variable) else var),)
+    )
+
+
+def restricted(loop: tirx.For, body: tirx.Stmt, first: int, count: int) -> tirx.For:
+    """``count`` iterations of a loop from the ``first`` on, with a variable of their own."""
+    dtype = loop.loop_var.ty.dtype
+    variable = tirx.Var(str(loop.loop_var.name), dtype)
+    body = replaced(body, loop.loop_var, variable + tirx.IntImm(dtype, first) if first else variable)
+    extent = tirx.IntImm(dtype, count)
+    zero = tirx.IntImm(dtype, 0)
+    return tirx.For(variable, zero, extent, loop.kind, body, None, dict(loop.annotations))

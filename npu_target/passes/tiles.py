@@ -9,7 +9,7 @@ from tvm import ir, tirx
 from tvm.ir import TensorLoad
 from tvm.tirx import BufferStore
 
-from ..intrin import ACCUMULATOR, GEMM_CALL, SCRATCHPAD, WIDE
+from ..intrin import ACCUMULATOR, SCRATCHPAD, WIDE, is_gemm
 from .errors import CodegenError
 from .lower import Lowered, allocated_buffers
 from .memory import LocalBuffer
@@ -35,6 +35,7 @@ def tile_buffers(lowered: Lowered) -> list[LocalBuffer]:
     tvm_ffi.structural_walk(lowered.func.body, (ir.Call, visit))
     wide = _stored_wide(lowered.func.body)
     pooled = _pooled(lowered.func.body)
+    spare = _spare_rows(lowered.func.body)
     buffers = allocated_buffers(lowered.func)
     live = _live_ranges(lowered.func.body)
     names = [buffer.name for buffer in buffers]
@@ -56,6 +57,7 @@ def tile_buffers(lowered: Lowered) -> list[LocalBuffer]:
             live.get(buffer.name, (0, 0)),
             _wide_rows(buffer, lowered, step_rows) if buffer.name in wide else None,
             buffer.name in pooled,
+            spare.get(buffer.name, 0),
         )
         for buffer in buffers
     ]
@@ -108,6 +110,26 @@ def _pooled(body: tirx.Stmt) -> set[str]:
     return found
 
 
+def _spare_rows(body: tirx.Stmt) -> dict[str, int]:
+    """For each tile with columns of several lines in a row, how many lines more than one."""
+    found: dict[str, int] = {}
+
+    def visit(store: BufferStore) -> None:
+        if store.buffer.scope() != SCRATCHPAD:
+            return
+        column, dim = store.indices[-1], int(store.buffer.shape[-1])
+
+        def visit_division(division: tirx.FloorDiv) -> None:
+            if isinstance(column, tirx.Var) and division.a.same_as(column):
+                lines = dim // int(division.b.value)
+                found[store.buffer.name] = max(found.get(store.buffer.name, 0), lines - 1)
+
+        tvm_ffi.structural_walk(store.value, (tirx.FloorDiv, visit_division))
+
+    tvm_ffi.structural_walk(body, (BufferStore, visit))
+    return found
+
+
 def _live_ranges(body: tirx.Stmt) -> dict[str, tuple[int, int]]:
     """The first and the last top-level statement that accesses each buffer, by name."""
     ranges: dict[str, tuple[int, int]] = {}
@@ -124,12 +146,3 @@ def _live_ranges(body: tirx.Stmt) -> dict[str, tuple[int, int]]:
             ),
         )
     return ranges
-
-
-def is_gemm(node: object) -> bool:
-    """Whether a node is the array's step."""
-    return (
-        isinstance(node, ir.Call)
-        and getattr(node.op, "name", "") == "tirx.call_extern"
-        and node.args[0].value == GEMM_CALL
-    )

@@ -82,9 +82,15 @@ def split_boundaries(
             elif piece.holds:
                 parts.append((part._replace(valid=rest), around))
             elif isinstance(part, Load) and not part.accumulate:
-                parts.append((part._replace(source=None, offset=Linear(), valid=()), around))
+                parts.append((nothing(part), around))
         return [x for part, around in parts for x in split_boundaries(part, around, config)]
     return [(copy, loops)]
+
+
+def nothing(load: Load) -> Load:
+    """A load of zeros only.  A stacked one keeps its place in DRAM, from which its setting is."""
+    zeros = load._replace(source=None, valid=())
+    return zeros if load.stack else zeros._replace(offset=Linear())
 
 
 def _loop_to_cut(
@@ -181,6 +187,8 @@ def plan_transfer(copy: Load | Store, loops: tuple[LoopExtent, ...], config: Npu
 
     inner = (column.loop_id, *row_ids, *((block.loop_id,) if block else ()))
     first, end, columns = Linear(), Linear(rows), Linear(blocks * dim)
+    if isinstance(copy, Load) and copy.stack is not None:
+        columns = Linear(copy.stack.columns)
     guards: list[Linear] = []
     for form in copy.valid:
         if form.depends_on(column.loop_id) or (block and form.depends_on(block.loop_id)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 from ..config import NpuConfig
 from .add import Add
@@ -14,7 +15,8 @@ from .mac_schedule import KERNEL_LOOPS
 from .matmul import Matmul
 from .operator import Operator
 from .pool import GlobalAvgPool
-from .window_conv2d import strips
+from .window_conv2d import line_steps, strips
+from .window_parts import Parts
 
 # Steps of a reduction that take no longer than the narrow store of their result.
 _SHORT_REDUCTION = 15
@@ -42,6 +44,7 @@ class MacShape:
     # Rows of an operand that is the same for every tile and block: multipliers, a row of ones.
     same_a_rows: int | None = None
     same_b_rows: int | None = None
+    windows: Parts | None = None
 
     @classmethod
     def of(cls, operator: Operator, config: NpuConfig) -> MacShape | None:
@@ -83,9 +86,18 @@ class MacShape:
         blocks, depth = ceil_div(operator.co, dim), ceil_div(operator.ci, dim)
         if operator.windows:
             widest = strips(operator)[0]
-            steps = balanced_steps(widest.columns, dim)
-            depth = ceil_div((widest.kernel_end - widest.kernel_first) * operator.ci, dim)
-            pixels, kernel, strides = (pixels[0], steps.number), (kernel[0], 1), (strides[0], 1)
+            steps, parts = line_steps(operator, config), widest.parts(operator, config)
+            return cls(
+                blocks,
+                widest.columns,
+                steps.number,
+                parts.depth,
+                steps.rows,
+                (1, kernel[0]),
+                (1, strides[0]),
+                dim,
+                windows=parts,
+            )
         if not operator.windows and takes_joined(operator, config):
             rows, a_rows = window.out_h * window.out_w, image_rows(operator)
             return cls(blocks, 1, 1, depth, rows, kernel, strides, dim, False, a_rows)
@@ -97,6 +109,11 @@ class MacShape:
             self.kernel[KERNEL_LOOPS.index(name)] if name in KERNEL_LOOPS else getattr(self, name)
         )
 
+    @property
+    def reduction(self) -> int:
+        """Blocks of weights that add to the same sums."""
+        return self.windows.steps if self.windows else self.depth * prod(self.kernel)
+
     def a_rows(self, tile: dict[str, int]) -> int:
         """Scratchpad rows of the inputs of a tile."""
         if self.same_a_rows is not None:
@@ -105,6 +122,7 @@ class MacShape:
             return tile["depth"] * self.image_rows
         lines = (tile["lines"] - 1) * self.strides[0] + tile["kernel_h"]
         pixels = (tile["steps"] * self.rows - 1) * self.strides[1] + tile["kernel_w"]
+        pixels += self.windows.last.lines - 1 if self.windows else 0
         channel_blocks = tile["blocks"] if self.depthwise else tile["depth"]
         return channel_blocks * lines * pixels
 
@@ -112,6 +130,8 @@ class MacShape:
         """Scratchpad rows of the weights of a tile."""
         if self.same_b_rows is not None:
             return self.same_b_rows
+        if self.windows:
+            return self.reduction * tile["blocks"] * self.dim
         return tile["kernel_h"] * tile["kernel_w"] * tile["depth"] * tile["blocks"] * self.dim
 
     def c_rows(self, tile: dict[str, int], wide: bool = False) -> int:
@@ -122,5 +142,4 @@ class MacShape:
     @property
     def stores_wide(self) -> bool:
         """Whether so few steps go into a block of sums that storing it is what takes time."""
-        reduction = self.depth * self.kernel[0] * self.kernel[1]
-        return self.image_rows is None and reduction <= _SHORT_REDUCTION
+        return self.image_rows is None and self.reduction <= _SHORT_REDUCTION

@@ -1,18 +1,21 @@
-"""conv2d of images with few channels: a scratchpad row holds a window, not a pixel.
+"""conv2d of images with few channels: a scratchpad row holds bytes of several kernel columns.
 
 In NHWC the pixels under one kernel row are neighbouring bytes: 7 pixels of 3 channels are 21
-bytes.  Overlapping copies, one a window, put them into the columns of two blocks instead of
-leaving 13 of 16 columns of seven pixels empty, and the array needs 2 steps for a kernel row
-instead of 7.
+bytes.  Overlapping copies, one an output pixel, put them into the columns of a row instead of
+leaving 13 of 16 columns of seven pixels empty.  What is left past the last full row, 5 of the 21,
+is stacked: the device writes what it loads for one row into the rows before, too, further to the
+right, so that a row holds the 5 bytes of three lines and one step multiplies them all.  A kernel
+of 7 rows takes 7 + 3 steps of the array then, not 49, and 14 without stacks.
 
 A copy cannot start in the middle of a row, so a window that reaches over the image's left or
 right edge has to leave pixels out.  The output is cut into strips of columns whose windows keep
 the same pixels; each strip is a convolution of its own with the part of the weights that it
-needs.  A strip of a single column takes its steps' pixels from several lines.
+needs.  The rows of a step are pixels of one column: lines that a stack takes follow each other.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -23,8 +26,9 @@ from tvm.script.ir_builder import tirx as T
 
 from ..config import NpuConfig
 from ..intrin import gemm_intrinsic
-from .blocking import balanced_steps, ceil_div
+from .blocking import Steps, balanced_steps, ceil_div
 from .requantize import requantize
+from .window_parts import Part, Parts, window_parts
 
 if TYPE_CHECKING:
     from .conv2d import Conv2d
@@ -48,6 +52,16 @@ class Strip:
         """Output columns."""
         return self.end - self.first
 
+    def bytes(self, operator: Conv2d) -> int:
+        """Bytes under a row of the kernel."""
+        return (self.kernel_end - self.kernel_first) * operator.ci
+
+    def parts(self, operator: Conv2d, config: NpuConfig) -> Parts:
+        """What the steps of a kernel row take of these."""
+        steps = line_steps(operator, config)
+        may_stack = self.columns > 1  # in the strip that comes first, when no row is in use
+        return window_parts(self.bytes(operator), operator, steps, config, may_stack=may_stack)
+
 
 def strips(operator: Conv2d) -> list[Strip]:
     """The strips of an operator, the widest first."""
@@ -61,6 +75,11 @@ def strips(operator: Conv2d) -> list[Strip]:
         else:
             found.append(Strip(column, column + 1, first, end))
     return sorted(found, key=lambda strip: -strip.columns)
+
+
+def line_steps(operator: Conv2d, config: NpuConfig) -> Steps:
+    """The output lines in steps of the array."""
+    return balanced_steps(operator.window.out_h, config.dim)
 
 
 def takes_windows(operator: Conv2d) -> bool:
@@ -92,7 +111,7 @@ def window_prim_func(operator: Conv2d, config: NpuConfig) -> tirx.PrimFunc:
                     with T.serial(1), T.sblock(f"strip{suffix}"):
                         part.emit()
                     intrinsics[f"mac{suffix}"] = part.intrinsic
-                    loops[f"mac{suffix}"] = part.roles
+                    loops[f"mac{suffix}"] = list(part.roles)
                     if index:
                         tiles[f"mac{suffix}"] = part.largest_tile(config)
     attrs = {
@@ -105,8 +124,17 @@ def window_prim_func(operator: Conv2d, config: NpuConfig) -> tirx.PrimFunc:
 
 
 class _StripBlocks:
-    """The blocks of one strip.  ``pixels`` of a step are neighbours in a line, or, for a strip of
-    one column, in a column."""
+    """The blocks of one strip."""
+
+    roles = (
+        "batch",
+        "blocks",
+        "lines",  # columns of the output: the pixels of a step are those of a column
+        "pixels",
+        "lane",
+        "kernel_w",  # parts of kernel rows
+        "depth_lane",
+    )
 
     def __init__(
         self,
@@ -118,28 +146,19 @@ class _StripBlocks:
     ) -> None:
         self.op, self.strip, self.suffix, self.buffers = operator, strip, suffix, buffers
         self.dim = config.dim
-        self.by_column = strip.columns == 1
-        out_h = operator.window.out_h
-        self.pixels = out_h if self.by_column else strip.columns
-        self.lines = 1 if self.by_column else out_h
-        self.steps = balanced_steps(self.pixels, self.dim)
-        self.bytes = (strip.kernel_end - strip.kernel_first) * operator.ci
-        self.depth = ceil_div(self.bytes, self.dim)
+        self.steps = line_steps(operator, config)
+        self.parts = strip.parts(operator, config)
         self.blocks = ceil_div(operator.co, self.dim)
-        self.intrinsic = gemm_intrinsic(config, self.steps.rows)
-        lines = [] if self.by_column else ["lines"]
-        tail = ["pixels", "lane", "kernel_h", "depth", "depth_lane"]
-        self.roles = ["batch", "blocks", *lines, *tail]
+        self.intrinsic = gemm_intrinsic(config, self.steps.rows, operator.strides[0])
 
     def emit(self) -> None:
         """The blocks, into the builder that is active."""
         n, dim, kh, padded = self.op.n, self.dim, self.op.kh, self.steps.padded
-        in_lines = (self.lines - 1) * self.op.strides[0] + kh
-        # By column every kernel row has its own copy of the windows, one a line of output.
-        a_shape = (n, kh if self.by_column else in_lines, self.depth, padded, dim)
+        in_lines = (padded - 1) * self.op.strides[0] + kh
+        a_shape = (n, self.parts.depth, self.strip.columns, in_lines, dim)
         a = self.tile("a", a_shape, "int8")
-        b = self.tile("b", (kh, self.depth, self.blocks, dim, dim), "int8")
-        acc = self.tile("acc", (n, self.blocks, self.lines, padded, dim), "int32")
+        b = self.tile("b", (self.parts.steps, self.blocks, dim, dim), "int8")
+        acc = self.tile("acc", (n, self.blocks, self.strip.columns, padded, dim), "int32")
         self.load_a(a, a_shape)
         self.load_b(b)
         self.mac(a, b, acc)
@@ -147,15 +166,14 @@ class _StripBlocks:
 
     def largest_tile(self, config: NpuConfig) -> dict[str, int]:
         """The largest tile that fits the memories, by what its loops walk."""
-        extents = {"lines": self.lines, "steps": self.steps.number, "blocks": self.blocks}
+        extents = {"lines": self.strip.columns, "steps": self.steps.number, "blocks": self.blocks}
         tile = dict(extents)
 
         def fits() -> bool:
             rows = tile["steps"] * self.steps.rows
-            kh = self.op.kh
-            lines = kh if self.by_column else (tile["lines"] - 1) * self.op.strides[0] + kh
-            a_rows = lines * self.depth * rows
-            b_rows = kh * self.depth * tile["blocks"] * self.dim
+            lines = (rows - 1) * self.op.strides[0] + self.op.kh + self.dim
+            a_rows = tile["lines"] * self.parts.depth * lines
+            b_rows = self.parts.steps * tile["blocks"] * self.dim
             acc_rows = tile["blocks"] * tile["lines"] * rows
             return a_rows + b_rows <= config.spad_rows and acc_rows <= config.acc_rows
 
@@ -170,43 +188,60 @@ class _StripBlocks:
         IRBuilder.name(f"{name}{self.suffix}", buffer)
         return buffer
 
+    def by_part(
+        self, is_last: Any, number: Any, value: Callable[[Part], Any]
+    ) -> Any:
+        """A value for the last part, or for the one of the others with a ``number``."""
+        parts = self.parts
+        if not parts.number:
+            return value(parts.last)
+        other = Part(number * parts.columns, parts.columns)
+        return tirx.if_then_else(is_last, value(parts.last), value(other))
+
     def load_a(self, a: Any, shape: tuple[int, ...]) -> None:
-        """Windows, one a row; zeros above and below the image."""
+        """The bytes under kernel rows, a row of the scratchpad for each output column and line;
+        zeros above and below the image."""
         op, strip = self.op, self.strip
         start = (strip.kernel_first - op.pad[1] + strip.first * op.strides[1]) * op.ci
-        with self.block("load_a", "SSSSS", shape) as (vn, vh, vk, vp, vc):
-            column = vk * self.dim + vc
-            if self.by_column:
-                line, byte = vp * op.strides[0] + vh - op.pad[0], start + column
-            else:
-                line, byte = vh - op.pad[0], vp * (op.strides[1] * op.ci) + start + column
-            inside = tirx.all(line >= 0, line < op.h, vp < self.pixels, column < self.bytes)
-            value = self.buffers["x"][vn, line, byte]
-            zero = tirx.IntImm("int8", 0)
-            T.buffer_store(a, tirx.if_then_else(inside, value, zero), [vn, vh, vk, vp, vc])
+        with self.block("load_a", "SSSSS", shape) as (vn, vk, vx, vh, vc):
+
+            def value(part: Part) -> Any:
+                line, byte, inside = part.element(vh - op.pad[0], vc, self.dim)
+                byte = vx * (op.strides[1] * op.ci) + byte + start
+                inside = tirx.all(line >= 0, line < op.h, *inside)
+                return _or_zero(inside, self.buffers["x"][vn, line, byte])
+
+            loaded = self.by_part(vk >= self.parts.number, vk, value)
+            T.buffer_store(a, loaded, [vn, vk, vx, vh, vc])
 
     def load_b(self, b: Any) -> None:
         """The strip's rows of the weights; zeros past them, which hide what is past a window."""
-        op, dim = self.op, self.dim
+        op, dim, parts = self.op, self.dim, self.parts
         first = self.strip.kernel_first * op.ci
-        shape = (op.kh, self.depth, self.blocks, dim, dim)
-        with self.block("load_b", "SSSSS", shape) as (vi, vk, vob, vc, vo):
-            row, column = vk * dim + vc, vob * dim + vo
-            inside = tirx.all(row < self.bytes, column < op.co)
-            value = self.buffers["weight"][vi, first + row, column]
-            zero = tirx.IntImm("int8", 0)
-            T.buffer_store(b, tirx.if_then_else(inside, value, zero), [vi, vk, vob, vc, vo])
+        shape = (parts.steps, self.blocks, dim, dim)
+        with self.block("load_b", "SSSS", shape) as (vi, vob, vc, vo):
+            step = vi - parts.steps_of_last
+
+            def value(part: Part) -> Any:
+                line = vi * part.lines if part is parts.last else step % op.kh
+                line, row, inside = part.element(line, vc, dim)
+                if part.lines > 1:
+                    inside = [line < op.kh, *inside]
+                inside = tirx.all(vob * dim + vo < op.co, *inside)
+                return _or_zero(inside, self.buffers["weight"][line, row + first, vob * dim + vo])
+
+            loaded = self.by_part(step < 0, step // op.kh, value)
+            T.buffer_store(b, loaded, [vi, vob, vc, vo])
 
     def mac(self, a: Any, b: Any, acc: Any) -> None:
         """The array's steps; the bias is where the accumulator starts."""
         op, dim = self.op, self.dim
-        lines = () if self.by_column else (self.lines,)
-        shape = (op.n, self.blocks, *lines, self.steps.padded, dim, op.kh, self.depth, dim)
-        kinds = "SS" + "S" * len(lines) + "SSRRR"
-        with self.block("mac", kinds, shape) as (vn, vob, *vy, vp, vo, vi, vk, vc):
-            line = vi if self.by_column else vy[0] * op.strides[0] + vi
-            at = [vn, vob, vy[0] if vy else 0, vp, vo]
-            mine, weight = a[vn, line, vk, vp, vc], b[vi, vk, vob, vc, vo]
+        shape = (op.n, self.blocks, self.strip.columns, self.steps.padded, dim, self.parts.steps, dim)
+        with self.block("mac", "SSSSSRR", shape) as (vn, vob, vx, vy, vo, vi, vc):
+            at = [vn, vob, vx, vy, vo]
+            line = vy * op.strides[0] + self.parts.line_of(vi)
+            mine = a[vn, self.parts.part_of(vi), vx, line, vc]
+            weight = b[vi, vob, vc, vo]
             T.reads(mine, weight)
             T.writes(acc[tuple(at)])
             with T.init():
@@ -224,15 +259,14 @@ class _StripBlocks:
     def store(self, acc: Any) -> None:
         """The strip's columns of the output."""
         op, dim, out = self.op, self.dim, self.buffers["out"]
-        shape = (op.n, self.blocks, self.lines, self.steps.padded, dim)
-        with self.block("store", "SSSSS", shape) as (vn, vob, vy, vp, vo):
+        shape = (op.n, self.blocks, self.strip.columns, self.steps.padded, dim)
+        with self.block("store", "SSSSS", shape) as (vn, vob, vx, vy, vo):
             channel = vob * dim + vo
-            line, pixel = (vp, 0) if self.by_column else (vy, vp)
-            at = [vn, line, pixel + self.strip.first, channel]
-            value = acc[vn, vob, vy, vp, vo]
+            at = [vn, vy, vx + self.strip.first, channel]
+            value = acc[vn, vob, vx, vy, vo]
             T.reads(value)
             T.writes(out[tuple(at)])
-            with T.If(tirx.all(vp < self.pixels, channel < op.co)), T.Then():
+            with T.If(tirx.all(vy < op.window.out_h, channel < op.co)), T.Then():
                 T.buffer_store(out, requantize(value, op.scale, op.relu), at)
 
     @contextmanager
@@ -240,3 +274,7 @@ class _StripBlocks:
         """A block of the strip inside its loops; gives its iterators."""
         with T.grid(*shape) as variables, T.sblock(f"{name}{self.suffix}"):
             yield T.axis.remap(kinds, list(variables))
+
+
+def _or_zero(inside: Any, value: Any) -> Any:
+    return tirx.if_then_else(inside, value, tirx.IntImm("int8", 0))

@@ -66,7 +66,7 @@ class MacTiles:
         if isinstance(self.operator, Add):  # its multipliers may stay past all rows
             longest = dim
         batch = _batch(self.operator)
-        weights = batch * shape.blocks * shape.depth * prod(shape.kernel)
+        weights = batch * shape.blocks * shape.reduction
         return self._pixels * weights * (rows - longest + dim)
 
     def load_beats(self, config: NpuConfig) -> int:

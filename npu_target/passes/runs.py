@@ -1,0 +1,153 @@
+"""Loops around steps and copies, cut where addresses do not go on evenly.
+
+A definition may walk several kinds of steps in one loop over its reduction, or rows of several
+places in one loop over a tile's: then addresses are divisions or maxima of the loop's variable.  A
+program advances addresses by additions, so such a loop becomes one for each run of iterations
+along which all of them do.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import tvm
+import tvm_ffi
+from tvm import tirx
+from tvm.ir import TensorLoad
+from tvm.tirx import BufferStore, Var
+
+from ..intrin import SCRATCHPAD, is_gemm
+from .linear import Linear, linear
+from .sources import replaced
+
+Leaf = tirx.Evaluate | BufferStore
+
+
+def cut_into_runs(func: tirx.PrimFunc) -> tirx.PrimFunc:
+    """A lowered function in whose nests of steps and loads addresses advance evenly.  All steps of
+    a nest add to sums, all copies write elements of their own: so the runs of a loop may come one
+    after the other, each in all loops around."""
+    body = _cut(func.body)
+    if body.same_as(func.body):
+        return func
+    mod = tvm.IRModule({"main": func.with_body(body)})
+    return tirx.transform.StmtSimplify()(mod)["main"]
+
+
+def _cut(stmt: tirx.Stmt) -> tirx.Stmt:
+    if isinstance(stmt, tirx.SeqStmt):
+        parts = [_cut(part) for part in stmt.seq]
+        is_same = all(a.same_as(b) for a, b in zip(parts, stmt.seq, strict=True))
+        return stmt if is_same else tirx.SeqStmt(parts)
+    if isinstance(stmt, tirx.IfThenElse):
+        then, otherwise = _cut(stmt.then_case), stmt.else_case and _cut(stmt.else_case)
+        if then.same_as(stmt.then_case) and (not otherwise or otherwise.same_as(stmt.else_case)):
+            return stmt
+        return tirx.IfThenElse(stmt.condition, then, otherwise)
+    if not isinstance(stmt, tirx.For):
+        return stmt
+    loops = [stmt]
+    while isinstance(loops[-1].body, tirx.For):
+        loops.append(loops[-1].body)
+    leaf = loops[-1].body
+    if not _is_step_or_load(leaf):
+        body = _cut(stmt.body)
+        return stmt if body.same_as(stmt.body) else _around(stmt, body)
+    indices = _indices(leaf)
+    env = _variables(loops, leaf)
+    for level, loop in enumerate(loops):
+        if isinstance(leaf, BufferStore) and loop.loop_var.same_as(leaf.indices[-1]):
+            continue  # columns of a row
+        runs = _runs(loop, indices, env)
+        if len(runs) > 1:
+            break
+    else:
+        return stmt
+    nests = []
+    for first, end in pairwise([*runs, int(loop.extent.value)]):
+        variable = tirx.Var(str(loop.loop_var.name), loop.loop_var.ty)
+        nest: tirx.Stmt = _in_run(leaf, loop, first, variable, env)
+        for inner in reversed(loops[level + 1 :]):
+            nest = _around(inner, nest)
+        nest = _around(loop, nest, variable, end - first)
+        for outer in reversed(loops[:level]):
+            nest = _around(outer, nest)
+        nests.append(_cut(nest))
+    return tirx.SeqStmt(nests)
+
+
+def _is_step_or_load(leaf: tirx.Stmt) -> bool:
+    if isinstance(leaf, BufferStore):
+        return leaf.buffer.scope() == SCRATCHPAD
+    return isinstance(leaf, tirx.Evaluate) and is_gemm(leaf.value)
+
+
+def _indices(leaf: Leaf) -> list[tirx.Expr]:
+    """The indices of all that a step or a load touches."""
+    indices: list[tirx.Expr] = []
+    tvm_ffi.structural_walk(leaf, (TensorLoad, lambda load: indices.extend(load.indices)))
+    return indices
+
+
+def _variables(loops: list[tirx.For], leaf: Leaf) -> dict[Var, Linear]:
+    variables = [loop.loop_var for loop in loops]
+    tvm_ffi.structural_walk(leaf, (Var, variables.append))
+    return {variable: Linear.loop(number) for number, variable in enumerate(variables)}
+
+
+def _values(index: tirx.Expr, loop: tirx.For, env: dict[Var, Linear]) -> list[Linear] | None:
+    """What an index is in each iteration of a loop; None where it advances evenly."""
+    form = linear(index, env)
+    (number,) = env[loop.loop_var].variables()
+    if form.is_linear_in(number):
+        return None
+    start = int(loop.min.value)
+    return [form.substitute({number: Linear(start + i)}) for i in range(int(loop.extent.value))]
+
+
+def _runs(loop: tirx.For, indices: list[tirx.Expr], env: dict[Var, Linear]) -> list[int]:
+    """The first iterations of the runs of a loop along which indices advance by numbers: of one,
+    where they do or where that does not help."""
+    values = [found for index in indices if (found := _values(index, loop, env)) is not None]
+    steps = [[b - a for a, b in zip(*pair, strict=True)] for pair in pairwise(zip(*values, strict=True))]
+    if not values or not all(form.is_const for step in steps for form in step):
+        return [0]
+    runs, extent = [0], int(loop.extent.value)
+    for end in range(2, extent):
+        # The first step of a run is free.
+        if end - runs[-1] > 1 and steps[end - 1] != steps[end - 2]:
+            runs.append(end)
+    return runs
+
+
+def _in_run(
+    leaf: Leaf, loop: tirx.For, first: int, variable: Var, env: dict[Var, Linear]
+) -> Leaf:
+    """The step or load in a run of iterations that begins at ``first``, by another variable, which
+    starts at 0."""
+    begin = tirx.IntImm(variable.ty.dtype, int(loop.min.value) + first)
+    shifted = variable + begin
+
+    def index_in_run(index: tirx.Expr) -> tirx.Expr:
+        values = _values(index, loop, env)
+        if values is None:
+            return replaced(index, loop.loop_var, shifted)
+        slope = (values[first + 1] - values[first]).const if first + 1 < len(values) else 0
+        return replaced(index, loop.loop_var, begin) + variable * slope
+
+    def load_in_run(load: TensorLoad) -> TensorLoad:
+        return load.source[tuple(index_in_run(index) for index in load.indices)]
+
+    moved = tvm_ffi.structural_map(leaf, ((TensorLoad, load_in_run),))
+    return replaced(moved, loop.loop_var, shifted)
+
+
+def _around(
+    loop: tirx.For, body: tirx.Stmt, variable: Var | None = None, extent: int | None = None
+) -> tirx.For:
+    """A loop around something else, with a variable, starting at 0, and an extent of its own."""
+    start, count = loop.min, loop.extent
+    if variable is not None:
+        start, count = (tirx.IntImm(variable.ty.dtype, n) for n in (0, extent))
+    variable = loop.loop_var if variable is None else variable
+    return tirx.For(variable, start, count, loop.kind, body, None, dict(loop.annotations))
