@@ -124,6 +124,7 @@ class Pipeline:
         self.state = _State()
         self.is_dry = False  # whether only the state matters that is left
         self._steady: dict[Repeat, bool] = {}
+        self._cycles: dict[Nest, float] = {}
 
     def run(self, parts: Iterable[Statement]) -> tuple[Node, ...]:
         """The nodes of statements that follow each other, with nothing left open."""
@@ -178,6 +179,8 @@ class Pipeline:
         """Steps are open until the next ones come; those before are closed."""
         before, after = self.state.open, _Open(nest, values, nest.touched(values))
         closed, stay, after = self.dealt_out(before, self.state.behind, after)
+        if closed is not None and not self.state.behind:
+            closed, after = self.shared(closed, after)
         self.state = _State(after)
         if closed is None:
             return self.plain(stay, BEFORE, NO_STEPS_BEFORE)
@@ -214,6 +217,33 @@ class Pipeline:
         due = [w.rest(partial(self.rest, before, w)) if w in reloads else w for w in due]
         steps = steps._replace(due=tuple(due), free=tuple(free))
         return closed._replace(reloads=reloads), (), steps
+
+    def shared(self, first: _Open, second: _Open) -> tuple[_Open, _Open]:
+        """Two nests of steps with nothing between them share the copies that go into the first: the
+        second takes those of its share, the last ones, that it does not touch either."""
+        mine, all_steps = self.step_cycles(first), self.step_cycles(first, second)
+        left = sum(map(self.copy_cycles, first.free)) * mine / all_steps
+        keep = 0
+        for index, waiting in enumerate(first.free):
+            if left > 0 or conflict(waiting.touched, second.touched):
+                keep = index + 1
+            left -= self.copy_cycles(waiting)
+        moved = (*first.free[keep:], *second.free)
+        return first._replace(free=first.free[:keep]), second._replace(free=moved)
+
+    def copy_cycles(self, waiting: _Waiting) -> float:
+        """About how long a copy keeps its engine: as long as in the first iteration."""
+        if waiting.nest not in self._cycles:
+            operations = waiting.operations
+            self._cycles[waiting.nest] = sum(x.number * x.cycles for x in operations)
+        return self._cycles[waiting.nest]
+
+    def step_cycles(self, *opened: _Open) -> float:
+        """How long the steps of nests keep the array."""
+        for one in opened:
+            if one.nest not in self._cycles:
+                self._cycles[one.nest] = self.placer(one).steps.cycles
+        return sum(self._cycles[one.nest] for one in opened)
 
     def rest(self, opened: _Open, waiting: _Waiting) -> list[CopyOperation]:
         """What has to follow the last steps of a nest of a copy that the next steps need too."""
