@@ -27,17 +27,25 @@ def implies(given: Sequence[Linear], wanted: Linear, extents: Extents) -> bool:
         return True
     if any(least(wanted - form, extents) >= 0 for form in given):
         return True
-    mine = wanted.variables()
-    for forms in (given, [form for form in given if form.variables() <= mine]):
-        ids = sorted(mine.union(*(form.variables() for form in forms)))
-        shape = [extents[loop_id] for loop_id in ids]
-        if np.prod(shape, dtype=float) <= _MOST_POINTS:
-            points = dict(zip(ids, np.indices(shape, sparse=True), strict=True))
-            holds = _values(wanted, points) >= 0
-            for form in forms:
-                holds = holds | (_values(form, points) < 0)
-            return bool(np.all(holds))
-    return False
+    # Of the conditions those of few points first, as many as can be looked at together.
+    ids, forms = wanted.variables(), []
+    for form in sorted(given, key=lambda form: _points(form.variables(), extents)):
+        if _points(ids | form.variables(), extents) <= _MOST_POINTS:
+            ids |= form.variables()
+            forms.append(form)
+    if _points(ids, extents) > _MOST_POINTS:
+        return False
+    shape = [extents[loop_id] for loop_id in sorted(ids)]
+    points = dict(zip(sorted(ids), np.indices(shape, sparse=True), strict=True))
+    holds = _values(wanted, points) >= 0
+    for form in forms:
+        holds = holds | (_values(form, points) < 0)
+    return bool(np.all(holds))
+
+
+def _points(ids: set[int], extents: Extents) -> int:
+    """How many iterations loops have together."""
+    return math.prod(extents[loop_id] for loop_id in ids)
 
 
 def _range(form: Linear, extents: Extents) -> tuple[float, float]:

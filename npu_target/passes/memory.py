@@ -175,9 +175,9 @@ def _placement(buffer: LocalBuffer, row: int, end_row: int, pitch_rows: int) -> 
 
 def _strides(buffer: LocalBuffer, pitch_rows: int) -> tuple[int, ...]:
     strides = [1]
-    *outer, row_extent = buffer.shape[1:-1] or (1,)
-    for extent in (row_extent + buffer.spare_rows, *reversed(outer)):
-        strides.append(strides[-1] * extent)
+    for extent in reversed(buffer.shape[1:-1]):
+        spare = buffer.spare_rows if strides == [1] else 0
+        strides.append(strides[-1] * (extent + spare))
     if buffer.versions > 1:
         strides[-1] = pitch_rows
     return tuple(reversed(strides))

@@ -20,8 +20,6 @@ from ..intrin import SCRATCHPAD, is_gemm
 from .linear import Linear, linear
 from .sources import replaced
 
-Leaf = tirx.Evaluate | BufferStore
-
 
 def cut_into_runs(func: tirx.PrimFunc) -> tirx.PrimFunc:
     """A lowered function in whose nests of steps and loads addresses advance evenly.  All steps of
@@ -53,16 +51,11 @@ def _cut(stmt: tirx.Stmt) -> tirx.Stmt:
     if not _is_step_or_load(leaf):
         body = _cut(stmt.body)
         return stmt if body.same_as(stmt.body) else _around(stmt, body)
-    indices = _indices(leaf)
     env = _variables(loops, leaf)
-    for level, loop in enumerate(loops):
-        if isinstance(leaf, BufferStore) and loop.loop_var.same_as(leaf.indices[-1]):
-            continue  # columns of a row
-        runs = _runs(loop, indices, env)
-        if len(runs) > 1:
-            break
-    else:
+    level, runs = _first_to_cut(loops, leaf, env)
+    if len(runs) < 2:
         return stmt
+    loop = loops[level]
     nests = []
     for first, end in pairwise([*runs, int(loop.extent.value)]):
         variable = tirx.Var(str(loop.loop_var.name), loop.loop_var.ty)
@@ -82,14 +75,29 @@ def _is_step_or_load(leaf: tirx.Stmt) -> bool:
     return isinstance(leaf, tirx.Evaluate) and is_gemm(leaf.value)
 
 
-def _indices(leaf: Leaf) -> list[tirx.Expr]:
+def _first_to_cut(
+    loops: list[tirx.For], leaf: tirx.Stmt, env: dict[Var, Linear]
+) -> tuple[int, list[int]]:
+    """The outermost loop that is to be cut, and the first iterations of its runs; of one where
+    there is none."""
+    indices = _indices(leaf)
+    for level, loop in enumerate(loops):
+        if isinstance(leaf, BufferStore) and loop.loop_var.same_as(leaf.indices[-1]):
+            continue  # columns of a row
+        runs = _runs(loop, indices, env)
+        if len(runs) > 1:
+            return level, runs
+    return 0, [0]
+
+
+def _indices(leaf: tirx.Stmt) -> list[tirx.Expr]:
     """The indices of all that a step or a load touches."""
     indices: list[tirx.Expr] = []
     tvm_ffi.structural_walk(leaf, (TensorLoad, lambda load: indices.extend(load.indices)))
     return indices
 
 
-def _variables(loops: list[tirx.For], leaf: Leaf) -> dict[Var, Linear]:
+def _variables(loops: list[tirx.For], leaf: tirx.Stmt) -> dict[Var, Linear]:
     variables = [loop.loop_var for loop in loops]
     tvm_ffi.structural_walk(leaf, (Var, variables.append))
     return {variable: Linear.loop(number) for number, variable in enumerate(variables)}
@@ -109,7 +117,9 @@ def _runs(loop: tirx.For, indices: list[tirx.Expr], env: dict[Var, Linear]) -> l
     """The first iterations of the runs of a loop along which indices advance by numbers: of one,
     where they do or where that does not help."""
     values = [found for index in indices if (found := _values(index, loop, env)) is not None]
-    steps = [[b - a for a, b in zip(*pair, strict=True)] for pair in pairwise(zip(*values, strict=True))]
+    steps = [
+        [b - a for a, b in zip(*pair, strict=True)] for pair in pairwise(zip(*values, strict=True))
+    ]
     if not values or not all(form.is_const for step in steps for form in step):
         return [0]
     runs, extent = [0], int(loop.extent.value)
@@ -121,8 +131,8 @@ def _runs(loop: tirx.For, indices: list[tirx.Expr], env: dict[Var, Linear]) -> l
 
 
 def _in_run(
-    leaf: Leaf, loop: tirx.For, first: int, variable: Var, env: dict[Var, Linear]
-) -> Leaf:
+    leaf: tirx.Stmt, loop: tirx.For, first: int, variable: Var, env: dict[Var, Linear]
+) -> tirx.Stmt:
     """The step or load in a run of iterations that begins at ``first``, by another variable, which
     starts at 0."""
     begin = tirx.IntImm(variable.ty.dtype, int(loop.min.value) + first)

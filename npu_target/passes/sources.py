@@ -91,7 +91,9 @@ def restricted(loop: tirx.For, body: tirx.Stmt, first: int, count: int) -> tirx.
     """``count`` iterations of a loop from the ``first`` on, with a variable of their own."""
     dtype = loop.loop_var.ty.dtype
     variable = tirx.Var(str(loop.loop_var.name), dtype)
-    body = replaced(body, loop.loop_var, variable + tirx.IntImm(dtype, first) if first else variable)
+    body = replaced(
+        body, loop.loop_var, variable + tirx.IntImm(dtype, first) if first else variable
+    )
     extent = tirx.IntImm(dtype, count)
     zero = tirx.IntImm(dtype, 0)
     return tirx.For(variable, zero, extent, loop.kind, body, None, dict(loop.annotations))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from .copies import Load, Stack, Store
 from .errors import CodegenError
-from .linear import Atom, Linear
+from .linear import Atom, Key, Linear
 from .transfers import LoopExtent
 
 
@@ -72,7 +72,7 @@ def _division(form: Linear, column: LoopExtent) -> Atom | None:
 def _of_first_line(form: Linear, column: LoopExtent) -> Linear:
     """A form where the column is one of the first line's."""
     mine = Linear.loop(column.loop_id)
-    terms = {}
+    terms: dict[Key, int] = {}
     for key, factor in form.items:
         if isinstance(key, Atom) and key.a == mine:
             if key.op == "floormod":

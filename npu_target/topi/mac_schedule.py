@@ -19,9 +19,9 @@ from ..intrin import ACCUMULATOR, SCRATCHPAD, WIDE, gemm_rows
 # Orders of the array's steps inside a tile, from the outside in.
 STEP_ORDERS: dict[str, tuple[str, ...]] = {
     # A block of weights stays while the tile's pixels pass.
-    "blocks_first": ("blocks", "kernel_h", "kernel_w", "depth", "lines", "steps"),
+    "blocks_first": ("blocks", "kernel_h", "kernel_w", "windows", "depth", "lines", "steps"),
     # As above, and the same pixels meet all output blocks before the next kernel position.
-    "kernel_first": ("kernel_h", "kernel_w", "depth", "blocks", "lines", "steps"),
+    "kernel_first": ("kernel_h", "kernel_w", "windows", "depth", "blocks", "lines", "steps"),
 }
 KERNEL_LOOPS = ("kernel_h", "kernel_w")
 # With more positions than this, the weights of a single block of channels take so much of a

@@ -15,7 +15,7 @@ from .mac_schedule import KERNEL_LOOPS
 from .matmul import Matmul
 from .operator import Operator
 from .pool import GlobalAvgPool
-from .window_conv2d import line_steps, strips
+from .window_conv2d import strips
 from .window_parts import Parts
 
 # Steps of a reduction that take no longer than the narrow store of their result.
@@ -44,7 +44,7 @@ class MacShape:
     # Rows of an operand that is the same for every tile and block: multipliers, a row of ones.
     same_a_rows: int | None = None
     same_b_rows: int | None = None
-    windows: Parts | None = None
+    windows: Parts | None = None  # which are not cut into tiles
 
     @classmethod
     def of(cls, operator: Operator, config: NpuConfig) -> MacShape | None:
@@ -86,15 +86,18 @@ class MacShape:
         blocks, depth = ceil_div(operator.co, dim), ceil_div(operator.ci, dim)
         if operator.windows:
             widest = strips(operator)[0]
-            steps, parts = line_steps(operator, config), widest.parts(operator, config)
+            parts, by_column, lines, steps = widest.walk(operator, config)
+            kernel, strides = (kernel[0], 1), (strides[0], 1)
+            if by_column:
+                kernel, strides = (1, kernel[0]), (1, strides[0])
             return cls(
                 blocks,
-                widest.columns,
+                lines,
                 steps.number,
-                parts.depth,
+                1,
                 steps.rows,
-                (1, kernel[0]),
-                (1, strides[0]),
+                kernel,
+                strides,
                 dim,
                 windows=parts,
             )
@@ -122,8 +125,10 @@ class MacShape:
             return tile["depth"] * self.image_rows
         lines = (tile["lines"] - 1) * self.strides[0] + tile["kernel_h"]
         pixels = (tile["steps"] * self.rows - 1) * self.strides[1] + tile["kernel_w"]
-        pixels += self.windows.last.lines - 1 if self.windows else 0
         channel_blocks = tile["blocks"] if self.depthwise else tile["depth"]
+        if self.windows:
+            channel_blocks = self.windows.depth
+            pixels += self.windows.last.lines - 1
         return channel_blocks * lines * pixels
 
     def b_rows(self, tile: dict[str, int]) -> int:

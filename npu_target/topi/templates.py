@@ -69,6 +69,8 @@ _STRUCTURES: dict[type[Operator], tuple[MacStructure, ...]] = {
 
 def mac_templates(operator: Operator) -> tuple[MacStructure, ...]:
     """The structures of an operator's templates; none where it multiplies nothing."""
+    if isinstance(operator, Conv2d) and operator.windows:
+        return _WHOLE_DEPTH  # there is little of it
     return _STRUCTURES.get(type(operator), ())
 
 

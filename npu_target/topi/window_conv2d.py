@@ -10,7 +10,8 @@ of 7 rows takes 7 + 3 steps of the array then, not 49, and 14 without stacks.
 A copy cannot start in the middle of a row, so a window that reaches over the image's left or
 right edge has to leave pixels out.  The output is cut into strips of columns whose windows keep
 the same pixels; each strip is a convolution of its own with the part of the weights that it
-needs.  The rows of a step are pixels of one column: lines that a stack takes follow each other.
+needs.  The rows of a step are pixels of a line; where lines are stacked, or a strip has one column,
+those of a column.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from math import prod
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
@@ -58,9 +60,26 @@ class Strip:
 
     def parts(self, operator: Conv2d, config: NpuConfig) -> Parts:
         """What the steps of a kernel row take of these."""
-        steps = line_steps(operator, config)
+        steps = balanced_steps(operator.window.out_h, config.dim)
         may_stack = self.columns > 1  # in the strip that comes first, when no row is in use
         return window_parts(self.bytes(operator), operator, steps, config, may_stack=may_stack)
+
+    def walk(self, operator: Conv2d, config: NpuConfig) -> Walk:
+        """How its output is walked."""
+        parts, lines = self.parts(operator, config), operator.window.out_h
+        if parts.last.lines > 1 or self.columns == 1:
+            return Walk(parts, True, self.columns, balanced_steps(lines, config.dim))
+        return Walk(parts, False, lines, balanced_steps(self.columns, config.dim))
+
+
+class Walk(NamedTuple):
+    """``steps`` along a line, or ``by_column`` down a column, of each of so many ``lines`` (or
+    columns)."""
+
+    parts: Parts
+    by_column: bool
+    lines: int
+    steps: Steps
 
 
 def strips(operator: Conv2d) -> list[Strip]:
@@ -75,11 +94,6 @@ def strips(operator: Conv2d) -> list[Strip]:
         else:
             found.append(Strip(column, column + 1, first, end))
     return sorted(found, key=lambda strip: -strip.columns)
-
-
-def line_steps(operator: Conv2d, config: NpuConfig) -> Steps:
-    """The output lines in steps of the array."""
-    return balanced_steps(operator.window.out_h, config.dim)
 
 
 def takes_windows(operator: Conv2d) -> bool:
@@ -111,7 +125,7 @@ def window_prim_func(operator: Conv2d, config: NpuConfig) -> tirx.PrimFunc:
                     with T.serial(1), T.sblock(f"strip{suffix}"):
                         part.emit()
                     intrinsics[f"mac{suffix}"] = part.intrinsic
-                    loops[f"mac{suffix}"] = list(part.roles)
+                    loops[f"mac{suffix}"] = part.roles
                     if index:
                         tiles[f"mac{suffix}"] = part.largest_tile(config)
     attrs = {
@@ -124,17 +138,8 @@ def window_prim_func(operator: Conv2d, config: NpuConfig) -> tirx.PrimFunc:
 
 
 class _StripBlocks:
-    """The blocks of one strip."""
-
-    roles = (
-        "batch",
-        "blocks",
-        "lines",  # columns of the output: the pixels of a step are those of a column
-        "pixels",
-        "lane",
-        "kernel_w",  # parts of kernel rows
-        "depth_lane",
-    )
+    """The blocks of one strip.  Tiles have the loop over steps inside the one over lines; where
+    both change roles, indices of the image do."""
 
     def __init__(
         self,
@@ -146,33 +151,40 @@ class _StripBlocks:
     ) -> None:
         self.op, self.strip, self.suffix, self.buffers = operator, strip, suffix, buffers
         self.dim = config.dim
-        self.steps = line_steps(operator, config)
-        self.parts = strip.parts(operator, config)
+        self.parts, self.by_column, self.lines, self.steps = strip.walk(operator, config)
         self.blocks = ceil_div(operator.co, self.dim)
-        self.intrinsic = gemm_intrinsic(config, self.steps.rows, operator.strides[0])
+        stride = operator.strides[0] if self.by_column else 1
+        self.intrinsic = gemm_intrinsic(config, self.steps.rows, stride)
+        self.roles = ["batch", "blocks", "lines", "pixels", "lane", "windows", "depth_lane"]
 
     def emit(self) -> None:
         """The blocks, into the builder that is active."""
-        n, dim, kh, padded = self.op.n, self.dim, self.op.kh, self.steps.padded
-        in_lines = (padded - 1) * self.op.strides[0] + kh
-        a_shape = (n, self.parts.depth, self.strip.columns, in_lines, dim)
+        n, dim, padded = self.op.n, self.dim, self.steps.padded
+        a_shape = (n, self.parts.depth, *self.in_rows(self.lines, padded), dim)
         a = self.tile("a", a_shape, "int8")
         b = self.tile("b", (self.parts.steps, self.blocks, dim, dim), "int8")
-        acc = self.tile("acc", (n, self.blocks, self.strip.columns, padded, dim), "int32")
+        acc = self.tile("acc", (n, self.blocks, self.lines, padded, dim), "int32")
         self.load_a(a, a_shape)
         self.load_b(b)
         self.mac(a, b, acc)
         self.store(acc)
 
+    def in_rows(self, lines: int, pixels: int) -> tuple[int, int]:
+        """Of the image what so many lines and pixels of the output take, as rows of a tile."""
+        down, kernel = self.op.strides[0], self.op.kh
+        if self.by_column:
+            return lines, (pixels - 1) * down + kernel
+        return (lines - 1) * down + kernel, pixels
+
     def largest_tile(self, config: NpuConfig) -> dict[str, int]:
         """The largest tile that fits the memories, by what its loops walk."""
-        extents = {"lines": self.strip.columns, "steps": self.steps.number, "blocks": self.blocks}
+        extents = {"lines": self.lines, "steps": self.steps.number, "blocks": self.blocks}
         tile = dict(extents)
 
         def fits() -> bool:
             rows = tile["steps"] * self.steps.rows
-            lines = (rows - 1) * self.op.strides[0] + self.op.kh + self.dim
-            a_rows = tile["lines"] * self.parts.depth * lines
+            a_rows = self.parts.depth * prod(self.in_rows(tile["lines"], rows))
+            a_rows += self.parts.depth * tile["lines"] * (self.parts.last.lines - 1)
             b_rows = self.parts.steps * tile["blocks"] * self.dim
             acc_rows = tile["blocks"] * tile["lines"] * rows
             return a_rows + b_rows <= config.spad_rows and acc_rows <= config.acc_rows
@@ -188,9 +200,7 @@ class _StripBlocks:
         IRBuilder.name(f"{name}{self.suffix}", buffer)
         return buffer
 
-    def by_part(
-        self, is_last: Any, number: Any, value: Callable[[Part], Any]
-    ) -> Any:
+    def by_part(self, is_last: Any, number: Any, value: Callable[[Part], Any]) -> Any:
         """A value for the last part, or for the one of the others with a ``number``."""
         parts = self.parts
         if not parts.number:
@@ -203,16 +213,17 @@ class _StripBlocks:
         zeros above and below the image."""
         op, strip = self.op, self.strip
         start = (strip.kernel_first - op.pad[1] + strip.first * op.strides[1]) * op.ci
-        with self.block("load_a", "SSSSS", shape) as (vn, vk, vx, vh, vc):
+        with self.block("load_a", "SSSSS", shape) as (vn, vk, vl, vp, vc):
+            row, column = (vp, vl) if self.by_column else (vl, vp)
 
             def value(part: Part) -> Any:
-                line, byte, inside = part.element(vh - op.pad[0], vc, self.dim)
-                byte = vx * (op.strides[1] * op.ci) + byte + start
-                inside = tirx.all(line >= 0, line < op.h, *inside)
+                line, byte, inside = part.element(row - op.pad[0], vc, self.dim)
+                byte = column * (op.strides[1] * op.ci) + byte + start
+                inside = tirx.all(line >= 0, line < op.h, column < strip.columns, *inside)
                 return _or_zero(inside, self.buffers["x"][vn, line, byte])
 
             loaded = self.by_part(vk >= self.parts.number, vk, value)
-            T.buffer_store(a, loaded, [vn, vk, vx, vh, vc])
+            T.buffer_store(a, loaded, [vn, vk, vl, vp, vc])
 
     def load_b(self, b: Any) -> None:
         """The strip's rows of the weights; zeros past them, which hide what is past a window."""
@@ -235,12 +246,12 @@ class _StripBlocks:
 
     def mac(self, a: Any, b: Any, acc: Any) -> None:
         """The array's steps; the bias is where the accumulator starts."""
-        op, dim = self.op, self.dim
-        shape = (op.n, self.blocks, self.strip.columns, self.steps.padded, dim, self.parts.steps, dim)
-        with self.block("mac", "SSSSSRR", shape) as (vn, vob, vx, vy, vo, vi, vc):
-            at = [vn, vob, vx, vy, vo]
-            line = vy * op.strides[0] + self.parts.line_of(vi)
-            mine = a[vn, self.parts.part_of(vi), vx, line, vc]
+        dim, parts, down = self.dim, self.parts, self.op.strides[0]
+        shape = (self.op.n, self.blocks, self.lines, self.steps.padded, dim, parts.steps, dim)
+        with self.block("mac", "SSSSSRR", shape) as (vn, vob, vl, vp, vo, vi, vc):
+            at, line = [vn, vob, vl, vp, vo], parts.line_of(vi)
+            row = (vl, vp * down + line) if self.by_column else (vl * down + line, vp)
+            mine = a[vn, parts.part_of(vi), row[0], row[1], vc]
             weight = b[vi, vob, vc, vo]
             T.reads(mine, weight)
             T.writes(acc[tuple(at)])
@@ -259,14 +270,16 @@ class _StripBlocks:
     def store(self, acc: Any) -> None:
         """The strip's columns of the output."""
         op, dim, out = self.op, self.dim, self.buffers["out"]
-        shape = (op.n, self.blocks, self.strip.columns, self.steps.padded, dim)
-        with self.block("store", "SSSSS", shape) as (vn, vob, vx, vy, vo):
+        shape = (op.n, self.blocks, self.lines, self.steps.padded, dim)
+        with self.block("store", "SSSSS", shape) as (vn, vob, vl, vp, vo):
             channel = vob * dim + vo
-            at = [vn, vy, vx + self.strip.first, channel]
-            value = acc[vn, vob, vx, vy, vo]
+            line, column = (vp, vl) if self.by_column else (vl, vp)
+            at = [vn, line, column + self.strip.first, channel]
+            value = acc[vn, vob, vl, vp, vo]
             T.reads(value)
             T.writes(out[tuple(at)])
-            with T.If(tirx.all(vy < op.window.out_h, channel < op.co)), T.Then():
+            pixels = op.window.out_h if self.by_column else self.strip.columns
+            with T.If(tirx.all(vp < pixels, channel < op.co)), T.Then():
                 T.buffer_store(out, requantize(value, op.scale, op.relu), at)
 
     @contextmanager

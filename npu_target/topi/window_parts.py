@@ -81,7 +81,7 @@ class Parts:
 def window_parts(
     n_bytes: int, operator: Conv2d, steps: Steps, config: NpuConfig, *, may_stack: bool
 ) -> Parts:
-    """The parts that take the fewest steps, of those the fewest parts."""
+    """The parts that take the fewest steps, of those the fewest parts, and of those the widest."""
     choices = []
     for last in range(min(n_bytes, config.dim), 0, -1):
         left = n_bytes - last
@@ -90,12 +90,10 @@ def window_parts(
             if rest == 0:
                 lines = _lines(last, number, operator, steps, config) if may_stack else 1
                 choices.append(Parts(columns, number, Part(left, last, lines), operator.kh))
-    return min(choices, key=lambda parts: (parts.steps, parts.depth))
+    return min(choices, key=lambda parts: (parts.steps, parts.depth, -parts.columns))
 
 
-def _lines(
-    columns: int, others: int, operator: Conv2d, steps: Steps, config: NpuConfig
-) -> int:
+def _lines(columns: int, others: int, operator: Conv2d, steps: Steps, config: NpuConfig) -> int:
     """The most lines of so many bytes that a row of the scratchpad can hold.  Bytes alone are not
     stacked: a load takes about as long for one as for several."""
     most = min(operator.kh, config.dim // columns)
@@ -108,9 +106,7 @@ def _lines(
     )
 
 
-def _is_ordered(
-    lines: int, others: int, operator: Conv2d, steps: Steps, config: NpuConfig
-) -> bool:
+def _is_ordered(lines: int, others: int, operator: Conv2d, steps: Steps, config: NpuConfig) -> bool:
     """Whether the device keeps steps that read a stack and loads of it in their order."""
     above = operator.pad[0]  # loads of zeros, of all rows of which no step waits if they are few
     if others:

@@ -23,12 +23,18 @@ def rows_of(buffer: LocalBuffer, placement: Placement) -> list[set[int]]:
     """The rows of each version."""
     inner = buffer.shape[:-1] if buffer.versions == 1 else buffer.shape[1:-1]
     strides = placement.strides if buffer.versions == 1 else placement.strides[1:]
+    *lines, rows_of_line = inner
     rows = {
         placement.row + sum(i * stride for i, stride in zip(index, strides, strict=True))
-        for index in itertools.product(*map(range, inner))
+        for index in itertools.product(*map(range, (*lines, rows_of_line + buffer.spare_rows)))
     }
     pitch = placement.strides[0] if buffer.versions > 1 else 0
     return [{row + pitch * version for row in rows} for version in range(buffer.versions)]
+
+
+def in_use_together(one: LocalBuffer, other: LocalBuffer) -> bool:
+    """Whether both are in use at some time."""
+    return one.live[0] <= other.live[1] and other.live[0] <= one.live[1]
 
 
 @st.composite
@@ -40,14 +46,17 @@ def tiles(draw, config: NpuConfig) -> list[LocalBuffer]:
         large = draw(st.sampled_from([1, 1, 20]))
         shape = (*shape[:-1], shape[-1] * large, config.dim)
         first = draw(st.integers(0, 5))
+        scope = draw(st.sampled_from([SCRATCHPAD, ACCUMULATOR]))
+        stacks = scope == SCRATCHPAD and len(shape) > 2
         buffers.append(
             LocalBuffer(
                 f"tile{n}",
-                draw(st.sampled_from([SCRATCHPAD, ACCUMULATOR])),
+                scope,
                 shape if versions == 1 else (versions, *shape),
                 versions,
                 draw(st.booleans()),
                 live=(first, first + draw(st.integers(0, 5))),
+                spare_rows=draw(st.sampled_from([0, 0, 2, 7])) if stacks else 0,
             )
         )
     return buffers
@@ -68,8 +77,13 @@ def test_tiles_in_use_at_once_share_no_row(data):
             together = set().union(*versions)
             assert together <= set(range(rows))
             assert len(together) == buffer.rows * buffer.versions
+            before = {min(together) - 1 - row for row in range(buffer.spare_rows)}
+            assert before <= set(range(rows))
+            for other in mine:
+                if in_use_together(buffer, other):
+                    assert before.isdisjoint(set().union(*rows_of(other, placements[other.name])))
         for one, other in itertools.combinations(mine, 2):
-            if one.live[0] <= other.live[1] and other.live[0] <= one.live[1]:
+            if in_use_together(one, other):
                 taken = set().union(*rows_of(one, placements[one.name]))
                 assert taken.isdisjoint(set().union(*rows_of(other, placements[other.name])))
 

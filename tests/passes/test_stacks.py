@@ -1,0 +1,80 @@
+"""Stacked loads: what their commands write is what the definition says."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from npu_target.passes.copies import Load, Stack
+from npu_target.passes.errors import CodegenError
+from npu_target.passes.linear import Linear, combine
+from npu_target.passes.stacks import stacked
+from npu_target.passes.transfers import LoopExtent
+
+DIM, PITCH = 16, 100
+ROW, COLUMN = LoopExtent(-1, 9), LoopExtent(-2, DIM)
+
+
+def load(width: int, columns: int, first_line: int, n_lines: int, pitch: int = PITCH) -> Load:
+    """`tile[r, c] = x[first_line + r + c // width, c % width]`, inside of an image of n_lines."""
+    row, column = Linear.loop(ROW.loop_id), Linear.loop(COLUMN.loop_id)
+    line = combine("floordiv", column, Linear(width)) + row + first_line
+    valid = [line, line * -1 + (n_lines - 1)]
+    if columns < DIM:
+        valid.append(column * -1 + (columns - 1))
+    byte = combine("floormod", column, Linear(width))
+    offset = combine("floordiv", column, Linear(width)) * PITCH + row * pitch + byte
+    return Load(row, column, False, "x", offset + first_line * PITCH, 1, tuple(valid))
+
+
+def holds(forms: tuple[Linear, ...], row: int, column: int) -> bool:
+    values = {ROW.loop_id: Linear(row), COLUMN.loop_id: Linear(column)}
+    return all(form.substitute(values).const >= 0 for form in forms)
+
+
+def value(copy: Load, row: int, column: int) -> int | None:
+    """The element of DRAM, None for zero."""
+    values = {ROW.loop_id: Linear(row), COLUMN.loop_id: Linear(column)}
+    return copy.offset.substitute(values).const if holds(copy.valid, row, column) else None
+
+
+@given(st.data())
+def test_each_element_is_written_by_the_row_of_its_line(data) -> None:
+    width = data.draw(st.integers(2, 8))
+    lines = data.draw(st.integers(2, DIM // width))
+    first_line, n_lines = data.draw(st.integers(-4, 4)), data.draw(st.integers(1, 9))
+    copy = load(width, width * lines, first_line, n_lines)
+    found, (row, column) = stacked(copy, (ROW, COLUMN))
+    assert isinstance(found, Load)
+    assert found.stack == Stack(width, lines)
+    assert (row.extent, column) == (ROW.extent + lines - 1, COLUMN)
+    written = {
+        (r - line, line * width + c): value(found, r, c)
+        for r in range(row.extent)
+        for c in range(width)
+        for line in range(lines)
+    }
+    for r in range(ROW.extent):
+        for c in range(width * lines):
+            assert written[r, c] == value(copy, r, c)
+
+
+def test_other_copies_stay() -> None:
+    plain = Load(Linear.loop(-1), Linear.loop(-2), False, "x", Linear.loop(-2), 1, ())
+    assert stacked(plain, (ROW, COLUMN)) == (plain, (ROW, COLUMN))
+    zeros = plain._replace(source=None)
+    assert stacked(zeros, (ROW, COLUMN)) == (zeros, (ROW, COLUMN))
+
+
+@pytest.mark.parametrize(
+    "copy, message",
+    [
+        (load(5, 15, 0, 9, pitch=7), "not those of the rows"),
+        (load(5, 12, 0, 9), "12 columns are valid of lines of 5"),
+        (load(5, 15, 0, 9)._replace(accumulator=True), "not those of the rows"),
+    ],
+)
+def test_no_command_does_others(copy: Load, message: str) -> None:
+    with pytest.raises(CodegenError, match=message):
+        stacked(copy, (ROW, COLUMN))

@@ -1,0 +1,79 @@
+"""Convolutions of images with few channels: parts of kernel rows, stacks, and strips."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from kernel_runs import check_schedule
+from operator_strategies import devices
+from tvm.s_tir import Schedule
+
+from npu_target.codegen_tir import DoesNotFit
+from npu_target.config import NpuConfig
+from npu_target.topi import Conv2d
+from npu_target.topi.templates import templates
+from npu_target.topi.window_conv2d import strips
+
+CONFIG = NpuConfig()
+FIRST_OF_RESNET = Conv2d(1, 224, 224, 3, 64, 7, 7, (2, 2), (3, 3, 3, 3)).kernel()
+
+
+@st.composite
+def first_layers(draw) -> Conv2d:
+    """Operators that take windows."""
+    kernel = draw(st.sampled_from([(7, 7), (3, 3), (5, 5), (7, 3), (2, 6)]))
+    pad = draw(st.sampled_from([0, 0, 1, 2, 3]))
+    sizes = draw(st.integers(12, 40)), draw(st.integers(12, 40))
+    strides = draw(st.sampled_from([(1, 1), (2, 2), (3, 2)]))
+    bias, relu = draw(st.booleans()), draw(st.booleans())
+    co = draw(st.sampled_from([8, 16, 24, 32]))
+    operator = Conv2d(
+        1, *sizes, draw(st.integers(1, 4)), co, *kernel, strides, (pad,) * 4, bias, relu
+    )
+    assume(operator.kernel().windows)
+    return operator
+
+
+@given(first_layers(), devices)
+def test_steps_take_every_byte_of_every_kernel_row_once(operator: Conv2d, config: NpuConfig):
+    for strip in strips(operator.kernel()):
+        parts, n_bytes = strip.parts(operator, config), strip.bytes(operator)
+        taken = []
+        for step in range(parts.steps):
+            part, line = int(parts.part_of(step)), int(parts.line_of(step))
+            last = part == parts.number
+            lines = parts.last.lines if last else 1
+            columns = parts.last.columns if last else parts.columns
+            first = parts.last.first if last else part * parts.columns
+            assert lines * columns <= config.dim
+            rows = range(line, min(line + lines, operator.kh))
+            taken += [(row, first + byte) for row in rows for byte in range(columns)]
+        assert sorted(taken) == [(r, b) for r in range(operator.kh) for b in range(n_bytes)]
+
+
+def test_the_first_layer_of_resnet_takes_ten_steps() -> None:
+    widest = strips(FIRST_OF_RESNET)[0]
+    assert widest.parts(FIRST_OF_RESNET, CONFIG).steps == 10
+    plain = CONFIG.replace(name="plain", has_first_layer_pixel_repeats=False)
+    assert widest.parts(FIRST_OF_RESNET, plain).steps == 14
+
+
+@settings(max_examples=8)
+@given(st.data())
+def test_equals_numpy_or_does_not_fit(data) -> None:
+    config, operator = data.draw(devices), data.draw(first_layers())
+    kernel = operator.kernel()
+    schedule = Schedule(kernel.prim_func(config), seed=data.draw(st.integers(1, 2**31 - 1)))
+    data.draw(st.sampled_from(templates(kernel)))(schedule)
+    try:
+        check_schedule(operator, schedule, config, 1)
+    except DoesNotFit as error:
+        assert operator.name in str(error)
+
+
+@pytest.mark.slow
+@settings(max_examples=200)
+@given(st.data())
+def test_many_equal_numpy(data) -> None:
+    test_equals_numpy_or_does_not_fit.hypothesis.inner_test(data)
