@@ -110,13 +110,16 @@ def _read_log(folder: Path, header: Header, require_tuned: bool) -> TuningLog | 
 
 def compile_network(mod: tvm.ir.IRModule) -> tvm.runtime.Executable:
     """A partitioned module as an executable of the Relax virtual machine, its scheduled kernels
-    for the device as programs inside, the rest compiled for this host by LLVM."""
+    for the device as programs inside, with their weights as they load them, the rest compiled for
+    this host by LLVM."""
     import tvm
     from tvm import relax
 
     from .host import host_pipeline
+    from .pack_constants import pack_constants
 
     target = tvm.target.Target("llvm")
+    mod = pack_constants(mod)
     return relax.build(mod, target, relax_pipeline=host_pipeline(target), tir_pipeline="npu")
 
 

@@ -8,7 +8,7 @@ other loop stays a loop of the program.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from tvm import tirx
@@ -23,10 +23,12 @@ from .codegen.settings import DeviceSettings
 from .codegen.starts import overwritten_sums
 from .config import NpuConfig
 from .isa import IsaError
+from .packing import Packing
 from .passes.columns import check_columns
 from .passes.errors import CodegenError, DoesNotFit
 from .passes.lower import Lowered, lower
 from .passes.memory import allocate
+from .passes.packings import packings
 from .passes.tiles import tile_buffers
 from .program import Arg, Node, Program
 
@@ -53,12 +55,13 @@ def build_program(
         if a statement is none that the device performs.
     """
     try:
-        args = _arguments(func)
+        packed = packings(func, config)
+        args = _arguments(func, packed)
         check_columns(func)
         names = [arg.name for arg in args]
         if report is not None:
             report.arguments = names
-        body = _body(lower(func), config, names, report or NoReport())
+        body = _body(lower(func), config, names, packed, report or NoReport())
     except DoesNotFit as error:
         raise DoesNotFit(f"{name}: {error}") from error
     except (CodegenError, IsaError) as error:
@@ -66,25 +69,31 @@ def build_program(
     return Program(name, config, args, body)
 
 
-def _arguments(func: tirx.PrimFunc) -> tuple[Arg, ...]:
+def _arguments(func: tirx.PrimFunc, packed: Mapping[str, Packing]) -> tuple[Arg, ...]:
     last = len(func.params) - 1
     args = []
     for index, param in enumerate(func.params):
         if not isinstance(param.ty, BufferType):
             raise CodegenError(f"argument {param.name} is no tensor")
         shape = tuple(constant(extent) for extent in param.shape)
+        if param.name in packed:
+            shape = packed[param.name].packed_shape
         role = "output" if index == last else "input"
         args.append(Arg(param.name, role, str(param.dtype), shape))
     return tuple(args)
 
 
 def _body(
-    lowered: Lowered, config: NpuConfig, arguments: Sequence[str], report: NoReport
+    lowered: Lowered,
+    config: NpuConfig,
+    arguments: Sequence[str],
+    packed: Mapping[str, Packing],
+    report: NoReport,
 ) -> tuple[Node, ...]:
     """The commands of a lowered function, in phases of the device's settings: one for all of it,
     or, where that needs too many, one for each of its parts."""
     body = lowered.func.body
-    reader = Reader(allocate(tile_buffers(lowered), config), lowered.versions)
+    reader = Reader(allocate(tile_buffers(lowered), config), lowered.versions, packed)
     stmts = body.seq if isinstance(body, tirx.SeqStmt) else [body]
     parts = [reader.statement(stmt) for stmt in stmts]
     overwritten = overwritten_sums(parts)

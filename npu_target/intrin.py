@@ -21,6 +21,9 @@ GEMM_CALL = "npu.gemm"
 # On the outermost loop of a store: the blocks of its sums lie side by side, so that one command
 # stores several blocks of columns.
 WIDE = "npu.wide"
+# On the outermost loop of a load of weights: they lie in DRAM as the load puts them into its tile.
+# The value is the order of the tile's dimensions but the last, in which its rows follow each other.
+PACKED = "npu.packed"
 
 
 def gemm_intrinsic(config: NpuConfig, rows: int, row_step: int = 1) -> str:

@@ -17,6 +17,7 @@ from tvm.target import Target
 
 from .codegen_tir import build_program
 from .device_api import create_module
+from .pack_constants import scheduled
 from .target import config_of
 
 _KIND = "ext_dev"
@@ -34,7 +35,7 @@ def build_device_module(mod: IRModule, target: Target) -> Any:
     programs = {}
     for var, func in mod.functions.items():
         name = str(func.attrs["global_symbol"]) if func.attrs else var.name_hint
-        programs[name] = build_program(func, config, name).to_bytes()
+        programs[name] = build_program(scheduled(func), config, name).to_bytes()
     return create_module(programs)
 
 

@@ -11,6 +11,8 @@ from npu_target import topi
 from npu_target.codegen_tir import build_program
 from npu_target.config import NpuConfig
 from npu_target.device_api import create_module
+from npu_target.packing import packed
+from npu_target.passes.packings import packings
 from npu_target.program import Program
 
 # What the output holds before a run: an element that a kernel leaves out keeps it.
@@ -88,7 +90,10 @@ def check_schedule(
     """Compile a schedule of the operator's kernel and compare its result, bit for bit."""
     program = build_program(schedule.mod["main"], config, operator.name)
     arrays = random_arguments(operator, seed)
-    result = run_program(program, kernel_arguments(operator, arrays))
+    names = [arg.name for arg in operator.args[:-1]]
+    inputs = dict(zip(names, kernel_arguments(operator, arrays), strict=True))
+    laid_out = packed(inputs, packings(schedule.mod["main"], config))
+    result = run_program(program, [laid_out[name] for name in names])
     wanted = expected(operator, arrays)
     np.testing.assert_array_equal(result.reshape(wanted.shape), wanted)
     return program

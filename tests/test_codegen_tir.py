@@ -96,6 +96,12 @@ GOLDEN = {
         blocks=[1, 8],
         steps=[2, 1],
     ),
+    "conv2d_packed": lambda: mac_program(
+        SHORT,
+        MacStructure(split_depth=True, packed=True),
+        blocks=[1, 2],
+        depth=[3, 1],
+    ),
     "max_pool2d": lambda: pool_program(
         topi.MaxPool2d(1, 9, 9, 12, 3, 2, (1, 1, 1, 1)), n=[1, 1], cb=[1, 2], y=[1, 5], xx=[1, 5]
     ),

@@ -12,6 +12,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 
 import tvm_ffi
 from tvm import tirx
@@ -19,12 +20,14 @@ from tvm.ir import TensorLoad
 from tvm.tirx import BufferStore, Var
 
 from ..config import NpuConfig
-from ..intrin import ACCUMULATOR, SCRATCHPAD, WIDE, is_gemm
+from ..intrin import ACCUMULATOR, PACKED, SCRATCHPAD, WIDE, is_gemm
+from ..packing import Packing
 from ..passes.bounds import least
 from ..passes.copies import Load, Store, recognise
 from ..passes.errors import CodegenError
 from ..passes.linear import Linear, combine, comparisons, linear, undivided
 from ..passes.memory import Placement
+from ..passes.packings import packed_element, tile_number
 from ..passes.stacks import stacked
 from ..passes.transfers import (
     LoopExtent,
@@ -230,8 +233,63 @@ class CopyNest(Nest):
     @cached_property
     def _copy(self) -> tuple[Load | Store, tuple[LoopExtent, ...]]:
         """What it does, and in which loops the commands do it."""
-        copy = recognise(self._leaf, self._guards, self._symbols, self._reader.local)
+        copy = self._recognised()
+        if isinstance(copy, Load) and copy.source in self._reader.packings:
+            raise CodegenError(
+                f"argument {copy.source} is packed for another load, `{self._leaf}` takes it as it "
+                f"is: mark all of its loads {PACKED}, or none"
+            )
         return stacked(copy, tuple(self.loops))
+
+    def _recognised(self) -> Load | Store:
+        return recognise(self._leaf, self._guards, self._symbols, self._reader.local)
+
+
+class PackedNest(CopyNest):
+    """A nest around a load of packed weights: its tile lies in DRAM as in the scratchpad, in loads
+    of whole lines."""
+
+    def __init__(
+        self, reader: Reader, loops: list[tirx.For], leaf: BufferStore, packing: Packing
+    ) -> None:
+        super().__init__(reader, loops, [], leaf)
+        own = [loop.loop_id for loop in self.loops]
+        indices = [linear(index, self._symbols) for index in packed_element(leaf).indices]
+        as_it_is = self._recognised()
+        first_row = as_it_is.row.without(*own)
+        tile = tile_number(packing, [index.without(*own) for index in indices])
+        dim, line = packing.dim, packing.blocks * packing.dim
+        whole, rest = divmod(packing.tile_blocks, packing.blocks)
+        self.loops = []
+        self._parts: list[tuple[Load | Store, tuple[LoopExtent, ...]]] = []
+        for first, loads, blocks in ((0, whole, packing.blocks), (whole, 1, rest)):
+            if not blocks:
+                continue
+            every = [LoopExtent(reader.fresh(), extent) for extent in (loads, blocks, dim, dim)]
+            around = tuple(loop for loop in every if loop.extent > 1)
+            if loads > 1:
+                self.loops.append(around[0])
+            by = [Linear.loop(loop.loop_id) if loop.extent > 1 else Linear() for loop in every]
+            load, block, row, column = by
+            number = load + first
+            part = as_it_is._replace(
+                row=first_row + (number * packing.blocks + block) * dim + row,
+                column=column,
+                offset=(tile * packing.tile_loads + number) * packing.load_elements
+                + row * line
+                + block * dim
+                + column,
+                valid=(),
+            )
+            self._parts.append((part, around))
+
+    def transfers(self, values: Values, config: NpuConfig) -> list[tuple[Load | Store, Transfer]]:
+        plans = [(part, plan_transfer(part, loops, config)) for part, loops in self._parts]
+        return [(part.at(values), plan.at(values)) for part, plan in plans]
+
+    @cached_property
+    def copy(self) -> Load | Store:
+        return self._parts[0][0]
 
 
 class StepNest(Nest):
@@ -258,13 +316,21 @@ class StepNest(Nest):
         return row
 
 
+# A packed nest is a copy.
 Statement = Sequence | Unsupported | Repeat | Branch | CopyNest | StepNest
 
 
 class Reader:
-    """Reads statements, whose tiles lie at ``placements``; those in ``versions`` have several."""
+    """Reads statements, whose tiles lie at ``placements``; those in ``versions`` have several.
+    Arguments in ``packings`` lie in DRAM as these say."""
 
-    def __init__(self, placements: Mapping[str, Placement], versions: Mapping[str, int]) -> None:
+    def __init__(
+        self,
+        placements: Mapping[str, Placement],
+        versions: Mapping[str, int],
+        packings: Mapping[str, Packing] = MappingProxyType({}),
+    ) -> None:
+        self.packings = packings
         self._placements = placements
         self._versions = versions
         self._n_symbols = 0
@@ -298,6 +364,12 @@ class Reader:
             else:
                 break
         if isinstance(leaf, BufferStore):
+            marked = [PACKED in loop.annotations for loop in loops]
+            if any(marked):
+                if not marked[0]:
+                    return self._repeat(stmt)
+                packing = self.packings[packed_element(leaf).source.name]
+                return PackedNest(self, loops, leaf, packing)
             return CopyNest(self, loops, guards, leaf)
         if isinstance(leaf, tirx.Evaluate) and not guards:
             if isinstance(leaf.value, tirx.IntImm):

@@ -31,6 +31,8 @@ class LocalBuffer:
     # Of sums whose blocks lie side by side: rows of a step, which the last dimension but one
     # is a multiple of.  The blocks are the second dimension of a version.
     wide_rows: int | None = None
+    # The order of a version's dimensions but the last, outermost first; None: as they are.
+    order: tuple[int, ...] | None = None
     # Whether a store pools it: the device tells such a store's rows up to the end of their bank.
     pooled: bool = False
     # Rows that stacked loads write past those of a line of rows, the last dimension but one, and
@@ -174,13 +176,16 @@ def _placement(buffer: LocalBuffer, row: int, end_row: int, pitch_rows: int) -> 
 
 
 def _strides(buffer: LocalBuffer, pitch_rows: int) -> tuple[int, ...]:
-    strides = [1]
-    for extent in reversed(buffer.shape[1:-1]):
-        spare = buffer.spare_rows if strides == [1] else 0
-        strides.append(strides[-1] * (extent + spare))
-    if buffer.versions > 1:
-        strides[-1] = pitch_rows
-    return tuple(reversed(strides))
+    has_versions = buffer.versions > 1
+    extents = [*buffer.shape[has_versions:-1]]
+    if buffer.spare_rows:
+        extents[-1] += buffer.spare_rows
+    strides = [0] * len(extents)
+    rows = 1
+    for dimension in reversed(buffer.order or range(len(extents))):
+        strides[dimension] = rows
+        rows *= extents[dimension]
+    return (*((pitch_rows,) if has_versions else ()), *strides)
 
 
 def _round_up(value: int, multiple: int) -> int:

@@ -9,7 +9,7 @@ from tvm import ir, tirx
 from tvm.ir import TensorLoad
 from tvm.tirx import BufferStore
 
-from ..intrin import ACCUMULATOR, SCRATCHPAD, WIDE, is_gemm
+from ..intrin import ACCUMULATOR, PACKED, SCRATCHPAD, WIDE, is_gemm
 from .errors import CodegenError
 from .lower import Lowered, allocated_buffers
 from .memory import LocalBuffer
@@ -34,6 +34,7 @@ def tile_buffers(lowered: Lowered) -> list[LocalBuffer]:
 
     tvm_ffi.structural_walk(lowered.func.body, (ir.Call, visit))
     wide = _stored_wide(lowered.func.body)
+    orders = _orders(lowered.func.body)
     pooled = _pooled(lowered.func.body)
     spare = _spare_rows(lowered.func.body)
     buffers = allocated_buffers(lowered.func)
@@ -56,6 +57,7 @@ def tile_buffers(lowered: Lowered) -> list[LocalBuffer]:
             buffer.name in stationary,
             live.get(buffer.name, (0, 0)),
             _wide_rows(buffer, lowered, step_rows) if buffer.name in wide else None,
+            orders.get(buffer.name),
             buffer.name in pooled,
             spare.get(buffer.name, 0),
         )
@@ -89,6 +91,22 @@ def _stored_wide(body: tirx.Stmt) -> set[str]:
     def visit_load(load: TensorLoad) -> None:
         if load.source.scope() == ACCUMULATOR:
             found.add(load.source.name)
+
+    tvm_ffi.structural_walk(body, (tirx.For, visit))
+    return found
+
+
+def _orders(body: tirx.Stmt) -> dict[str, tuple[int, ...]]:
+    """The order of the dimensions of tiles of packed weights."""
+    found: dict[str, tuple[int, ...]] = {}
+
+    def visit(loop: tirx.For) -> None:
+        if PACKED in loop.annotations:
+            order = tuple(int(dimension) for dimension in loop.annotations[PACKED])
+            tvm_ffi.structural_walk(
+                loop.body,
+                (BufferStore, lambda store: found.update({store.buffer.name: order})),
+            )
 
     tvm_ffi.structural_walk(body, (tirx.For, visit))
     return found

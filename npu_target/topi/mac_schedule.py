@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from tvm.s_tir import Schedule
 
-from ..intrin import ACCUMULATOR, SCRATCHPAD, WIDE, gemm_rows
+from ..intrin import ACCUMULATOR, PACKED, SCRATCHPAD, WIDE, gemm_rows
 
 # Orders of the array's steps inside a tile, from the outside in.
 STEP_ORDERS: dict[str, tuple[str, ...]] = {
@@ -46,6 +46,8 @@ class MacStructure:
     wide : whether a step's blocks of output channels lie side by side in the accumulator, so that
         one command stores several: fewer and longer writes, but steps shorter than the array's
         side leave gaps, and are not cut anew.
+    packed : whether the weights lie in DRAM in the order in which tiles load them, and in a tile in
+        the order of the steps.  For weights that are constant.
     """
 
     tiles: str = "weights_kept"
@@ -56,6 +58,7 @@ class MacStructure:
     pipelined: bool = True
     two_sums: bool = False
     wide: bool = False
+    packed: bool = False
 
 
 def mac_loops(sch: Schedule, suffix: str = "") -> tuple[str, ...]:
@@ -135,7 +138,7 @@ def scheduled_mac(sch: Schedule, structures: Sequence[MacStructure]) -> list[Sch
     placed: dict[MacStructure, tuple[Schedule, _Placed]] = {}
     made = []
     for structure in structures:
-        common = replace(structure, pipelined=False, two_sums=False, wide=False)
+        common = replace(structure, pipelined=False, two_sums=False, wide=False, packed=False)
         if common not in placed:
             start = sch.copy()
             placed[common] = start, _tile_and_place(start, common, "", {}, {})
@@ -165,6 +168,8 @@ class _Placed(NamedTuple):
     store_depth: int  # loops around a store
     split: bool  # a part of the reduction per iteration
     joined: bool
+    load_b: Any
+    weights_order: tuple[int, ...]  # of the dimensions of a tile of weights, as steps walk them
 
 
 def _tile_and_place(
@@ -179,6 +184,7 @@ def _tile_and_place(
     mac = sch.get_sblock(f"mac{suffix}")
     intrinsic = str(sch.mod["main"].attrs["npu.tensorize"][f"mac{suffix}"])
     loops = dict(zip(mac_loops(sch, suffix), sch.get_loops(mac), strict=True))
+    order = _weights_order(sch, mac, mac_loops(sch, suffix), structure)
     joined = "joined" in loops  # pixels of all lines, which no tile takes apart
     pixels = loops.pop("joined" if joined else "pixels")
     loops["steps"], row = sch.split(pixels, [None, gemm_rows(intrinsic)])
@@ -224,7 +230,30 @@ def _tile_and_place(
     sch.reverse_compute_at(store, innermost, preserve_unit_loops=True)
     sch.decompose_reduction(mac, reduction[0] if reduction else steps[0])
     n_loads = 1 if structure.kept else 2
-    return _Placed(row, intrinsic, n_loads, store, changing, len(around), bool(reduction), joined)
+    return _Placed(
+        row,
+        intrinsic,
+        n_loads,
+        store,
+        changing,
+        len(around),
+        bool(reduction),
+        joined,
+        load_b,
+        order,
+    )
+
+
+def _weights_order(
+    sch: Schedule, mac: Any, roles: Sequence[str], structure: MacStructure
+) -> tuple[int, ...]:
+    """The dimensions of the weights' tile but the last, in the order in which steps walk them."""
+    block = sch.get(mac)
+    walked = dict(zip((iterator.var for iterator in block.iter_vars), roles, strict=True))
+    indices = [extent.min for extent in block.reads[1].region]
+    steps = ("batch", *STEP_ORDERS[structure.step_order], "depth_lane")
+    place = {walked[index]: dimension for dimension, index in enumerate(indices[:-1])}
+    return tuple(place[role] for role in steps if role in place)
 
 
 def _finish(sch: Schedule, structure: MacStructure, placed: _Placed) -> None:
@@ -242,6 +271,9 @@ def _finish(sch: Schedule, structure: MacStructure, placed: _Placed) -> None:
             annotate_pipeline(sch, placed.changing, [*stages, *steps])
     if structure.wide and not placed.joined:  # see `for_loops`
         sch.annotate(sch.get_loops(placed.store)[placed.store_depth], WIDE, 1)
+    if structure.packed:
+        own = len(sch.get(placed.load_b).iter_vars)
+        sch.annotate(sch.get_loops(placed.load_b)[-own], PACKED, list(placed.weights_order))
 
 
 def _fused(sch: Schedule, loops: list[Any]) -> Any:

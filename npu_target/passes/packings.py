@@ -1,0 +1,136 @@
+"""The packings of a scheduled function: which layout its loads of packed weights ask for.
+
+A schedule marks such a load (:data:`npu_target.intrin.PACKED`); the tile that it fills says the
+rest. The load's block still reads the argument as the operator has it: what a mark changes is where
+the bytes lie, not what is computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import tvm_ffi
+from tvm import s_tir, tirx
+from tvm.ir import TensorLoad
+from tvm.tirx import BufferStore, Var
+
+from ..config import NpuConfig
+from ..intrin import PACKED
+from ..packing import Packing, TileLoop
+from .copies import is_call
+from .errors import CodegenError
+from .linear import Linear, combine, comparisons, linear
+
+
+def packings(func: tirx.PrimFunc, config: NpuConfig) -> dict[str, Packing]:
+    """The layouts of a scheduled function's packed arguments, by name; the others are as they are.
+
+    Raises
+    ------
+    CodegenError
+        where a load that is marked for it cannot be packed, or two disagree.
+    """
+    loops: list[tirx.For] = []
+    tvm_ffi.structural_walk(func.body, (tirx.For, loops.append))
+    found: dict[str, Packing] = {}
+    for loop in loops:
+        if PACKED not in loop.annotations:
+            continue
+        name, packing = _packing(loop, config)
+        if found.setdefault(name, packing) != packing:
+            raise CodegenError(f"argument {name} is packed in two ways: it can lie in one")
+    return found
+
+
+def packed_element(store: BufferStore) -> TensorLoad:
+    """The element of an argument that a packed load reads.
+
+    Raises
+    ------
+    CodegenError
+        for a store of anything else than int8 elements of an argument, or 0.
+    """
+    value = store.value
+    if is_call(value, "prim.if_then_else"):
+        value = value.args[1]
+    if not isinstance(value, TensorLoad) or str(value.source.dtype) != "int8":
+        raise CodegenError(f"what is packed must be int8 elements of an argument, not {value}")
+    return value
+
+
+def tile_number(packing: Packing, first: Sequence[Linear]) -> Linear:
+    """The number of the tile whose first element has these indices.
+
+    Raises
+    ------
+    CodegenError
+        where that may be no tile's first element.
+    """
+    total = Linear()
+    for dimension in packing.tile_order:
+        index, span = first[dimension], Linear(packing.spans[dimension])
+        if combine("floormod", index, span) != Linear():
+            raise CodegenError(f"a packed load begins inside of a tile, at index {index}")
+        total = total * packing.tiles[dimension] + combine("floordiv", index, span)
+    return total
+
+
+def _packing(marked: tirx.For, config: NpuConfig) -> tuple[str, Packing]:
+    """The packed argument of a marked load, and its layout."""
+    loops: list[tirx.For] = []
+    stmt: tirx.Stmt = marked
+    while isinstance(stmt, tirx.For):
+        loops.append(stmt)
+        stmt = stmt.body
+    if not isinstance(stmt, s_tir.SBlockRealize) or not isinstance(stmt.block.body, BufferStore):
+        raise CodegenError("what is marked as packed is no load")
+    store = stmt.block.body
+    element = packed_element(store)
+    numbers = {loop.loop_var: number for number, loop in enumerate(loops)}
+    env: dict[Var, Linear] = {}
+    for value in stmt.iter_values:
+        _number(value, numbers, env)
+    for iterator, value in zip(stmt.block.iter_vars, stmt.iter_values, strict=True):
+        env[iterator.var] = linear(value, env)
+    indices = [linear(index, env) for index in element.indices]
+    shape = tuple(int(extent) for extent in element.source.shape)
+    _check_zeros(store, env, indices, shape)
+    order = (*(int(place) for place in marked.annotations[PACKED]), len(store.indices) - 1)
+    tile_loops = []
+    for place in order:
+        along = linear(store.indices[place], env)
+        for number, loop in enumerate(loops):
+            extent = int(loop.extent.value)
+            if extent == 1 or along.coefficient(number) != 1:
+                continue
+            steps = [form.coefficient(number) for form in indices]
+            if sum(map(bool, steps)) != 1:
+                raise CodegenError(f"a packed tile of {element.source.name} is no box of it")
+            dimension = next(d for d, step in enumerate(steps) if step)
+            tile_loops.append(TileLoop(dimension, steps[dimension], extent))
+    packing = Packing(shape, tuple(tile_loops), 1)
+    blocks = min(packing.tile_blocks, config.mvin_max_cols // config.dim)
+    return str(element.source.name), Packing(shape, tuple(tile_loops), blocks)
+
+
+def _number(value: tirx.Expr, loops: Mapping[Var, int], env: dict[Var, Linear]) -> None:
+    """Give each variable of an expression a number, those of a tile's loops theirs."""
+
+    def visit(variable: Var) -> None:
+        if variable not in env:
+            env[variable] = Linear.loop(loops.get(variable, len(loops) + len(env)))
+
+    tvm_ffi.structural_walk(value, (Var, visit))
+
+
+def _check_zeros(
+    store: BufferStore, env: Mapping[Var, Linear], indices: Sequence[Linear], shape: Sequence[int]
+) -> None:
+    """Raise CodegenError where a load makes anything 0 but what is past the argument's end: that is
+    what is 0 in a packed argument."""
+    if not is_call(store.value, "prim.if_then_else"):
+        return
+    inside = [index * -1 + (size - 1) for index, size in zip(indices, shape, strict=True)]
+    for form in comparisons(store.value.args[0], env):
+        if form not in inside and not (form.is_const and form.const >= 0):
+            raise CodegenError(f"a packed load is 0 where not {form} >= 0: no end of the argument")

@@ -1,0 +1,111 @@
+"""Which layout a scheduled function's packed loads ask for, and what cannot be packed."""
+
+from __future__ import annotations
+
+import pytest
+from tvm.s_tir import Schedule
+from tvm.script import tirx as T
+
+from npu_target.config import NpuConfig
+from npu_target.intrin import PACKED
+from npu_target.packing import Packing, TileLoop
+from npu_target.passes.errors import CodegenError
+from npu_target.passes.linear import Linear
+from npu_target.passes.packings import packings, tile_number
+from npu_target.topi import Conv2d, Matmul
+from npu_target.topi.mac_schedule import MacStructure, schedule_mac
+
+CONFIG = NpuConfig.preset("gemmini-16x16")
+
+
+def scheduled(operator, structure, tiles):
+    schedule = Schedule(operator.prim_func(CONFIG))
+    schedule_mac(schedule, structure, tiles)
+    return schedule.mod["main"]
+
+
+def test_a_convolutions_weights_in_the_order_of_the_steps():
+    conv = Conv2d(1, 8, 8, 64, 128, 3, 3, pad=(1, 1, 1, 1), bias=False)
+    tiles = {"blocks": [2, 4], "lines": [1, 8], "steps": [1, 1], "depth": [2, 2]}
+    reduction = (TileLoop(0, 1, 3), TileLoop(1, 1, 3), TileLoop(2, 16, 2))
+    blocks = TileLoop(3, 16, 4)
+    by_order = {"blocks_first": (blocks, *reduction), "kernel_first": (*reduction, blocks)}
+    for order, outer in by_order.items():
+        structure = MacStructure(split_depth=True, step_order=order, packed=True)
+        loops = (*outer, TileLoop(2, 1, 16), TileLoop(3, 1, 16))
+        wanted = {"weight": Packing((3, 3, 64, 128), loops, 4)}
+        assert packings(scheduled(conv, structure, tiles), CONFIG) == wanted
+
+
+def test_a_tile_of_few_blocks_has_short_lines():
+    product = Matmul(1, 32, 32, 64, bias=False)
+    tiles = {"blocks": [4, 1], "steps": [1, 2]}
+    (packing,) = packings(scheduled(product, MacStructure(packed=True), tiles), CONFIG).values()
+    assert packing.tile_blocks == packing.blocks == 2
+    assert packing.packed_shape == (32 * 64,)
+
+
+def test_what_is_not_marked_lies_as_it_is():
+    product = Matmul(1, 32, 32, 64)
+    assert packings(scheduled(product, MacStructure(), {}), CONFIG) == {}
+
+
+def test_tiles_are_counted_by_output_channels_first():
+    loops = (TileLoop(0, 1, 3), TileLoop(1, 16, 2), TileLoop(1, 1, 16), TileLoop(2, 1, 16))
+    packing = Packing((3, 64, 48), loops, 4)
+    assert packing.tiles == (1, 2, 3)
+    first = [Linear(), Linear.loop(1) * 32, Linear.loop(2) * 16]
+    assert tile_number(packing, first) == Linear.loop(2) * 2 + Linear.loop(1)
+    with pytest.raises(CodegenError, match="begins inside of a tile"):
+        tile_number(packing, [Linear(), Linear.loop(1) * 16, Linear()])
+
+
+def loads(zero_from: int):
+    """Two loads of weights, which are zeros from a row on, into tiles of two blocks."""
+
+    @T.prim_func(s_tir=True)
+    def func(b: T.Buffer((32, 16), "int8"), out: T.Buffer((2, 16, 16), "int8")):
+        with T.sblock("root"):
+            first = T.sblock_alloc_buffer((2, 16, 16), "int8")
+            second = T.sblock_alloc_buffer((2, 16, 16), "int8")
+            for kb, k, j in T.grid(2, 16, 16):
+                with T.sblock("load_1"):
+                    v, vk, vj = T.axis.remap("SSS", [kb, k, j])
+                    first[v, vk, vj] = T.if_then_else(
+                        v * 16 + vk < zero_from, b[v * 16 + vk, vj], T.int8(0)
+                    )
+            for kb, k, j in T.grid(2, 16, 16):
+                with T.sblock("load_2"):
+                    v, vk, vj = T.axis.remap("SSS", [kb, k, j])
+                    second[v, vk, vj] = b[v * 16 + vk, vj]
+            for kb, k, j in T.grid(2, 16, 16):
+                with T.sblock("sum"):
+                    v, vk, vj = T.axis.remap("SSS", [kb, k, j])
+                    out[v, vk, vj] = first[v, vk, vj] + second[v, vk, vj]
+
+    return Schedule(func)
+
+
+def marked(schedule, block, order):
+    schedule.annotate(schedule.get_loops(schedule.get_sblock(block))[0], PACKED, order)
+    return schedule.mod["main"]
+
+
+def test_two_loads_of_an_argument_must_agree():
+    schedule = loads(32)
+    assert len(packings(marked(schedule, "load_1", [0, 1]), CONFIG)) == 1
+    assert len(packings(marked(schedule, "load_2", [0, 1]), CONFIG)) == 1
+    schedule = loads(32)
+    marked(schedule, "load_1", [0, 1])
+    with pytest.raises(CodegenError, match="b is packed in two ways"):
+        packings(marked(schedule, "load_2", [1, 0]), CONFIG)
+
+
+def test_zeros_must_be_past_the_arguments_end():
+    with pytest.raises(CodegenError, match="no end of the argument"):
+        packings(marked(loads(20), "load_1", [0, 1]), CONFIG)
+
+
+def test_only_a_load_of_an_argument_is_packed():
+    with pytest.raises(CodegenError, match="must be int8 elements of an argument"):
+        packings(marked(loads(32), "sum", [0, 1]), CONFIG)
