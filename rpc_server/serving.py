@@ -24,6 +24,7 @@ from tvm.rpc.server import PopenRPCServerState
 import npu_target
 from npu_target.config import NpuConfig
 from npu_target.device_api import create_module, last_stats, set_limits
+from npu_target.packing import Packing
 
 from .address import Address, AddressError, check_can_bind, free_port
 from .process import StopSignal, leave_with_parent
@@ -33,6 +34,7 @@ DESCRIBE = "npu.rpc.describe"
 SET_DEADLINE = "npu.rpc.set_deadline"
 RUN = "npu.rpc.run"
 DIGEST = "npu.rpc.digest"
+PACK = "npu.rpc.pack"
 
 _deadline: threading.Timer | None = None
 
@@ -77,6 +79,11 @@ def _digest(array: Any) -> str:
     return hashlib.sha256(array.numpy().tobytes()).hexdigest()
 
 
+def _pack(layout: str, source: Any, target: Any) -> None:
+    """Fill `target` with an array in a packed layout, which is a Packing as JSON."""
+    target.copyfrom(Packing.from_json(str(layout)).pack(source.numpy()))
+
+
 def register_functions(config: NpuConfig) -> None:
     """Make known what a client may call on this server besides the device itself."""
     described = json.dumps(
@@ -90,6 +97,7 @@ def register_functions(config: NpuConfig) -> None:
     tvm_ffi.register_global_func(DESCRIBE, lambda: described, override=True)
     tvm_ffi.register_global_func(SET_DEADLINE, _set_deadline, override=True)
     tvm_ffi.register_global_func(DIGEST, _digest, override=True)
+    tvm_ffi.register_global_func(PACK, _pack, override=True)
     tvm_ffi.register_global_func(RUN, partial(_run, config.clock_khz), override=True)
 
 

@@ -5,6 +5,7 @@ No host compiler takes part: the program is what a server runs.
 
 from __future__ import annotations
 
+import json
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -16,11 +17,13 @@ from tvm.s_tir import meta_schedule as ms
 
 from ..codegen_tir import CodegenError, DoesNotFit, build_program
 from ..config import NpuConfig
+from ..passes.packings import packings
 from .failure import BUILD_ERROR, DOES_NOT_FIT, Failure
 from .workload import operator_of, to_json
 
 PROGRAM_FILE = "program.npu"
 OPERATOR_FILE = "operator.json"
+PACKINGS_FILE = "packings.json"
 
 
 @derived_object
@@ -50,11 +53,14 @@ class NpuBuilder(ms.builder.PyBuilder):
         operator = operator_of(mod)
         try:
             program = build_program(mod["main"], self._config, operator.name)
+            packed = packings(mod["main"], self._config)
         except DoesNotFit as error:
             return ms.builder.BuilderResult(None, str(Failure(DOES_NOT_FIT, str(error))))
         except CodegenError as error:
             return ms.builder.BuilderResult(None, str(Failure(BUILD_ERROR, str(error))))
         folder = Path(tempfile.mkdtemp(dir=self._folder))
         (folder / OPERATOR_FILE).write_text(to_json(operator), encoding="utf-8")
+        layouts = json.dumps({name: packing.to_json() for name, packing in packed.items()})
+        (folder / PACKINGS_FILE).write_text(layouts, encoding="utf-8")
         (folder / PROGRAM_FILE).write_bytes(program.to_bytes())
         return ms.builder.BuilderResult(str(folder / PROGRAM_FILE), None)

@@ -6,12 +6,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 import tvm
 
 from ..config import NpuConfig
 from ..device_api import create_module, last_stats
+from ..packing import Packing, packed
 from ..program import Program
 from ..topi import Operator
 from .errors import TuningError
@@ -35,25 +37,33 @@ class ProgramCheck:
     def __init__(self, config: NpuConfig) -> None:
         self._config = config
         self._samples: dict[Operator, _Sample] = {}
-        self._cycles: dict[str, int] = {}  # of programs that are right, by their digest
+        # Of programs that are right, by their digests and layouts.
+        self._cycles: dict[tuple[str, frozenset[tuple[str, Packing]]], int] = {}
 
     @property
     def n_checked(self) -> int:
         """How many distinct programs were run."""
         return len(self._cycles)
 
-    def cycles(self, program: Program, operator: Operator, source: str) -> int:
+    def cycles(
+        self,
+        program: Program,
+        operator: Operator,
+        source: str,
+        packings: Mapping[str, Packing] = MappingProxyType({}),
+    ) -> int:
         """Simulated cycles of one run of a program that computes `operator`.
 
-        `source` says where the schedule comes from, for the message.
+        `source` says where the schedule comes from, for the message; `packings` are the layouts
+        of packed inputs, by name.
 
         Raises TuningError, with the kind of failure, for a program that the device refuses or
         whose output differs from NumPy's.
         """
         data = program.to_bytes()
-        digest = hashlib.sha256(data).hexdigest()
-        if digest not in self._cycles:
-            failure = self._run(program.name, data, operator)
+        key = hashlib.sha256(data).hexdigest(), frozenset(packings.items())
+        if key not in self._cycles:
+            failure = self._run(program.name, data, operator, packings)
             if failure is not None:
                 raise TuningError(
                     f"{operator.name}: the program of its {source} schedule on "
@@ -63,13 +73,16 @@ class ProgramCheck:
                 )
             stats = last_stats()
             assert stats is not None
-            self._cycles[digest] = stats.cycles
-        return self._cycles[digest]
+            self._cycles[key] = stats.cycles
+        return self._cycles[key]
 
-    def _run(self, name: str, program: bytes, operator: Operator) -> Failure | None:
+    def _run(
+        self, name: str, program: bytes, operator: Operator, packings: Mapping[str, Packing]
+    ) -> Failure | None:
         """What is wrong with a program, if anything."""
         sample = self._sample(operator)
-        inputs = [sample.inputs[arg.name] for arg in operator.args if arg.role == "input"]
+        laid_out = packed(sample.inputs, packings)
+        inputs = [laid_out[arg.name] for arg in operator.args if arg.role == "input"]
         tensors = [tvm.runtime.tensor(array) for array in inputs]
         # An element that is left out must not be right by chance.
         output = tvm.runtime.tensor(np.invert(sample.expected))

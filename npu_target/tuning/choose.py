@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +14,7 @@ from tvm.tirx import PrimFunc
 from ..codegen_tir import build_program
 from ..config import NpuConfig
 from ..device_api import create_module, last_stats
+from ..passes.packings import packings
 from ..program import Program
 from ..schedule_rules import default_schedule
 from ..target import make_target
@@ -35,6 +36,7 @@ class _Choice:
     source: str
     default_cycles: int
     cycles: int
+    packed: tuple[str, ...]  # arguments
 
 
 class Chooser:
@@ -79,7 +81,8 @@ class Chooser:
         for layer in layers:
             progress(layer.name)
             choice = self._choice(layer.operator)
-            results.append(LayerResult(layer, choice.default_cycles, choice.cycles, choice.source))
+            result = LayerResult(layer, choice.default_cycles, choice.cycles, choice.source)
+            results.append(replace(result, packed=choice.packed))
         return results
 
     @property
@@ -108,12 +111,14 @@ class Chooser:
         return self._choices[operator]
 
     def _choose(self, operator: Operator) -> _Choice:
-        default_cycles = self._cycles(operator, default_of(operator, self._config), DEFAULT)
+        default = default_of(operator, self._config)
+        default_cycles = self._cycles(operator, default, DEFAULT)
+        packed = self._packed(default)
         tuned = None
         if self._log is not None:
             tuned = tuned_schedule(operator, self._config, self._log)
         if tuned is None or self._log is None:
-            return _Choice(DEFAULT, default_cycles, default_cycles)
+            return _Choice(DEFAULT, default_cycles, default_cycles, packed)
         cycles = self._cycles(operator, tuned, TUNED)
         records = self._log.records_of(workload_module(operator, self._config))
         logged = round(records[0].seconds * self._config.clock_khz * 1e3)
@@ -124,12 +129,16 @@ class Chooser:
                 f"python -m npu_target.tuning remeasure {self._log.folder}"
             )
         if cycles < default_cycles:
-            return _Choice(TUNED, default_cycles, cycles)
-        return _Choice(DEFAULT, default_cycles, default_cycles)
+            return _Choice(TUNED, default_cycles, cycles, self._packed(tuned))
+        return _Choice(DEFAULT, default_cycles, default_cycles, packed)
+
+    def _packed(self, schedule: Schedule) -> tuple[str, ...]:
+        return tuple(packings(schedule.mod["main"], self._config))
 
     def _cycles(self, operator: Operator, schedule: Schedule, source: str) -> int:
-        program = build_program(schedule.mod["main"], self._config, operator.name)
-        return self._check.cycles(program, operator, source)
+        func = schedule.mod["main"]
+        program = build_program(func, self._config, operator.name)
+        return self._check.cycles(program, operator, source, packings(func, self._config))
 
 
 def cycles_of(program: Program) -> int:

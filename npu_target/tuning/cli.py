@@ -165,7 +165,7 @@ def _tune(
     console: Console,
 ) -> int:
     from .build_pool import BuildPool
-    from .dump import best_schedule, dump_layers, with_host_costs
+    from .dump import best_schedule, dump_layers, with_host_costs, with_layouts
     from .explain_schedule import explain_schedules
     from .interrupt import Interrupt
     from .measuring import Measurer
@@ -195,7 +195,7 @@ def _tune(
             with progress, contextlib.suppress(KeyboardInterrupt):
                 tuner.run(max(0, options.trials - done))
         finally:
-            results = tuner.results()
+            results = with_layouts(tuner.results(), config, log)
             if options.host_columns or options.json is not None:
                 results = with_host_costs(results, config, log)
             if results:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -15,7 +16,9 @@ from tvm.s_tir.schedule import Trace
 
 from ..codegen_tir import CodegenError, DoesNotFit, build_program
 from ..config import NpuConfig
+from ..packing import Packing
 from ..passes.conditions import without_sure_conditions
+from ..passes.packings import packings
 from ..topi import Operator
 from .failure import BUILD_ERROR, DOES_NOT_APPLY, DOES_NOT_FIT, Failure, last_line
 from .features import features_of
@@ -40,13 +43,15 @@ class CompileJob:
 
 @dataclass(frozen=True)
 class Compiled:
-    """A program file; equal digests are equal programs. It takes `least_cycles` at least;
-    `features` is what the cost model sees of it."""
+    """A program file; equal digests are equal programs on equal arguments. It takes `least_cycles`
+    at least; `features` is what the cost model sees of it; `packings` are the layouts of packed
+    arguments, by name."""
 
     program: bytes
     digest: str
     least_cycles: int
     features: np.ndarray
+    packings: Mapping[str, Packing] = field(default_factory=dict)
 
 
 def compile_trace(job: CompileJob) -> Compiled | Failure:
@@ -57,15 +62,17 @@ def compile_trace(job: CompileJob) -> Compiled | Failure:
     except (RuntimeError, ValueError, TypeError) as error:
         return Failure(DOES_NOT_APPLY, last_line(error))
     try:
-        program = build_program(schedule.mod["main"], job.config, job.operator.name)
+        func = schedule.mod["main"]
+        program = build_program(func, job.config, job.operator.name)
     except DoesNotFit as error:
         return Failure(DOES_NOT_FIT, str(error))
     except CodegenError as error:
         return Failure(BUILD_ERROR, str(error))
     work = ProgramWork.of(program, job.operator)
-    data = program.to_bytes()
-    digest = hashlib.sha256(data).hexdigest()[:_DIGEST_DIGITS]
-    return Compiled(data, digest, work.least_cycles, features_of(job.operator, work))
+    data, packed = program.to_bytes(), packings(func, job.config)
+    layouts = "".join(packed[name].to_json() for name in sorted(packed))
+    digest = hashlib.sha256(data + layouts.encode()).hexdigest()[:_DIGEST_DIGITS]
+    return Compiled(data, digest, work.least_cycles, features_of(job.operator, work), packed)
 
 
 @lru_cache(maxsize=64)

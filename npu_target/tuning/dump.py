@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from tvm.s_tir import Schedule
@@ -15,7 +16,9 @@ from ..codegen_tir import build_program
 from ..config import NpuConfig
 from ..device_api import host_cost
 from ..files import write_atomically
+from ..packing import Packing, packed
 from ..partition import Partitioned
+from ..passes.packings import packings
 from ..program import Program
 from ..relax_graph import Graph, constant_of, op_name
 from ..topi import Operator
@@ -62,6 +65,20 @@ def best_schedule(result: LayerResult, config: NpuConfig, log: TuningLog) -> Sch
     return schedule or default_of(operator, config)
 
 
+def with_layouts(
+    results: Sequence[LayerResult], config: NpuConfig, log: TuningLog
+) -> list[LayerResult]:
+    """The results with the arguments that each layer's best known schedule has packed.
+
+    Raises LogError as `tuned_schedule` does.
+    """
+    schedules = [best_schedule(result, config, log) for result in results]
+    return [
+        replace(result, packed=tuple(packings(schedule.mod["main"], config)))
+        for result, schedule in zip(results, schedules, strict=True)
+    ]
+
+
 def with_host_costs(
     results: Sequence[LayerResult], config: NpuConfig, log: TuningLog
 ) -> list[LayerResult]:
@@ -84,9 +101,11 @@ def dump_layers(
     """
     for result in results:
         operator = result.layer.operator
-        program = best_program(result, config, log)
+        func = best_schedule(result, config, log).mod["main"]
+        program = build_program(func, config, operator.name)
         inputs = sample_inputs(operator, seed)
-        dump_layer(folder, operator.name, program, operator, inputs, result.cycles)
+        layouts = packings(func, config)
+        dump_layer(folder, operator.name, program, operator, inputs, result.cycles, layouts)
 
 
 def dump_regions(
@@ -101,9 +120,11 @@ def dump_regions(
     constants = _region_constants(partitioned)
     for region in partitioned.regions:
         operator = region.operator.kernel()
-        program = build_program(schedule(operator).mod["main"], config, region.name)
+        func = schedule(operator).mod["main"]
+        program = build_program(func, config, region.name)
         inputs = {**sample_inputs(operator, 0), **constants[region.name]}
-        dump_layer(folder, region.name, program, operator, inputs, cycles_of(program))
+        layouts = packings(func, config)
+        dump_layer(folder, region.name, program, operator, inputs, cycles_of(program), layouts)
 
 
 def _region_constants(partitioned: Partitioned) -> dict[str, dict[str, np.ndarray]]:
@@ -123,6 +144,10 @@ def _region_constants(partitioned: Partitioned) -> dict[str, dict[str, np.ndarra
     return constants
 
 
+def _layout(packing: Packing | None) -> dict[str, Any]:
+    return {} if packing is None else {"packing": json.loads(packing.to_json())}
+
+
 def dump_layer(
     folder: Path,
     name: str,
@@ -130,14 +155,16 @@ def dump_layer(
     operator: Operator,
     inputs: Mapping[str, np.ndarray],
     cycles: int,
+    layouts: Mapping[str, Packing],
 ) -> None:
     """Write `<name>.npu`, `<name>.<argument>.npy` for each argument (for the output, what is
     expected there), and `<name>.json` with the rest.
 
-    `operator` is what the program computes, `inputs` its input arrays by name. Raises
-    TuningError where the folder cannot be written.
+    `operator` is what the program computes, `inputs` its input arrays by name; those that have a
+    packing in `layouts` are written packed. Raises TuningError where the folder cannot be written.
     """
-    arrays = {arg.name: inputs[arg.name] for arg in program.args if arg.role == "input"}
+    laid_out = packed(inputs, layouts)
+    arrays = {arg.name: laid_out[arg.name] for arg in program.args if arg.role == "input"}
     arrays[program.args[-1].name] = expected_output(operator, inputs)
     addresses = argument_addresses(program)
     described = {
@@ -157,6 +184,7 @@ def dump_layer(
                 "bytes": arg.nbytes,
                 "address": f"{addresses[arg.name]:#x}",
                 "file": f"{name}.{arg.name}.npy",
+                **_layout(layouts.get(arg.name)),
             }
             for arg in program.args
         ],

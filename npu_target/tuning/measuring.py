@@ -78,6 +78,7 @@ class Measurer:
             self._seed,
             self._timeout_seconds,
             self._max_cycles.get(operator, 0),
+            compiled.packings,
         )
         return Running(compiled.digest, self._devices.submit(job))
 

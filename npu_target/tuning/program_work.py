@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from math import prod
 
 import numpy as np
 
@@ -94,7 +95,7 @@ class ProgramWork:
     def of(cls, program: Program, operator: Operator) -> ProgramWork:
         """The work of a program that computes `operator`."""
         walk = _Walk(program)
-        return walk.result(_bytes_to_read(program, operator))
+        return walk.result(_bytes_to_read(operator))
 
     @property
     def least_cycles(self) -> int:
@@ -323,12 +324,12 @@ def _pools(command: Command) -> bool:
     )
 
 
-def _bytes_to_read(program: Program, operator: Operator) -> int:
+def _bytes_to_read(operator: Operator) -> int:
     """Bytes that must come from memory, whatever the order; a strided window leaves some out."""
     windowed = isinstance(operator, (Conv2d, DepthwiseConv2d, MaxPool2d))
     return sum(
-        arg.nbytes
-        for arg in program.args
+        prod(arg.shape) * np.dtype(arg.dtype).itemsize
+        for arg in operator.args
         if arg.role == "input" and not (windowed and arg.name == "x")
     )
 

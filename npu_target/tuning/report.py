@@ -29,8 +29,8 @@ class LayerResult:
     """A layer with its simulated cycles for one run, by its default schedule and by its best.
 
     `source` is TUNED or DEFAULT, whichever the best is. `trials` is how many
-    candidates were measured, `host` what the best asks of the host core; None where that is not
-    known.
+    candidates were measured, `host` what the best asks of the host core, `packed` the arguments
+    that it has packed; None where that is not known.
     """
 
     layer: Layer
@@ -39,6 +39,7 @@ class LayerResult:
     source: str
     trials: int | None = None
     host: HostCost | None = None
+    packed: tuple[str, ...] | None = None
 
     def utilization(self, config: NpuConfig) -> float:
         """Share of the array's peak, 0 to 1."""
@@ -72,6 +73,7 @@ def to_json(results: Sequence[LayerResult], config: NpuConfig, **more: Any) -> d
                 "utilization": result.utilization(config),
                 "schedule": result.source,
                 **({} if result.trials is None else {"trials": result.trials}),
+                **({} if result.packed is None else {"packed": list(result.packed)}),
                 **result.host_columns(),
             }
             for result in results
@@ -115,6 +117,7 @@ def print_table(
     for heading in ("count", "MACs", "default", "cycles", "speedup", "of peak"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("schedule")
+    table.add_column("packed")
     if has_host_columns:
         for heading in ("host/cmd", "loop code", "once"):
             table.add_column(heading, justify="right", no_wrap=True)
@@ -128,6 +131,7 @@ def print_table(
             f"{result.default_cycles / result.cycles:.2f}x",
             f"{result.utilization(config):.1%}" if result.layer.macs else "-",
             result.source,
+            ", ".join(result.packed or ()) or "-",
             *(_host_cells(result) if has_host_columns else ()),
         )
     macs = sum(r.layer.count * r.layer.macs for r in results)

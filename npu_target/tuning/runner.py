@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from concurrent.futures import Future
 from pathlib import Path
@@ -9,8 +10,9 @@ from pathlib import Path
 from tvm.ir.utils import derived_object
 from tvm.s_tir import meta_schedule as ms
 
+from ..packing import Packing
 from ..topi import Operator
-from .builder import OPERATOR_FILE
+from .builder import OPERATOR_FILE, PACKINGS_FILE
 from .errors import TuningError
 from .failure import DEVICE_LOST, Failure
 from .pool import DevicePool
@@ -64,6 +66,7 @@ class NpuRunner(ms.runner.PyRunner):
 
     def _run_one(self, artifact: Path) -> ms.runner.RunnerFuture:
         operator = load_operator(artifact.with_name(OPERATOR_FILE))
+        layouts = json.loads(artifact.with_name(PACKINGS_FILE).read_text(encoding="utf-8"))
         job = Job(
             # Read now: the file may be gone when a server is free.
             artifact.read_bytes(),
@@ -72,5 +75,6 @@ class NpuRunner(ms.runner.PyRunner):
             self._seed,
             self._timeout_seconds,
             self._max_cycles.get(operator, 0),
+            {name: Packing.from_json(text) for name, text in layouts.items()},
         )
         return NpuRunnerFuture(self._pool.submit(job))

@@ -6,7 +6,8 @@ import hashlib
 import json
 import time
 from collections import OrderedDict
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from tvm import rpc
 import npu_target
 from rpc_server.tracker_client import Endpoint
 
+from ..packing import Packing
 from ..topi import Operator
 from .expected import difference, expected_output, sample_inputs
 from .failure import DEVICE_LOST, TIMED_OUT, WRONG_RESULT, Failure, last_line
@@ -27,6 +29,7 @@ _DESCRIBE = "npu.rpc.describe"
 _SET_DEADLINE = "npu.rpc.set_deadline"
 _RUN = "npu.rpc.run"
 _DIGEST = "npu.rpc.digest"
+_PACK = "npu.rpc.pack"
 
 
 class ServerMismatch(Exception):
@@ -38,7 +41,8 @@ class Job:
     """One measurement: a program file (`name` is its function) and what it should compute.
 
     `seed` draws the inputs. The run ends with a failure past `timeout_seconds` of real time or
-    `max_cycles` of simulated time (0: no limit).
+    `max_cycles` of simulated time (0: no limit). `packings` are the layouts of packed inputs, by
+    name.
     """
 
     program: bytes
@@ -47,6 +51,7 @@ class Job:
     seed: int
     timeout_seconds: float
     max_cycles: int = 0
+    packings: Mapping[str, Packing] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -61,9 +66,10 @@ class Outcome:
 @dataclass
 class _Arrays:
     """An operator's tensors on the device and what should come out; `poison`, also there, has no
-    element of that."""
+    element of that. `packed` has the inputs that were packed last, by name, and their layouts."""
 
-    arguments: list[Any]
+    inputs: dict[str, Any]
+    packed: dict[str, tuple[Packing, Any]]
     output: Any
     poison: Any
     expected: np.ndarray
@@ -89,6 +95,7 @@ class DeviceSession:
         self._set_deadline = self._session.get_function(_SET_DEADLINE)
         self._run = self._session.get_function(_RUN)
         self._digest = self._session.get_function(_DIGEST)
+        self._pack = self._session.get_function(_PACK)
         self._arrays: OrderedDict[tuple[Operator, int], _Arrays] = OrderedDict()
 
     def is_alive(self) -> bool:
@@ -108,13 +115,27 @@ class DeviceSession:
         arrays = self._arrays_of(job.operator, job.seed)
         # What a candidate does not write must not look right because another one wrote it.
         arrays.poison.copyto(arrays.output)
+        inputs = [self._laid_out(arrays, name, job.packings.get(name)) for name in arrays.inputs]
         seconds = self._run(
-            job.program, job.name, job.max_cycles, job.timeout_seconds, *arrays.arguments
+            job.program, job.name, job.max_cycles, job.timeout_seconds, *inputs, arrays.output
         )
         if str(self._digest(arrays.output)) == arrays.expected_digest:
             return Outcome(seconds)
         text = difference(arrays.output.numpy(), arrays.expected)
         return Outcome(failure=Failure(WRONG_RESULT, text))
+
+    def _laid_out(self, arrays: _Arrays, name: str, packing: Packing | None) -> Any:
+        """An input on the device as a program takes it. The server packs, since sending takes it
+        much longer."""
+        if packing is None:
+            return arrays.inputs[name]
+        known = arrays.packed.get(name)
+        if known is None or known[0] != packing:
+            source = arrays.inputs[name]
+            target = tvm.runtime.empty(packing.packed_shape, source.dtype, self._device)
+            self._pack(packing.to_json(), source, target)
+            known = arrays.packed[name] = packing, target
+        return known[1]
 
     def _arrays_of(self, operator: Operator, seed: int) -> _Arrays:
         key = (operator, seed)
@@ -124,12 +145,13 @@ class DeviceSession:
         inputs = sample_inputs(operator, seed)
         expected = expected_output(operator, inputs)
         output = tvm.runtime.empty(expected.shape, str(expected.dtype), self._device)
-        arguments = [
-            tvm.runtime.tensor(inputs[arg.name], self._device) for arg in operator.args[:-1]
-        ]
+        sent = {
+            arg.name: tvm.runtime.tensor(inputs[arg.name], self._device)
+            for arg in operator.args[:-1]
+        }
         poison = tvm.runtime.tensor(np.invert(expected), self._device)
         digest = hashlib.sha256(expected.tobytes()).hexdigest()
-        arrays = _Arrays([*arguments, output], output, poison, expected, digest)
+        arrays = _Arrays(sent, {}, output, poison, expected, digest)
         self._arrays[key] = arrays
         while len(self._arrays) > _CACHED_OPERATORS:
             self._arrays.popitem(last=False)
