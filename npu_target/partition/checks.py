@@ -167,10 +167,17 @@ def _matmul(match: Match, _: NpuConfig) -> Accepted | str:
     bias = _bias(match, len(shape_of(match.anchor)) - 1, n)
     if isinstance(bias, str):
         return bias
-    operator = Matmul(
-        batch, m, k, n, bias=bias is not None, relu=_has_relu(match), scale=_scale(match)
-    )
     values = constant_of(right)
+    operator = Matmul(
+        batch,
+        m,
+        k,
+        n,
+        bias=bias is not None,
+        relu=_has_relu(match),
+        scale=_scale(match),
+        varying=batch == 1 and values is None,
+    )
     biases = () if bias is None else (bias,)
     return Accepted(operator, (left, right if values is None else values, *biases))
 

@@ -7,6 +7,7 @@ returns one schedule a structure, tile sizes left to be sampled.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -22,7 +23,12 @@ from ..topi.simple_schedule import schedule_pool
 @derived_object
 class TileArraySteps(ms.schedule_rule.PyScheduleRule):
     """Multi-level tiling of a block that the array computes: every order of tiles and steps,
-    either operand kept or both streamed, the reduction whole or split, pipelined or not."""
+    either operand kept or both streamed, the reduction whole or split, pipelined or not; where the
+    weights' layout is free (``layout_free``), packed or not."""
+
+    def __init__(self, layout_free: bool = False) -> None:
+        super().__init__()
+        self.layout_free = layout_free
 
     def _initialize_with_tune_context(self, context: Any) -> None:
         pass
@@ -31,12 +37,13 @@ class TileArraySteps(ms.schedule_rule.PyScheduleRule):
         """One schedule a structure that the block's loops allow."""
         if sch.get(block).name_hint != "mac" or not mac_loops(sch):
             return [sch]
-        structures = dict.fromkeys(for_loops(sch, s) for s in mac_structures(mac_loops(sch)))
+        found = mac_structures(mac_loops(sch), self.layout_free)
+        structures = dict.fromkeys(for_loops(sch, structure) for structure in found)
         return scheduled_mac(sch, list(structures))
 
     def clone(self) -> TileArraySteps:
-        """Rules hold no state."""
-        return TileArraySteps()
+        """The same rule: it holds no state."""
+        return TileArraySteps(self.layout_free)
 
 
 @derived_object
@@ -62,21 +69,23 @@ class TilePooling(ms.schedule_rule.PyScheduleRule):
         return TilePooling()
 
 
-def schedule_rules() -> list[ms.schedule_rule.PyScheduleRule]:
-    """The rules, in the order in which they are tried."""
-    return [TileArraySteps(), TilePooling()]
+def schedule_rules(layout_free: bool = False) -> list[ms.schedule_rule.PyScheduleRule]:
+    """The rules, in the order in which they are tried; ``layout_free`` as in `TileArraySteps`."""
+    return [TileArraySteps(layout_free), TilePooling()]
 
 
-def mac_structures(loops: Sequence[str]) -> list[MacStructure]:
+def mac_structures(loops: Sequence[str], layout_free: bool = False) -> list[MacStructure]:
     """Every structure that makes sense for these loops.  A kept operand needs the whole reduction
-    at once, and so do two tiles of sums; a split reduction is streamed."""
+    at once, and so do two tiles of sums; a split reduction is streamed.  Packed weights, if their
+    layout is free, are for what is pipelined: it is what waits for memory."""
     structures = []
     for tiles, order, overlap in product(("weights_kept", "inputs_kept"), STEP_ORDERS, _OVERLAPS):
         for kept, split in ((True, False), (False, False), (False, True)):
             if split and ("depth" not in loops or overlap.get("two_sums")):
                 continue
             structures.append(MacStructure(tiles, kept, split, step_order=order, **overlap))
-    return structures
+    packed = [replace(s, packed=True) for s in structures if layout_free and s.pipelined]
+    return structures + packed
 
 
 # A schedule without any overlap has the whole memory for one tile.

@@ -42,7 +42,9 @@ def space_generator(
     mutators = {MoveTileFactor(seed): 0.6, ms.mutator.MutateTileSize(): 0.4}
     if space == "rules":
         return ms.space_generator.PostOrderApply(
-            sch_rules=schedule_rules(), postprocs=list(postprocs), mutator_probs=mutators
+            sch_rules=schedule_rules(bool(operator.layout_free)),
+            postprocs=list(postprocs),
+            mutator_probs=mutators,
         )
 
     def generate(sch: Schedule) -> Sequence[Schedule]:
@@ -75,7 +77,8 @@ def designs(sch: Schedule, operator: Operator, space: str) -> list[Design]:
     loops = mac_loops(sch)
     if loops:
         structures = [*(mac_templates(operator) if space != "rules" else ())]
-        structures += mac_structures(loops) if space != "template" else []
+        if space != "template":
+            structures += mac_structures(loops, bool(operator.layout_free))
         distinct = list(dict.fromkeys(for_loops(sch, structure) for structure in structures))
         return [
             Design(schedule, structure, tiled_loops(loops, structure))

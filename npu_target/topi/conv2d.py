@@ -155,6 +155,10 @@ class Conv2d(Operator):
         bias = "" if self.bias else "_nobias"
         return f"conv2d_{batch}{self.h}x{self.w}x{self.ci}_{self.co}_{self.window.label}{bias}"
 
+    @property
+    def layout_free(self) -> tuple[str, ...]:
+        return () if self.windows else ("weight",)  # windows at edges take parts of a tile
+
     def canonical(self) -> Conv2d:
         return replace(self.kernel(), relu=False, scale=CANONICAL_SCALE)
 

@@ -83,6 +83,10 @@ class DepthwiseConv2d(Operator):
         bias = "" if self.bias else "_nobias"
         return f"depthwise_{batch}{self.h}x{self.w}x{self.c}_{self.window.label}{bias}"
 
+    @property
+    def layout_free(self) -> tuple[str, ...]:
+        return ("weight",)
+
     def canonical(self) -> DepthwiseConv2d:
         return replace(self, relu=False, scale=CANONICAL_SCALE)
 

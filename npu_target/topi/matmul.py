@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from tvm.script import tirx as T
 from tvm.tirx import PrimFunc
@@ -29,6 +29,8 @@ class Matmul(Operator):
     bias: bool = True
     relu: bool = False
     scale: float = CANONICAL_SCALE
+    # Whether b, a single matrix, is no constant. Several of them never count as constants.
+    varying: bool = False
 
     def __post_init__(self) -> None:
         require_positive("matmul", batch=self.batch, m=self.m, k=self.k, n=self.n)
@@ -51,7 +53,19 @@ class Matmul(Operator):
     @property
     def name(self) -> str:
         batch = "" if self.batch == 1 else f"b{self.batch}_"
-        return f"matmul_{batch}{self.m}x{self.k}x{self.n}{'' if self.bias else '_nobias'}"
+        varying = "_varying" if self.varying else ""
+        bias = "" if self.bias else "_nobias"
+        return f"matmul_{batch}{self.m}x{self.k}x{self.n}{varying}{bias}"
+
+    @property
+    def layout_free(self) -> tuple[str, ...]:
+        return ("b",) if self.batch == 1 and not self.varying else ()
+
+    def attrs(self) -> dict[str, Any]:
+        attrs = super().attrs()
+        if not self.varying:
+            del attrs["varying"]  # said where it is so: most products are with constants
+        return attrs
 
     def canonical(self) -> Matmul:
         return replace(self, relu=False, scale=CANONICAL_SCALE)

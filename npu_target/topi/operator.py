@@ -64,6 +64,11 @@ class Operator(ABC):
         """The operator that stands for all those which the same schedule serves equally:
         scales and activations do not change the time a schedule takes."""
 
+    @property
+    def layout_free(self) -> tuple[str, ...]:
+        """The weights whose layout a schedule may choose: constants of a network."""
+        return ()
+
     def kernel(self) -> Operator:
         """The operator the device is given: the same bytes in and out, maybe seen in another
         shape that it computes with less waste."""

@@ -69,9 +69,12 @@ _STRUCTURES: dict[type[Operator], tuple[MacStructure, ...]] = {
 
 def mac_templates(operator: Operator) -> tuple[MacStructure, ...]:
     """The structures of an operator's templates; none where it multiplies nothing."""
+    structures = _STRUCTURES.get(type(operator), ())
     if isinstance(operator, Conv2d) and operator.windows:
-        return _WHOLE_DEPTH  # there is little of it
-    return _STRUCTURES.get(type(operator), ())
+        structures = _WHOLE_DEPTH  # there is little of it
+    if not operator.layout_free:
+        return structures
+    return (*structures, *(replace(structure, packed=True) for structure in structures))
 
 
 def templates(operator: Operator) -> list[Template]:
