@@ -21,6 +21,7 @@ from npu_target.codegen_tir import CodegenError, build_program
 from npu_target.config import NpuConfig
 from npu_target.host import build_host, run_host
 from npu_target.models import registry
+from npu_target.packing import Packing
 from npu_target.program import Command, Loop, Node, Program
 from npu_target.schedule_rules import space_generator
 from npu_target.target import make_target
@@ -186,13 +187,14 @@ def test_the_dump_has_every_region_with_its_own_numbers(network, logs, tmp_path)
         }
         numbers = network.quantized.parameters.get(region.name, {})
         if "weight" in numbers and region.op == "conv2d":
-            np.testing.assert_array_equal(
-                arrays["weight"].ravel(), np.asarray(numbers["weight"]).ravel()
-            )
             o = region.operator
+            weight = np.asarray(numbers["weight"]).reshape(o.kh, o.kw, o.ci, o.co)
+            (layout,) = [a.get("packing") for a in described["args"] if a["name"] == "weight"]
+            laid_out = weight if layout is None else Packing.from_json(layout).pack(weight)
+            np.testing.assert_array_equal(arrays["weight"].ravel(), laid_out.ravel())
             wanted = reference.conv2d(
                 arrays["x"].reshape(o.n, o.h, o.w, o.ci),
-                arrays["weight"].reshape(o.kh, o.kw, o.ci, o.co),
+                weight,
                 arrays["bias"],
                 o.strides,
                 o.pad,

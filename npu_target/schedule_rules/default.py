@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tvm.s_tir import Schedule
 from tvm.tirx import PrimFunc
 
@@ -33,7 +35,9 @@ def default_schedule(
         else:
             windows = isinstance(operator, Conv2d) and operator.windows
             structure, tile = default_mac(shape, config, windows)
-        schedule_mac(sch, structure, _tile_decisions(shape, tile))
+        # Packed, a depthwise convolution's first weights come later than its steps need them.
+        packed = bool(operator.layout_free) and not shape.depthwise
+        schedule_mac(sch, replace(structure, packed=packed), _tile_decisions(shape, tile))
     elif isinstance(operator, MaxPool2d):
         _pool(sch, operator, config)
     else:

@@ -145,7 +145,7 @@ def _region_constants(partitioned: Partitioned) -> dict[str, dict[str, np.ndarra
 
 
 def _layout(packing: Packing | None) -> dict[str, Any]:
-    return {} if packing is None else {"packing": json.loads(packing.to_json())}
+    return {} if packing is None else {"packing": packing.to_json()}
 
 
 def dump_layer(
