@@ -136,6 +136,8 @@ def test_matmul(shapes, matrix):
 
     (region,) = check(shapes, body, ["matmul"])
     assert region.attrs["bias"] and region.attrs["relu"]
+    # What is no constant has no layout of its own.
+    assert bool(region.operator.layout_free) is (matrix is not None)
 
 
 @pytest.mark.parametrize("has_relu", [False, True])

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -75,6 +76,15 @@ def test_what_the_host_does_is_shown_on_request():
     lines = printed(print_table, results, CONFIG, True).splitlines()
     (line,) = [line.split() for line in lines if CONV.name in line]
     assert line[-6::2] == ["2.5", "1,024", "5.0%"]
+
+
+def test_packed_arguments_are_named():
+    results = [replace(RESULTS[0], packed=("weight",)), replace(RESULTS[1], packed=())]
+    layers = to_json(results, CONFIG)["layers"]
+    assert [layer["packed"] for layer in layers] == [["weight"], []]
+    lines = printed(print_table, results, CONFIG).splitlines()
+    packed, plain = (next(x for x in lines if r.layer.name in x).split() for r in results)
+    assert packed[-2] == "weight" and plain[-2] == "-"
 
 
 def test_files_that_cannot_be_written(tmp_path):
