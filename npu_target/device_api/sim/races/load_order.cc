@@ -5,15 +5,16 @@
 namespace npu::sim::races {
 namespace {
 
+// Both go through all numbers, so that they are vector code.
 bool any(const Numbers& numbers, int64_t from, int64_t to) {
-  for (int64_t i = from; i < to; ++i) {
-    if (numbers[static_cast<size_t>(i)] != 0) return true;
-  }
-  return false;
+  int32_t bits = 0;
+  for (int64_t i = from; i < to; ++i) bits |= numbers[i];
+  return bits != 0;
 }
 
 void change_by(Numbers& numbers, int64_t from, int64_t to, int32_t change) {
-  for (int64_t i = from; i < to; ++i) numbers[static_cast<size_t>(i)] += change;
+  int32_t* const first = numbers.get();
+  for (int64_t i = from; i < to; ++i) first[i] += change;
 }
 
 int64_t granules(int64_t rows) { return (rows >> kGranuleShift) + 1; }
@@ -33,18 +34,20 @@ LoadOrder::LoadOrder(int64_t rows)
       overwrites_(zeros(rows)),
       additions_(zeros(rows)) {}
 
-bool LoadOrder::may_be_unknown(Queue queue, const Span& span) const {
-  return any(counts_[index_of(queue)], first_granule(span), granules_end(span));
+timing::RowParts LoadOrder::unknown_parts(Queue queue) const {
+  timing::RowParts parts = 0;
+  for (const Unknown& load : unknown_[index_of(queue)]) parts |= load.parts;
+  return parts;
 }
 
 void LoadOrder::learn_loads(Queue queue, const Span& span, int32_t time) {
-  std::vector<Slot>& unknown = unknown_[index_of(queue)];
+  std::vector<Unknown>& unknown = unknown_[index_of(queue)];
   for (size_t i = 0; i < unknown.size();) {
-    const Slot slot = unknown[i];
-    if (!entries_[slot].load.order.overlaps(span)) {
+    if (!unknown[i].order.overlaps(span)) {
       ++i;
       continue;
     }
+    const Slot slot = unknown[i].slot;
     const int32_t issued = entries_[slot].time;
     learn(queue, slot, time);  // puts another one in its place
     wait_for(queue, Queue::kLoad, issued, time);
@@ -67,15 +70,17 @@ void LoadOrder::read_log(Queue queue, Queue other, int32_t until, int32_t time) 
   for (size_t reader = 0; reader < kQueues; ++reader) {
     if (reader != index_of(other)) read_by_all = std::min(read_by_all, log.read[reader]);
   }
-  for (; log.begin < read_by_all; ++log.begin) log.entries.pop_front();
+  if (read_by_all - log.begin < kManyRead) return;
+  log.entries.erase(log.entries.begin(), log.entries.begin() + (read_by_all - log.begin));
+  log.begin = read_by_all;
 }
 
 void LoadOrder::learn(Queue queue, Slot slot, int32_t time) {
   Entry& entry = entries_[slot];
-  std::vector<Slot>& unknown = unknown_[index_of(queue)];
-  const Slot last = unknown.back();
+  std::vector<Unknown>& unknown = unknown_[index_of(queue)];
+  const Unknown last = unknown.back();
   unknown[entry.place[index_of(queue)]] = last;
-  entries_[last].place[index_of(queue)] = entry.place[index_of(queue)];
+  entries_[last.slot].place[index_of(queue)] = entry.place[index_of(queue)];
   unknown.pop_back();
   count(queue, entry.load.order, -1);
   if (queue == Queue::kLoad) count_writes(entry.load, -1);
@@ -108,8 +113,8 @@ const Load* LoadOrder::unordered_with(const Load& next) const {
         (next.accumulates || !any(additions_, rows.start, rows.end))) {
       continue;
     }
-    for (const Slot slot : unknown_[index_of(Queue::kLoad)]) {
-      const Load& load = entries_[slot].load;
+    for (const Unknown& unknown : unknown_[index_of(Queue::kLoad)]) {
+      const Load& load = entries_[unknown.slot].load;
       if (load.writes(rows) && !(load.accumulates && next.accumulates)) return &load;
     }
   }
@@ -117,15 +122,17 @@ const Load* LoadOrder::unordered_with(const Load& next) const {
 }
 
 const Load* LoadOrder::unknown_writer(Queue queue, const Span& span) const {
-  for (const Slot slot : unknown_[index_of(queue)]) {
-    if (entries_[slot].load.writes(span)) return &entries_[slot].load;
+  for (const Unknown& unknown : unknown_[index_of(queue)]) {
+    const Load& load = entries_[unknown.slot].load;
+    if (load.writes(span)) return &load;
   }
   return nullptr;
 }
 
 const Load* LoadOrder::unknown_reader(Queue queue, const DramRows& rows) const {
-  for (const Slot slot : unknown_[index_of(queue)]) {
-    if (entries_[slot].load.source.overlaps(rows)) return &entries_[slot].load;
+  for (const Unknown& unknown : unknown_[index_of(queue)]) {
+    const Load& load = entries_[unknown.slot].load;
+    if (load.source.overlaps(rows)) return &load;
   }
   return nullptr;
 }
@@ -144,7 +151,7 @@ void LoadOrder::add(const Load& load, int32_t time) {
   entry.known_to = 0;
   for (size_t queue = 0; queue < kQueues; ++queue) {
     entry.place[queue] = static_cast<uint32_t>(unknown_[queue].size());
-    unknown_[queue].push_back(slot);
+    unknown_[queue].push_back({load.order, load.parts, slot});
     count(static_cast<Queue>(queue), load.order, 1);
   }
   count_writes(load, 1);

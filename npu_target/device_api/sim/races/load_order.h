@@ -3,24 +3,21 @@
 
 #include <array>
 #include <cstdint>
-#include <deque>
 #include <vector>
 
 #include "dram_rows.h"
+#include "queue_times.h"
 #include "race.h"
 #include "row_times.h"
-#include "timing/operation.h"
 
 namespace npu::sim::races {
-
-using timing::kQueues;
-using timing::Queue;
 
 // One MVIN.
 struct Load {
   Named name;
   // What the reservation station compares: everything from the first row to the last.
   Span order;
+  timing::RowParts parts;
   // What it writes: blocks of rows.
   Span first_block;
   int64_t blocks;
@@ -43,6 +40,17 @@ class LoadOrder {
  public:
   explicit LoadOrder(int64_t rows);
 
+  // Whether there may be loads of rows of `span` that `queue` does not know to have completed.
+  bool may_be_unknown(Queue queue, const Span& span) const {
+    const int32_t* const counts = counts_[index_of(queue)].get();
+    const int64_t end = granules_end(span);
+    for (int64_t granule = first_granule(span); granule < end; ++granule) {
+      if (counts[granule] != 0) return true;
+    }
+    return false;
+  }
+  // The parts of all those loads.
+  timing::RowParts unknown_parts(Queue queue) const;
   // The command that `queue` issues at `time` waits for every load that uses rows of `span`.
   void wait_for_loads(Queue queue, const Span& span, int32_t time) {
     if (!span.is_empty() && may_be_unknown(queue, span)) learn_loads(queue, span, time);
@@ -86,21 +94,27 @@ class LoadOrder {
     uint32_t known_to = 0;                  // queues, a bit each
     std::array<uint32_t, kQueues> place{};  // in the list of those that a queue does not know of
   };
+  // Beside each other, since they are gone through often.
+  struct Unknown {
+    Span order;
+    timing::RowParts parts;
+    Slot slot;
+  };
   struct Learned {
     Slot slot;
     uint32_t generation;
     int32_t time;  // of the command that knew first
   };
   struct Log {
-    std::deque<Learned> entries;
-    int64_t begin = 0;  // entries before were read by all
+    std::vector<Learned> entries;
+    int64_t begin = 0;  // entries before were read by all, and are gone
     int64_t end = 0;
     std::array<int64_t, kQueues> read{};  // by each other queue
   };
   static constexpr size_t index_of(Queue queue) { return static_cast<size_t>(queue); }
+  static constexpr int64_t kManyRead = 256;  // entries of a log that are dropped at once
   static constexpr uint32_t kKnownToAll = (1u << kQueues) - 1;
 
-  bool may_be_unknown(Queue queue, const Span& span) const;
   void learn_loads(Queue queue, const Span& span, int32_t time);
   void read_log(Queue queue, Queue other, int32_t until, int32_t time);
   void learn(Queue queue, Slot slot, int32_t time);
@@ -110,7 +124,7 @@ class LoadOrder {
   int64_t rows_;
   std::vector<Entry> entries_;
   std::vector<Slot> free_;
-  std::array<std::vector<Slot>, kQueues> unknown_;
+  std::array<std::vector<Unknown>, kQueues> unknown_;
   std::array<Log, kQueues> logs_;
   // Loads that a queue does not know of, by granule of the rows that they order.
   std::array<Numbers, kQueues> counts_;

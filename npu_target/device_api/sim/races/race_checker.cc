@@ -15,99 +15,128 @@ int64_t step_of(const timing::RowRange& range, int64_t rows) {
 }  // namespace
 
 RaceChecker::RaceChecker(const Config& config)
-    : spad_rows_(config.spad_rows()),
-      acc_rows_(config.acc_rows()),
-      acc_bank_rows_(config.acc_bank_rows),
+    : rows_(config),
       dim_(config.dim),
-      loads_(spad_rows_ + acc_rows_),
-      array_reads_(spad_rows_ + acc_rows_),
-      array_writes_(spad_rows_ + acc_rows_),
-      store_reads_(spad_rows_ + acc_rows_),
-      unsettled_(spad_rows_ + acc_rows_),
+      loads_(rows_.count()),
+      array_reads_(rows_.count()),
+      array_writes_(rows_.count()),
+      store_reads_(rows_.count()),
+      unsettled_(rows_.count()),
       results_(config.mesh_tag_queue_entries) {}
 
 void RaceChecker::fence() {
-  std::fill_n(times_, timing::kQueues, 0);
-  for (auto& times : waited_for_) std::fill_n(times, timing::kQueues, 0);
+  times_.complete();
   loads_.forget();
-  array_reads_.forget();
-  array_writes_.forget();
-  store_reads_.forget();
   memory_.forget();
   unsettled_.forget();
   results_.clear();
-  exposed_.clear();
+  exposed_.forget();
+  stores_.forget();
+  unsure_parts_ = kAllParts;
+  begins_time_ = true;
 }
 
-Span RaceChecker::span(const timing::RowRange& range) const {
-  if (range.start == timing::RowRange{}.start) return {};  // garbage
-  const bool is_acc = range.start >= timing::RowRange::kAccBase;
-  const int64_t offset = is_acc ? spad_rows_ - timing::RowRange::kAccBase : 0;
-  const int64_t end = is_acc ? spad_rows_ + acc_rows_ : spad_rows_;
-  const int64_t start = range.start + offset;
-  // A range of no rows overlaps with those that its start is in.
-  return {std::min(start, end), std::min(std::max(range.end + offset, start + 1), end)};
-}
-
-// A pooling MVOUT is compared from its first row to the end of its bank of the accumulator; from
-// the last bank, to the end of the memory. Of the scratchpad, the address says whether that bank is
-// the last; otherwise its end, which is of the accumulator, compares with nothing, and only the
-// first row is seen.
-int64_t RaceChecker::pooled_order_end(int64_t start) const {
-  const bool is_acc = start >= spad_rows_;
-  const int64_t bank = (is_acc ? start - spad_rows_ : start) / acc_bank_rows_;
-  const int64_t banks = acc_rows_ / acc_bank_rows_;
-  if ((bank + 1) % banks == 0) return is_acc ? spad_rows_ + acc_rows_ : spad_rows_;
-  return is_acc ? spad_rows_ + (bank + 1) * acc_bank_rows_ : start + 1;
-}
-
-std::string RaceChecker::text(const Span& rows) const {
-  const bool is_acc = rows.start >= spad_rows_;
-  const int64_t first = is_acc ? spad_rows_ : 0;
-  return "rows " + std::to_string(rows.start - first) + " to " +
-         std::to_string(rows.end - 1 - first) + " of the " +
-         (is_acc ? "accumulator" : "scratchpad");
+void RaceChecker::advance(Queue queue) {
+  if (times_.now(queue) == INT32_MAX - 1) {
+    // In numbers that are used up, what came before counts as complete.
+    fence();
+    times_.forget();
+    array_reads_.forget();
+    array_writes_.forget();
+    store_reads_.forget();
+  }
+  times_.set(queue, times_.now(queue) + 1);
 }
 
 void RaceChecker::wait_for(Queue queue, Queue other, int32_t other_time) {
-  waited_for(queue, other) = std::max(waited_for(queue, other), other_time);
-  loads_.wait_for(queue, other, other_time, time(queue));
+  // What a command of `other` knew when it was issued is learned once.
+  if (other_time <= times_.waited_for(queue, other)) return;
+  times_.wait_for(queue, other, other_time);
+  loads_.wait_for(queue, other, other_time, times_.now(queue));
 }
 
 void RaceChecker::execute(const timing::Operation& operation, const Named& now) {
-  const Span first = span(operation.first);
-  const Span second = span(operation.second);
+  const Span first = rows_.span(operation.first);
+  const Span second = rows_.span(operation.second);
+  ++array_commands_;
+  if (is_concerned(operation)) check_array(operation, now, first, second);
+  const int32_t time = times_.now(Queue::kExecute);
+  array_reads_.use(second, time);
+  if (operation.writes_first) {
+    preload_operand_ = {second, operation.execute.first.address()};
+    result_.reset();
+    const timing::ArrayOperand& result = operation.execute.second;
+    if (!result.is_garbage()) result_ = ArrayResult{now, first, result.address(), array_commands_};
+  } else {
+    array_reads_.use(first, time);
+    if (!results_.is_empty()) check_own_results(operation, now, first, second);
+    if (!result_) return;
+    // The PRELOAD completes when this result is there, so it knows what this command knows.
+    array_reads_.use(preload_operand_.rows, time);
+    array_writes_.use(result_->rows, time);
+    if (!rows_.is_acc(result_->rows.start)) results_.add(*result_);
+    result_.reset();
+  }
+}
+
+void RaceChecker::check_array(const timing::Operation& operation, const Named& now,
+                              const Span& first, const Span& second) {
   const Span exposed = exposed_operand(operation, second);
   needs_every_time_ |= !exposed.is_empty();
-  ++array_commands_;
-  const int32_t time_before = time(Queue::kExecute);
-  const int64_t known_before = loads_.known(Queue::kExecute);
-  int32_t& now_is = times_[static_cast<size_t>(Queue::kExecute)];
-  ++now_is;
-  loads_.wait_for_loads(Queue::kExecute, first, now_is);
-  loads_.wait_for_loads(Queue::kExecute, second, now_is);
-  if (operation.writes_first) {
-    wait_for(Queue::kExecute, Queue::kStore, store_reads_.latest(first));
-  }
-  const bool knows_more = loads_.known(Queue::kExecute) != known_before;
-  if (!knows_more && !needs_every_time_ && time_before != 0) now_is = time_before;
+  learn(operation.writes_first, first, second);
   if (has_exposed_loads_) {
     check_loads(Queue::kExecute, first, now);
     check_loads(Queue::kExecute, second, now);
   }
-  array_reads_.use(second, time(Queue::kExecute));
-  if (!unsettled_.is_empty()) read_rows(second, 1, now);
+  read_rows(second, 1, now);
   expose(Queue::kExecute, exposed, now);
-  if (operation.writes_first) {
-    preload(operation, now, first);
+  if (!operation.writes_first) {
+    const timing::ArrayOperand& a = operation.execute.first;
+    const int64_t lines = operation.execute.mode.is_a_transposed ? a.cols() : a.rows();
+    read_rows(first, step_of(operation.first, lines), now);
+    return;
+  }
+  check_exposed(Queue::kExecute, first, now);
+  const timing::ArrayOperand& result = operation.execute.second;
+  if (unsettled_.is_empty() || result.is_garbage()) return;
+  const int64_t step = step_of(operation.first, result.rows());
+  if (operation.execute.accumulates) {
+    read_rows(first, step, now);
   } else {
-    array_reads_.use(first, time(Queue::kExecute));
-    if (!unsettled_.is_empty()) {
-      const timing::ArrayOperand& a = operation.execute.first;
-      const int64_t lines = operation.execute.mode.is_a_transposed ? a.cols() : a.rows();
-      read_rows(first, step_of(operation.first, lines), now);
-    }
-    run_array(operation, now);
+    unsettled_.settle(first, step);
+  }
+}
+
+// The array waits for what uses its operands, the first of which it overwrites or reads. Only if it
+// learns something from that a new time begins.
+void RaceChecker::learn(bool overwrites, const Span& first, const Span& second) {
+  const int64_t known_loads = loads_.known(Queue::kExecute);
+  const int32_t time_before = times_.now(Queue::kExecute);
+  advance(Queue::kExecute);
+  const int32_t time = times_.now(Queue::kExecute);
+  loads_.wait_for_loads(Queue::kExecute, first, time);
+  loads_.wait_for_loads(Queue::kExecute, second, time);
+  const int32_t known_store = times_.waited_for(Queue::kExecute, Queue::kStore);
+  if (overwrites) {
+    wait_for(Queue::kExecute, Queue::kStore, store_reads_.latest(first, known_store));
+  }
+  const bool knows_more = loads_.known(Queue::kExecute) != known_loads;
+  if (!knows_more && !begins_time_ && !needs_every_time_) {
+    times_.set(Queue::kExecute, time_before);
+  }
+  if (knows_more || begins_time_ ||
+      times_.waited_for(Queue::kExecute, Queue::kStore) != known_store) {
+    begins_time_ = false;
+    find_unsure_parts();
+  }
+}
+
+void RaceChecker::find_unsure_parts() {
+  if (!unsettled_.is_empty()) {
+    unsure_parts_ = kAllParts;
+  } else {
+    const int32_t known = times_.waited_for(Queue::kExecute, Queue::kStore);
+    unsure_parts_ = loads_.unknown_parts(Queue::kExecute) | stores_.parts_after(known);
   }
 }
 
@@ -119,96 +148,68 @@ Span RaceChecker::exposed_operand(const timing::Operation& operation, const Span
   const timing::ArrayOperand& b =
       operation.writes_first ? operation.execute.first : operation.execute.second;
   if (b.is_garbage() || b.cols() <= b.rows()) return {};
-  return {order.start + b.rows(), std::min(order.start + b.cols(), spad_rows_)};
+  return {order.start + b.rows(), std::min(order.start + b.cols(), rows_.end(false))};
 }
 
-void RaceChecker::preload(const timing::Operation& operation, const Named& now,
-                          const Span& result) {
-  if (!exposed_.empty()) check_exposed(Queue::kExecute, result, now);
-  if (!unsettled_.is_empty() && !operation.execute.second.is_garbage()) {
-    const int64_t step = step_of(operation.first, operation.execute.second.rows());
-    if (operation.execute.accumulates) {
-      read_rows(result, step, now);
-    } else {
-      unsettled_.settle(result, step);
-    }
+void RaceChecker::check_own_results(const timing::Operation& compute, const Named& now,
+                                    const Span& a, const Span& d) {
+  const ArrayResults::Operand operands[] = {
+      preload_operand_,
+      {a, compute.execute.first.address()},
+      {d, compute.execute.second.address()},
+  };
+  if (const auto* unwritten = results_.read(operands, array_commands_)) {
+    fail(now, unwritten->preload,
+         "the array reads what it has not written yet of " + rows_.text(unwritten->rows) +
+             "; it waits for a result only if an operand begins at the same row");
   }
-  preload_operand_ = {span(operation.second), operation.execute.first.address()};
-  result_.reset();
-  if (operation.execute.second.is_garbage()) return;
-  result_ = ArrayResult{now, result, operation.execute.second.address(), array_commands_};
-}
-
-void RaceChecker::run_array(const timing::Operation& compute, const Named& now) {
-  if (!results_.is_empty()) {
-    const ArrayResults::Operand operands[] = {
-        preload_operand_,
-        {span(compute.first), compute.execute.first.address()},
-        {span(compute.second), compute.execute.second.address()},
-    };
-    if (const auto* unwritten = results_.read(operands, array_commands_)) {
-      fail(now, unwritten->preload,
-           "the array reads what it has not written yet of " + text(unwritten->rows) +
-               "; it waits for a result only if an operand begins at the same row");
-    }
-  }
-  if (!result_) return;
-  // The PRELOAD completes when this result is there, so it knows what this command knows.
-  array_reads_.use(preload_operand_.rows, time(Queue::kExecute));
-  array_writes_.use(result_->rows, time(Queue::kExecute));
-  if (result_->rows.start < spad_rows_) results_.add(*result_);
-  result_.reset();
 }
 
 void RaceChecker::check_result_under_way(const Span& rows, const Named& now) const {
   if (!result_ || !rows.overlaps(result_->rows)) return;
   fail(now, result_->preload,
-       "it waits until " + text(result_->rows) +
+       "it waits until " + rows_.text(result_->rows) +
            " have the result of a compute that comes behind it; let it come behind that compute");
+}
+
+// Whether a command of `other` used some of the rows later than what `queue` waits for.
+bool RaceChecker::is_later(const RowTimes& uses, const Span& rows, Queue queue, Queue other) const {
+  const int32_t known = times_.waited_for(queue, other);
+  return uses.latest(rows, known) > known;
 }
 
 // For rows that some loads write unseen by the reservation station.
 void RaceChecker::check_loads(Queue queue, const Span& rows, const Named& now) const {
   if (rows.is_empty()) return;
   if (const Load* load = loads_.unknown_writer(queue, rows)) {
-    fail(
-        now, load->name,
-        "the reservation station does not see that they have some of " + text(rows) + " in common");
+    fail(now, load->name,
+         "the reservation station does not see that they have some of " + rows_.text(rows) +
+             " in common");
   }
 }
 
 void RaceChecker::expose(Queue queue, const Span& rows, const Named& now) {
   if (rows.is_empty()) return;
   check_loads(queue, rows, now);
-  if (exposed_.size() >= most_exposed_) {
-    const auto is_over = [&](const Exposed& exposed) {
-      const int32_t time = exposed.time;
-      return waited_for(Queue::kLoad, exposed.queue) >= time &&
-             (exposed.queue == Queue::kExecute ||
-              waited_for(Queue::kExecute, exposed.queue) >= time);
-    };
-    exposed_.erase(std::remove_if(exposed_.begin(), exposed_.end(), is_over), exposed_.end());
-    most_exposed_ = std::max(kFewExposed, 2 * exposed_.size());
-  }
-  exposed_.push_back({now, rows, queue, time(queue)});
+  exposed_.add({now, rows, queue, times_.now(queue)}, times_);
 }
 
 void RaceChecker::check_exposed(Queue queue, const Span& rows, const Named& now) const {
-  for (const Exposed& exposed : exposed_) {
-    if (exposed.queue == queue || !exposed.rows.overlaps(rows)) continue;
-    if (exposed.time <= waited_for(queue, exposed.queue)) continue;
-    fail(now, exposed.reader,
-         "the reservation station does not see that they have some of " + text(exposed.rows) +
+  if (exposed_.is_empty()) return;
+  if (const ExposedRows::Read* read = exposed_.unordered_with(queue, rows, times_)) {
+    fail(now, read->reader,
+         "the reservation station does not see that they have some of " + rows_.text(read->rows) +
              " in common");
   }
 }
 
 void RaceChecker::read_rows(const Span& rows, int64_t step, const Named& now) const {
+  if (unsettled_.is_empty()) return;
   const auto found = unsettled_.find(rows, step);
   if (!found) return;
   throw SimError(ErrorKind::kRace, now.index,
                  races::text(now) + ": needs an order between the loads of " +
-                     text({found->row, found->row + 1}) + ", has none: " +
+                     rows_.text({found->row, found->row + 1}) + ", has none: " +
                      races::text(found->loads.first) + " and " + races::text(found->loads.second) +
                      " begin in this order but end in any; between them needs to come a command "
                      "of another queue that uses rows of the first and of the second");
@@ -216,7 +217,7 @@ void RaceChecker::read_rows(const Span& rows, int64_t step, const Named& now) co
 
 template <typename Visit>
 void RaceChecker::for_each_read(const timing::StoreOperation& store, Visit visit) const {
-  const int64_t first = store.first_row + (store.is_acc ? spad_rows_ : 0);
+  const int64_t first = store.first_row + rows_.begin(store.is_acc);
   if (store.pool_stride != 0) {
     store.for_each_pooled_row([&](int64_t row) { visit(Span{first + row, first + row + 1}); });
     return;
@@ -230,9 +231,10 @@ Load RaceChecker::load_of(const timing::Operation& operation, const Named& now) 
   const timing::LoadOperation& op = operation.load;
   Load load{};
   load.name = now;
-  load.order = span(operation.first);
-  const int64_t first = op.first_row + (op.is_acc ? spad_rows_ : 0);
-  const int64_t end = op.is_acc ? spad_rows_ + acc_rows_ : spad_rows_;
+  load.order = rows_.span(operation.first);
+  load.parts = operation.parts;
+  const int64_t first = op.first_row + rows_.begin(op.is_acc);
+  const int64_t end = rows_.end(op.is_acc);
   // The hardware's loops load rows that do not exist, here and there.
   load.first_block = {first, std::min(first + op.rows, end)};
   load.block_stride_rows = op.block_stride_rows;
@@ -249,39 +251,47 @@ Load RaceChecker::load_of(const timing::Operation& operation, const Named& now) 
 }
 
 void RaceChecker::load(const timing::Operation& operation, const Named& now) {
+  advance(Queue::kLoad);
   const Load load = load_of(operation, now);
+  const int32_t array_time = times_.waited_for(Queue::kLoad, Queue::kExecute);
+  const int32_t store_time = times_.waited_for(Queue::kLoad, Queue::kStore);
   wait_for(Queue::kLoad, Queue::kExecute,
-           std::max(array_reads_.latest(load.order), array_writes_.latest(load.order)));
-  wait_for(Queue::kLoad, Queue::kStore, store_reads_.latest(load.order));
+           array_writes_.latest(load.order, array_reads_.latest(load.order, array_time)));
+  wait_for(Queue::kLoad, Queue::kStore, store_reads_.latest(load.order, store_time));
   unsettled_.write(loads_, load);
   if (result_) {
     for (int64_t i = 0; i < load.blocks; ++i) check_result_under_way(load.block(i), now);
   }
-  if (!exposed_.empty()) {
-    for (int64_t i = 0; i < load.blocks; ++i) check_exposed(Queue::kLoad, load.block(i), now);
-  }
+  for (int64_t i = 0; i < load.blocks; ++i) check_exposed(Queue::kLoad, load.block(i), now);
   const Span tail{load.order.end, load.first_block.end};
   if (operation.load.pixel_repeats > 1 && !tail.is_empty()) {
     has_exposed_loads_ = true;
     needs_every_time_ = true;
-    if (std::max(array_reads_.latest(tail), array_writes_.latest(tail)) >
-            waited_for(Queue::kLoad, Queue::kExecute) ||
-        store_reads_.latest(tail) > waited_for(Queue::kLoad, Queue::kStore)) {
-      fail(now, "what used " + text(tail) + " before",
+    if (is_later(array_reads_, tail, Queue::kLoad, Queue::kExecute) ||
+        is_later(array_writes_, tail, Queue::kLoad, Queue::kExecute) ||
+        is_later(store_reads_, tail, Queue::kLoad, Queue::kStore)) {
+      fail(now, "what used " + rows_.text(tail) + " before",
            "the reservation station does not see that pixel repeats write them too");
     }
   }
   memory_.load(load);
-  loads_.add(load, time(Queue::kLoad));
+  loads_.add(load, times_.now(Queue::kLoad));
+  unsure_parts_ |= unsettled_.is_empty() ? load.parts : kAllParts;
 }
 
 void RaceChecker::store(const timing::Operation& operation, const Named& now) {
+  advance(Queue::kStore);
   const timing::StoreOperation& op = operation.store;
-  Span order = span(operation.first);
-  if (op.pool_stride != 0) order.end = pooled_order_end(order.start);
-  loads_.wait_for_loads(Queue::kStore, order, time(Queue::kStore));
-  wait_for(Queue::kStore, Queue::kExecute, array_writes_.latest(order));
-  store_reads_.use(order, time(Queue::kStore));
+  Span order = rows_.span(operation.first);
+  if (op.pool_stride != 0) order.end = rows_.pooled_order_end(order.start);
+  const int32_t array_time = times_.waited_for(Queue::kStore, Queue::kExecute);
+  loads_.wait_for_loads(Queue::kStore, order, times_.now(Queue::kStore));
+  wait_for(Queue::kStore, Queue::kExecute, array_writes_.latest(order, array_time));
+  store_reads_.use(order, times_.now(Queue::kStore));
+  // A pooling MVOUT may be compared to its memory's end.
+  const timing::RowParts parts = op.pool_stride != 0 ? kAllParts : operation.parts;
+  stores_.add(times_.now(Queue::kStore), parts);
+  unsure_parts_ |= parts;
   if (has_exposed_loads_) check_loads(Queue::kStore, order, now);
   if (result_) for_each_read(op, [&](const Span& rows) { check_result_under_way(rows, now); });
   if (!unsettled_.is_empty()) {
@@ -290,8 +300,8 @@ void RaceChecker::store(const timing::Operation& operation, const Named& now) {
   if (op.pool_stride != 0) {
     const Span exposed{order.end, order.start + op.pooled_rows()};
     needs_every_time_ |= !exposed.is_empty();
-    if (array_writes_.latest(exposed) > waited_for(Queue::kStore, Queue::kExecute)) {
-      fail(now, "what wrote " + text(exposed) + " before",
+    if (is_later(array_writes_, exposed, Queue::kStore, Queue::kExecute)) {
+      fail(now, "what wrote " + rows_.text(exposed) + " before",
            "the reservation station does not see that windows reach beyond a bank's end");
     }
     expose(Queue::kStore, exposed, now);

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <new>
 
@@ -33,74 +35,55 @@ inline int64_t first_granule(const Span& span) { return span.start >> kGranuleSh
 inline int64_t granules_end(const Span& span) { return ((span.end - 1) >> kGranuleShift) + 1; }
 
 // The time of the latest use of each row. Times never decrease, and begin at 1.
-//
-// Policy: a granule has the rows of its latest time in a mask, as they are mostly used again before
-// the time changes; only then is that time written down for each of them.
 class RowTimes {
  public:
   explicit RowTimes(int64_t rows)
-      : rows_(rows),
-        before_(zeros(rows + kGranuleRows)),
-        latest_(zeros((rows >> kGranuleShift) + 1)),
-        masks_(zeros((rows >> kGranuleShift) + 1)) {}
+      : rows_(rows), times_(zeros(rows)), latest_(zeros((rows >> kGranuleShift) + 1)) {}
 
   void use(const Span& span, int32_t time) {
     if (span.is_empty()) return;
+    fill(times_.get() + span.start, span.end - span.start, time);
+    const int64_t first = first_granule(span);
     const int64_t last = granules_end(span) - 1;
-    for (int64_t granule = first_granule(span); granule <= last; ++granule) {
-      const auto at = static_cast<size_t>(granule);
-      if (__builtin_expect(latest_[at] != time, false)) begin(granule, time);
-      masks_[at] |= mask(span, granule);
-    }
+    latest_[first] = latest_[last] = time;
+    for (int64_t granule = first + 1; granule < last; ++granule) latest_[granule] = time;
   }
 
-  // The latest use of any of the rows, 0 for none.
-  int32_t latest(const Span& span) const {
-    int32_t latest = 0;
-    if (span.is_empty()) return latest;
+  // The latest use of any of the rows if that is later than `known`, else `known`.
+  int32_t latest(const Span& span, int32_t known) const {
+    if (span.is_empty()) return known;
     const int64_t end = granules_end(span);
     for (int64_t granule = first_granule(span); granule < end; ++granule) {
-      const auto at = static_cast<size_t>(granule);
-      if (latest_[at] <= latest) continue;
-      latest = (masks_[at] & mask(span, granule)) != 0 ? latest_[at]
-                                                       : latest_before(span, granule, latest);
+      if (latest_[granule] > known) known = latest_of_rows(span, granule, known);
     }
-    return latest;
+    return known;
   }
 
   void forget() { *this = RowTimes(rows_); }
 
  private:
-  // The rows of the span that a granule has, a bit each.
-  static int32_t mask(const Span& span, int64_t granule) {
-    const int64_t first = granule << kGranuleShift;
-    const int64_t from = std::max(span.start - first, int64_t{0});
-    const int64_t to = std::min(span.end - first, kGranuleRows);
-    return (int32_t{1} << to) - (int32_t{1} << from);
-  }
-  [[gnu::noinline]] void begin(int64_t granule, int32_t time) {
-    int32_t* before = &before_[static_cast<size_t>(granule << kGranuleShift)];
-    const int32_t was = latest_[static_cast<size_t>(granule)];
-    const int32_t mask = masks_[static_cast<size_t>(granule)];
-    for (int row = 0; row < kGranuleRows; ++row) {
-      before[row] = (mask & 1 << row) != 0 ? was : before[row];
+  // Four at a time, the last four over those before: mostly it is as many as the array has rows.
+  static void fill(int32_t* numbers, int64_t count, int32_t value) {
+    const int32_t four[] = {value, value, value, value};
+    if (count < 4) {
+      for (int64_t i = 0; i < count; ++i) numbers[i] = value;
+      return;
     }
-    latest_[static_cast<size_t>(granule)] = time;
-    masks_[static_cast<size_t>(granule)] = 0;
+    for (int64_t i = 0; i < count - 4; i += 4) std::memcpy(numbers + i, four, sizeof(four));
+    std::memcpy(numbers + count - 4, four, sizeof(four));
   }
-  [[gnu::noinline]] int32_t latest_before(const Span& span, int64_t granule, int32_t latest) const {
+  [[gnu::noinline]] int32_t latest_of_rows(const Span& span, int64_t granule, int32_t known) const {
     const int64_t first = granule << kGranuleShift;
     const int64_t end = std::min(span.end, first + kGranuleRows);
     for (int64_t row = std::max(span.start, first); row < end; ++row) {
-      latest = std::max(latest, before_[static_cast<size_t>(row)]);
+      known = std::max(known, times_[row]);
     }
-    return latest;
+    return known;
   }
 
   int64_t rows_;
-  Numbers before_;  // by row, but for the rows of the masks
-  Numbers latest_;  // by granule
-  Numbers masks_;
+  Numbers times_;
+  Numbers latest_;  // of any of a granule's rows
 };
 
 }  // namespace npu::sim::races
