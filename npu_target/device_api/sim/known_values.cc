@@ -9,13 +9,6 @@ namespace {
 
 constexpr size_t kArgumentRegisters = 8;
 
-// Instructions of an addition, what it adds included.
-uint32_t addition(uint64_t distance) {
-  if (distance == 0) return 0;
-  if (fits_addition(distance)) return 1;
-  return static_cast<uint32_t>(load_immediate_instructions(distance)) + 1;
-}
-
 }  // namespace
 
 KnownValues::KnownValues(size_t registers, size_t arguments) : registers_(registers) {
@@ -43,14 +36,32 @@ void KnownValues::put(const KnownValue& value) {
   held_.push_back(value);
 }
 
-uint32_t KnownValues::cost(const KnownValue& value) const {
-  uint32_t best = value.address < 0
-                      ? static_cast<uint32_t>(load_immediate_instructions(value.offset))
-                      : 1 + addition(value.offset);
+uint32_t KnownValues::cost(const KnownValue& value) {
+  bool is_near = false;
   for (const KnownValue& held : held_) {
+    if (held == value) return 0;
+    is_near =
+        is_near || (held.address == value.address && fits_addition(value.offset - held.offset));
+  }
+  if (is_near) return 1;
+  uint32_t best = value.address < 0 ? constant(value.offset) : 1 + addition(value.offset);
+  for (const KnownValue& held : held_) {
+    if (best <= 2) break;  // what is not near takes two at least
     if (held.address == value.address) best = std::min(best, addition(value.offset - held.offset));
   }
   return best;
+}
+
+// Instructions of an addition, what it adds included.
+uint32_t KnownValues::addition(uint64_t distance) {
+  if (distance == 0) return 0;
+  return fits_addition(distance) ? 1 : constant(distance) + 1;
+}
+
+uint32_t KnownValues::constant(uint64_t value) {
+  const auto [known, is_new] = constants_.try_emplace(value);
+  if (is_new) known->second = static_cast<uint32_t>(load_immediate_instructions(value));
+  return known->second;
 }
 
 }  // namespace npu::sim

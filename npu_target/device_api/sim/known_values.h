@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 namespace npu::sim {
@@ -37,10 +38,14 @@ class KnownValues {
   void put(const KnownValue& value);
 
  private:
-  uint32_t cost(const KnownValue& value) const;
+  uint32_t cost(const KnownValue& value);
+  uint32_t addition(uint64_t distance);
+  uint32_t constant(uint64_t value);
 
   const size_t registers_;
   std::vector<KnownValue> held_;  // used latest at the end
+  // Instructions of constants that were asked for: programs have few, and finding out takes long.
+  std::unordered_map<uint64_t, uint32_t> constants_;
 };
 
 }  // namespace npu::sim
