@@ -75,6 +75,7 @@ class LocalAddress:
         return sum(int(getattr(self, name)) << low for name, low, _ in self.PARTS)
 
     @classmethod
+    @lru_cache(maxsize=4096)
     def decode(cls, word: int) -> LocalAddress:
         parts = {name: word >> low & (2**width - 1) for name, low, width in cls.PARTS}
         flags = {name: bool(parts[name]) for name in ("accumulator", "accumulate", "full_width")}

@@ -168,10 +168,17 @@ class Dealer:
         """The parts of copies in an iteration of a loop, or in those of a range."""
         copies = []
         for part in parts:
-            conditions = (index - part.begin, Linear(part.end - 1) - index)
-            operation = part.at(index).where(conditions, self.ids)
-            if operation is not None:
-                copies.append(part.copy.with_operation(operation))
+            conditions = []
+            for form in (index - part.begin, Linear(part.end - 1) - index):
+                least, greatest = self.ids.bounds(form)
+                if greatest < 0:
+                    break
+                if least < 0:
+                    conditions.append(form)
+            else:
+                operation = part.at(index).where(conditions, self.ids)
+                if operation is not None:
+                    copies.append(part.copy.with_operation(operation))
         return copies
 
     def at_once(self, parts: Sequence[Part], extent: int) -> list[Part]:
@@ -237,8 +244,10 @@ def _varying(values: np.ndarray, *, least: bool) -> tuple[int | None, np.ndarray
     best: tuple[int | None, np.ndarray] = (None, values)
     most = 0
     for axis in range(values.ndim):
-        others = tuple(other for other in range(values.ndim) if other != axis)
-        along = values.min(axis=others) if least else values.max(axis=others)
+        along = values
+        if values.ndim > 1:
+            others = tuple(other for other in range(values.ndim) if other != axis)
+            along = values.min(axis=others) if least else values.max(axis=others)
         spread = int(along.max() - along.min())
         if spread > most:
             best, most = (axis, along), spread

@@ -69,7 +69,7 @@ class Guard(NamedTuple):
 
     def substitute(self, values: Mapping[int, Linear]) -> Guard:
         """The condition where loops have these values."""
-        return self._replace(forms=tuple([form.substitute(values) for form in self.forms]))
+        return Guard(tuple([form.substitute(values) for form in self.forms]), self.negated)
 
     def expression(self) -> Expr:
         """As the host evaluates it."""
@@ -148,16 +148,23 @@ class CopyOperation(NamedTuple):
 
     def substitute(self, values: Mapping[int, Linear]) -> CopyOperation:
         """The operation where loops have these values."""
-        return self._replace(
-            row=self.row.substitute(values),
-            dram_bytes=self.dram_bytes.substitute(values),
-            rows=self.rows.substitute(values),
-            columns=self.columns.substitute(values),
-            guards=tuple([guard.substitute(values) for guard in self.guards]),
+        return CopyOperation(  # copies of tuples with other fields take long
+            self.kind,
+            self.loops,
+            self.row.substitute(values),
+            self.dram_bytes.substitute(values),
+            self.rows.substitute(values),
+            self.columns.substitute(values),
+            self.most_rows,
+            self.most_columns,
+            tuple([guard.substitute(values) for guard in self.guards]),
+            self.cycles,
         )
 
     def where(self, conditions: Sequence[Linear], ids: LoopIds) -> CopyOperation | None:
         """The operation where these are all >= 0; None where that is never."""
+        if not self.guards and not conditions:
+            return self
         guards = []
         for guard in (*self.guards, Guard(tuple(conditions))):
             if guard.negated:
@@ -229,7 +236,7 @@ class CopyOperation(NamedTuple):
         if not self.loops or not self.is_load:
             return True
         rows = self.touched_rows(stacked=False)
-        return rows is not None and np.unique(rows).size == rows.size
+        return rows is not None and int(np.bincount(rows.ravel() - rows.min()).max()) == 1
 
     def nodes(self) -> tuple[Node, ...]:
         """The command in its loops, under its conditions."""

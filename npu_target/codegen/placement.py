@@ -51,6 +51,7 @@ class Placer:
         self.ids = ids
         self.dealer = Dealer(config, ids)
         self.room = self.dealer.most_loads, self.dealer.most_stores
+        self._tables: dict[tuple[Steps, int, bool], np.ndarray] = {}
         self.n_blocks = int(np.prod([loop.extent for loop in steps.loops], dtype=np.int64))
 
     def place(
@@ -148,21 +149,31 @@ class Placer:
         blocks = np.full(rows.shape[:-1], never, dtype=np.int64)
         own = [loop.loop_id for loop in operation.loops]
         around = operation.row.without(*own)
-        for (form, touched), tile in zip(operands, self.touched, strict=True):
+        for operand, tile in enumerate(self.touched):
+            form = operands[operand][0]
             if not any(tile.tile.overlaps(mine.tile) for mine in copy.touched):
                 continue
             if form.items != around.items:
                 return None
-            table = self._table(touched + form.const, first=first)
+            table = self._table(operand, first=first)
             found = table[np.minimum(rows, len(table) - 1)]
             found = found.min(-1) if first else found.max(-1)
             blocks = np.minimum(blocks, found) if first else np.maximum(blocks, found)
         # What no step touches keeps its place before, or behind, all of them.
         return Bound(copy, np.where(blocks == never, 0 if first else self.n_blocks - 1, blocks))
 
-    def _table(self, touched: np.ndarray, *, first: bool) -> np.ndarray:
-        """By rows, the first or the last block that touches them."""
-        rows = touched.reshape(self.n_blocks, -1)
+    def _table(self, operand: int, *, first: bool) -> np.ndarray:
+        """By rows, the first or the last block that touches them for an operand."""
+        key = self.steps, operand, first
+        if key not in self._tables:
+            self._tables[key] = self._make_table(operand, first=first)
+        return self._tables[key]
+
+    def _make_table(self, operand: int, *, first: bool) -> np.ndarray:
+        operands = self.steps.touched()
+        assert operands is not None
+        form, touched = operands[operand]
+        rows = (touched + form.const).reshape(self.n_blocks, -1)
         order = np.arange(self.n_blocks)
         size = max(self.config.spad_rows, self.config.acc_rows)
         table = np.full(size + 1, self.n_blocks if first else -1, dtype=np.int64)

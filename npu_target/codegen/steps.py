@@ -82,6 +82,7 @@ class Steps:
         self.loops = tuple(around)
         self.overwrites = overwrites
         self.rows = rows
+        self._touched: list[tuple[Linear, np.ndarray]] | None = None
         self.config = config
         sizes = step_sizes(rows, config.dim) if rows > config.dim else [(rows, 1)]
         self.n_changing = len(around)  # of the loops, the outer ones, that change the weights
@@ -113,6 +114,7 @@ class Steps:
         loops = (*self.loops[:level], outer, within, *self.loops[level + 1 :])
         found = copy(self)
         found.step, found.loops = self.step.substitute({loop.loop_id: index}), loops
+        found._touched = None
         found.n_changing = self.n_changing + (level < self.n_changing)
         return found
 
@@ -128,6 +130,11 @@ class Steps:
         """For each operand, its first row as a form without the nest's loops, and the rows that
         each block touches: int64 of the loops' extents and then the rows of a block, counted from
         zero.  None where they do not run evenly."""
+        if self._touched is None:
+            self._touched = self._find_touched()
+        return self._touched
+
+    def _find_touched(self) -> list[tuple[Linear, np.ndarray]] | None:
         rows = np.arange(self.rows)
         found = []
         for form, offsets in (

@@ -109,7 +109,11 @@ class Linear(NamedTuple):
         return Linear.of(self.const + other.const, terms)
 
     def __sub__(self, other: Linear | int) -> Linear:
-        return self + (-other if isinstance(other, int) else other * -1)
+        if isinstance(other, int):
+            return Linear(self.const - other, self.items)
+        if not other.items:
+            return Linear(self.const - other.const, self.items)
+        return self + other * -1
 
     def __mul__(self, factor: int) -> Linear:  # type: ignore[override]
         if factor == 1:
@@ -259,10 +263,10 @@ def to_operand(form: Linear) -> Operand:
     total = OperandSum(form.const)
     steps = total.steps
     for key, value in form.items:
-        if isinstance(key, Atom):
+        if type(key) is Atom:
             total.add(_atom_expr(key), value)
         else:
-            steps[key] = steps.get(key, 0) + value
+            steps[key] = steps.get(key, 0) + value  # type: ignore[index, arg-type]
     return total.operand()
 
 

@@ -23,6 +23,25 @@ def evaluated(value: Expr, extents: Mapping[int, int], most: int) -> np.ndarray 
     return np.asarray(_values(value, dict(zip(variables, grids, strict=True))))
 
 
+def share_of_comparison(value: Expr, extents: Mapping[int, int]) -> float | None:
+    """In what share of a loop's iterations its variable compares so with a number, which is what
+    most conditions are; None for any other expression, and where the loop's extent is not given."""
+    if value.op not in _COMPARISONS:
+        return None
+    a, b = value.args
+    variable, number = (a, b.value) if a.op is Op.VAR else (b, a.value)
+    if {a.op, b.op} != {Op.VAR, Op.CONST}:
+        return None
+    extent = extents.get(variable.value)
+    if not extent:
+        return None
+    if value.op is Op.EQ:
+        return (0 <= number < extent) / extent
+    if variable is a:  # below the number, or up to it
+        return min(max(number + (value.op is Op.LE), 0), extent) / extent
+    return (extent - min(max(number + (value.op is Op.LT), 0), extent)) / extent
+
+
 def _variables(value: Expr) -> set[int]:
     if value.op is Op.VAR:
         return {value.value}
@@ -35,6 +54,9 @@ def _values(value: Expr, variables: Mapping[int, np.ndarray]) -> Any:
     if value.op is Op.VAR:
         return variables[value.value]
     return _NUMPY[value.op](*[_values(argument, variables) for argument in value.args])
+
+
+_COMPARISONS = (Op.LT, Op.LE, Op.EQ)
 
 
 def _number(compare: Callable[..., Any]) -> Callable[..., Any]:

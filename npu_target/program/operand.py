@@ -98,7 +98,10 @@ class OperandSum:
 
     def operand(self) -> Operand:
         steps: tuple[tuple[int, int], ...] = ()
-        if self.steps:
+        if len(self.steps) == 1:
+            ((key, by),) = self.steps.items()
+            steps = ((key, wrap_int64(by)),) if wrap_int64(by) else ()
+        elif self.steps:
             wrapped = [(key, wrap_int64(by)) for key, by in self.steps.items()]
             steps = tuple(sorted([step for step in wrapped if step[1]]))
         general: tuple[tuple[int, Expr], ...] = ()

@@ -70,17 +70,16 @@ def device_command(
     Constants are checked as the class does; what runs is checked by the device.
     Raises IsaError for constants that do not fit and for missing or unknown fields.
     """
-    sums = (OperandSum(), OperandSum(cls.kind), OperandSum())
     specs, left_out = cls.specs(), cls.left_out(frozenset(fields))
-    for register in (1, 2):
-        sums[register].base += left_out[register]
+    rs1, rs2 = OperandSum(cls.kind + left_out[1]), OperandSum(left_out[2])
     for name, value in fields.items():
         spec = specs[name]
+        register = rs1 if spec.register == 1 else rs2
         if isinstance(value, (tuple, Expr, Operand)):
-            _add_running(sums[spec.register], spec, value, cls.mnemonic)
+            _add_running(register, spec, value, cls.mnemonic)
         else:
-            sums[spec.register].base += spec.word(value, cls.mnemonic)
-    return Command(cls.funct, sums[1].operand(), sums[2].operand())
+            register.base += spec.word(value, cls.mnemonic)
+    return Command(cls.funct, rs1.operand(), rs2.operand())
 
 
 def _add_running(

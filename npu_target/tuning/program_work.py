@@ -26,7 +26,7 @@ from ..isa import (
 )
 from ..isa_encoding import command_class
 from ..program import Command, Node, Program
-from ..program.evaluate import evaluated
+from ..program.evaluate import evaluated, share_of_comparison
 from ..program.expr import Expr, Op
 from ..program.operand import Operand
 from ..topi import Conv2d, DepthwiseConv2d, MaxPool2d, Operator
@@ -219,6 +219,9 @@ class _Walk:
     def mean_extent(self, extent: Expr) -> float | None:
         """The mean extent of a loop, or share of the iterations in which a condition holds; None
         where that is not known."""
+        share = share_of_comparison(extent, self.extents)
+        if share is not None:
+            return share
         values = evaluated(extent, self.extents, _MOST_VALUES)
         return None if values is None else float(np.maximum(values, 0).mean())
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from program_evaluator import evaluate
 
-from npu_target.program import Expr, Op, add, const, mul, var
-from npu_target.program.evaluate import evaluated
+from npu_target.program import Expr, Op, add, const, logical_and, mul, var
+from npu_target.program.evaluate import evaluated, share_of_comparison
 
 OUTER, INNER = 0, 3  # ids of loops
 
@@ -55,3 +56,31 @@ def test_axes_are_in_the_order_of_ids() -> None:
 def test_none_where_it_is_not_known_or_too_much() -> None:
     assert evaluated(var(1), {2: 3}, 100) is None
     assert evaluated(add(var(1), var(2)), {1: 3, 2: 3}, 8) is None
+
+
+@given(
+    st.sampled_from([Op.LT, Op.LE, Op.EQ]), st.integers(1, 40), st.integers(-5, 45), st.booleans()
+)
+def test_share_of_a_comparison_is_the_mean_of_its_values(
+    op: Op, extent: int, number: int, is_first: bool
+) -> None:
+    pair = (var(INNER), const(number)) if is_first else (const(number), var(INNER))
+    condition = Expr(op, args=pair)
+    values = evaluated(condition, {INNER: extent}, extent)
+    assert values is not None
+    assert share_of_comparison(condition, {INNER: extent}) == float(values.mean())
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        var(INNER),
+        Expr(Op.LE, args=(var(INNER), var(OUTER))),
+        Expr(Op.LE, args=(const(2), add(var(INNER), var(OUTER)))),
+        logical_and(Expr(Op.LE, args=(const(2), var(INNER))), var(OUTER)),
+        Expr(Op.LE, args=(const(2), var(5))),
+        Expr(Op.LE, args=(const(2), const(3))),
+    ],
+)
+def test_no_share_of_other_expressions(value: Expr) -> None:
+    assert share_of_comparison(value, {INNER: 4, OUTER: 4}) is None
