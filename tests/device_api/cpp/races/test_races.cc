@@ -48,47 +48,91 @@ const Test many("races: many loads that nobody reads, and that nobody waits for"
   device.simulator.finish();
 });
 
-const Test random("races: random streams are refused or run", [] {
-  std::mt19937 chance(5);
+// Commands at random, of few places so that they meet.
+std::vector<Command> random_commands(std::mt19937& chance, int count) {
   const auto pick = [&](auto... values) {
     const uint64_t all[] = {static_cast<uint64_t>(values)...};
     return all[chance() % sizeof...(values)];
   };
+  std::vector<Command> commands;
+  for (int i = 0; i < count; ++i) {
+    const auto row = static_cast<uint32_t>(chance() % 96);
+    const uint64_t rows = pick(1, 7, 16);
+    const uint64_t address = kDram + 64 * (chance() % 256);
+    const auto acc = static_cast<uint32_t>(pick(kAcc, kAccumulate));
+    switch (chance() % 5) {
+      case 0:
+        commands.push_back({kMvin, address, tile(row + 200 * (chance() % 4), rows, 64)});
+        break;
+      case 1:
+        commands.push_back({kMvin, address, tile(acc | row, rows, 16)});
+        break;
+      case 2:
+        commands.push_back({kMvout, address, tile(kAcc | row, rows, 16)});
+        break;
+      case 3:
+        commands.push_back(config_ex(true, chance() % 2 == 0));
+        break;
+      default:
+        commands.push_back({kPreload, tile(row, rows, 16), tile(acc | row, rows, 16)});
+        commands.push_back({kComputePreloaded, tile(row + 16, rows, 16), tile(kGarbage, 16, 16)});
+    }
+  }
+  return commands;
+}
+
+// How many of the commands run before one is refused.
+size_t accepted(Checked& device, const std::vector<Command>& commands) {
+  for (size_t i = 0; i < commands.size(); ++i) {
+    try {
+      device.run({commands[i]});
+    } catch (const SimError& error) {
+      CHECK(error.kind == ErrorKind::kRace);
+      return i;
+    }
+  }
+  return commands.size();
+}
+
+const Test random("races: random streams are refused or run", [] {
+  std::mt19937 chance(5);
   int refused = 0;
   for (int i = 0; i < 400; ++i) {
     Checked device;
     device.run(kSetup);
-    try {
-      for (int j = 0; j < 40; ++j) {
-        const auto row = static_cast<uint32_t>(chance() % 96);
-        const uint64_t rows = pick(1, 7, 16);
-        const uint64_t address = kDram + 64 * (chance() % 256);
-        const auto acc = static_cast<uint32_t>(pick(kAcc, kAccumulate));
-        switch (chance() % 5) {
-          case 0:
-            device.run({{kMvin, address, tile(row + 200 * (chance() % 4), rows, 64)}});
-            break;
-          case 1:
-            device.run({{kMvin, address, tile(acc | row, rows, 16)}});
-            break;
-          case 2:
-            device.run({{kMvout, address, tile(kAcc | row, rows, 16)}});
-            break;
-          case 3:
-            device.run({config_ex(true, chance() % 2 == 0)});
-            break;
-          default:
-            device.run({{kPreload, tile(row, rows, 16), tile(acc | row, rows, 16)},
-                        {kComputePreloaded, tile(row + 16, rows, 16), tile(kGarbage, 16, 16)}});
-        }
-      }
-      device.simulator.finish();
-    } catch (const SimError& error) {
-      CHECK(error.kind == ErrorKind::kRace);
+    const std::vector<Command> commands = random_commands(chance, 40);
+    if (accepted(device, commands) < commands.size()) {
       ++refused;
+    } else {
+      device.simulator.finish();
     }
   }
   CHECK(refused > 100 && refused < 400);
+});
+
+const Test fences("races: behind a fence all is as if nothing had come before", [] {
+  std::mt19937 chance(6);
+  int compared = 0;
+  int refused = 0;
+  for (int i = 0; i < 1000; ++i) {
+    Checked device;
+    device.run(kSetup);
+    const std::vector<Command> before = random_commands(chance, 1 + chance() % 8);
+    const std::vector<Command> behind = random_commands(chance, 20);
+    if (accepted(device, before) < before.size()) continue;
+    device.simulator.finish();
+    Checked fresh;
+    fresh.run(kSetup);
+    // The configuration stays.
+    for (const Command& command : before) {
+      if (command.funct == kConfig) fresh.run({command});
+    }
+    const size_t count = accepted(fresh, behind);
+    CHECK(accepted(device, behind) == count);
+    ++compared;
+    refused += count < behind.size();
+  }
+  CHECK(compared > 200 && refused > 100);
 });
 
 }  // namespace
