@@ -96,9 +96,11 @@ class HostInterpreter:
                     if extent.value == 1:
                         self._enter(node.body, around, slots)
                     continue
-                if extent.op is not Op.CONST:
-                    self._expression(extent, around, slots, id(node))
                 is_loop = extent.op not in BOOLEAN_OPS
+                if not is_loop:
+                    self._condition(extent, around, slots, id(node))
+                elif extent.op is not Op.CONST:
+                    self._expression(extent, around, slots, id(node))
                 scope = Scope(node, around, is_loop, extent.op is Op.CONST)
                 self.scope_of[id(node)] = scope
                 inner = {**slots, node.loop_id: scope} if is_loop else slots
@@ -160,6 +162,18 @@ class HostInterpreter:
                 item = id(outermost.node)
                 self._use(family.uses[0][0], address, outer, outermost.parent, item)
 
+    def _condition(
+        self, expr: Expr, around: Scope | None, slots: dict[int, Scope], item: Item
+    ) -> None:
+        """A branch for each comparison, which is part of it, and for any other value."""
+        if expr.op in (Op.AND, Op.OR):
+            for arg in expr.args:
+                self._condition(arg, around, slots, item)
+            return
+        self.extra[item] += 1
+        for arg in expr.args if expr.op in BOOLEAN_OPS else (expr,):
+            self._expression(arg, around, slots, item)
+
     def _expression(
         self, expr: Expr, around: Scope | None, slots: dict[int, Scope], item: Item
     ) -> Scope | None:
@@ -200,7 +214,8 @@ class HostInterpreter:
                 self._run(node.body, around, {**variables, node.loop_id: 0})
             return
         has_limit = scope.is_loop and (scope.is_counted or not scope.is_fixed)
-        self._count((2 if has_limit else 1) + self.extra[id(node)])
+        entering = 2 if has_limit else 1 if scope.is_loop else 0
+        self._count(entering + self.extra[id(node)])
         mine = [family for family in self.families.values() if scope in family.segment]
         variables = {**variables, node.loop_id: 0}
         for family in mine:

@@ -1,4 +1,4 @@
-"""`python -m npu_target.program`: show a program, or expand it into its command stream."""
+"""`python -m npu_target.program`: show a program, print it as C, or expand it into its stream."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Sequence
 
+from .c import header_text, kernel_source
 from .expr import ProgramError
 from .program import Program
 
@@ -22,9 +23,12 @@ class _Parser(argparse.ArgumentParser):
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="python -m npu_target.program", description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True, metavar="show|expand")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="show|c|expand")
     show = commands.add_parser("show", help="print the disassembly, with its loops")
     show.add_argument("file")
+    c = commands.add_parser("c", help="print it as C for the device's host, or npu.h for that")
+    c.add_argument("file", nargs="?")
+    c.add_argument("--header", action="store_true", help="print npu.h, which the C code includes")
     expand = commands.add_parser(
         "expand", help="print the stream, one JSON [funct, rs1, rs2] a line, rs1 and rs2 in hex"
     )
@@ -59,7 +63,15 @@ def _addresses(items: Sequence[str]) -> dict[str, int]:
 
 def _run(argv: Sequence[str] | None) -> None:
     options = _parser().parse_args(argv)
+    if options.command == "c" and options.header is (options.file is not None):
+        raise _UsageError("c: needs either a program file or --header")
+    if options.command == "c" and options.header:
+        print(header_text(), end="")
+        return
     program = Program.load(options.file)
+    if options.command == "c":
+        print(kernel_source(program), end="")
+        return
     if options.command == "show":
         print(program)
         return

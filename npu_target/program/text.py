@@ -39,14 +39,9 @@ _NUMBER_FIRST = frozenset({Op.MUL, Op.MIN, Op.MAX})
 
 
 def program_text(program: Program) -> str:
-    lines = [f"program {program.name} for {program.config.name} ({program.config.hash})"]
-    for arg in program.args:
-        shape = ", ".join(map(str, arg.shape))
-        lines.append(f"{_INDENT}{arg.role} {arg.name}: {arg.dtype}[{shape}]")
-    lines.append("body")
-    printer = _Printer([arg.name for arg in program.args])
-    printer.body(program.body, 1)
-    return "\n".join(lines + printer.lines)
+    disassembly = Disassembly(program)
+    disassembly.body(program.body, 1)
+    return "\n".join([*disassembly.head(), "body", *disassembly.lines])
 
 
 @dataclass
@@ -62,11 +57,23 @@ class _Sum:
         return bool(self.terms) or self.address is not None
 
 
-class _Printer:
-    def __init__(self, args: list[str]) -> None:
-        self.args = args
+class Disassembly:
+    """The text of a program's parts."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.args = [arg.name for arg in program.args]
         self.lines: list[str] = []
         self.expressions: dict[Expr, tuple[str, int]] = {}
+
+    def head(self) -> list[str]:
+        """The program's name and device, and a line for each argument."""
+        program = self.program
+        lines = [f"program {program.name} for {program.config.name} ({program.config.hash})"]
+        for arg in program.args:
+            shape = ", ".join(map(str, arg.shape))
+            lines.append(f"{_INDENT}{arg.role} {arg.name}: {arg.dtype}[{shape}]")
+        return lines
 
     def body(self, nodes: Iterable[Node], depth: int) -> None:
         for node in nodes:

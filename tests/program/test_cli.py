@@ -21,6 +21,7 @@ from npu_target.program import (
     device_command,
     var,
 )
+from npu_target.program.c import kernel_source
 from npu_target.program.cli import main
 
 PROGRAM = Program(
@@ -40,6 +41,13 @@ def file(tmp_path: Path) -> str:
 def test_show(file: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", file]) == 0
     assert capsys.readouterr() == (f"{PROGRAM}\n", "")
+
+
+def test_c(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["c", file]) == 0
+    assert capsys.readouterr() == (kernel_source(PROGRAM), "")
+    assert main(["c", "--header"]) == 0
+    assert "#define npu(funct, rs1, rs2)" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -85,7 +93,10 @@ def test_limit(file: str, limit: str, lines: int, capsys: pytest.CaptureFixture[
         (["show", "{corrupt}"], "corrupt.npu: corrupt, the checksum does not match"),
         (["show", "{text}"], "text.npu: not a program file"),
         (["show"], "the following arguments are required: file"),
-        ([], "the following arguments are required: show|expand"),
+        (["c"], "c: needs either a program file or --header"),
+        (["c", "{file}", "--header"], "c: needs either a program file or --header"),
+        (["c", "{text}"], "text.npu: not a program file"),
+        ([], "the following arguments are required: show|c|expand"),
         (["print", "{file}"], "invalid choice: 'print'"),
     ],
 )

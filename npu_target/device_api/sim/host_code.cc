@@ -64,7 +64,8 @@ class Lowering {
     is_dead_ = is_dead_ || (is_fixed && extent.value < 1);
     const bool is_scope = repeats && !is_dead_;
     if (is_scope) {
-      if (!is_fixed) use_expression(node.extent, entry);
+      if (!is_fixed && is_loop) use_expression(node.extent, entry);
+      if (!is_fixed && !is_loop) use_condition(node.extent, entry);
       HostScope scope;
       scope.parent = outside;
       scope.depth = outside == kNoScope ? 1 : scopes_[outside].depth + 1;
@@ -115,8 +116,9 @@ class Lowering {
   }
 
   // Charges the operations of an expression that the step uses, each once in the body of the
-  // innermost loop whose variable it is made of. Returns that of all.
-  int use_expression(uint32_t root, uint32_t step) {
+  // innermost loop whose variable it is made of, but for those that are branches. Returns that
+  // loop.
+  int use_expression(uint32_t root, uint32_t step, const std::set<uint32_t>& branches = {}) {
     const std::vector<ExprNode>& nodes = program_.exprs.nodes;
     for (const uint32_t index : program_.exprs.nodes_of(root)) {
       const ExprNode& node = nodes[index];
@@ -131,20 +133,41 @@ class Lowering {
         scope = std::max(scope, innermost_[node.inputs[k]]);
       }
       innermost_[index] = scope;
-      if (input_count(node.op) > 0 && computed_.emplace(index, scope).second) {
+      if (input_count(node.op) == 0 || branches.count(index) > 0) continue;
+      if (computed_.emplace(index, scope).second) {
         add(values_.step_in(scope, scope_, step), 1);
       }
     }
     return innermost_[root];
   }
 
-  // Entries and ends of loops: a running register or a counter is compared with where it ends.
+  // Charges a condition: a comparison is part of its branch, and two that are joined are two.
+  void use_condition(uint32_t root, uint32_t step) {
+    std::set<uint32_t> branches;
+    add_branches(root, step, branches);
+    use_expression(root, step, branches);
+  }
+
+  void add_branches(uint32_t index, uint32_t step, std::set<uint32_t>& branches) {
+    const ExprNode& node = program_.exprs.nodes[index];
+    const bool is_joined = node.op == Op::kAnd || node.op == Op::kOr;
+    if (!is_joined) add(step, 1);
+    if (!is_condition(node.op)) return;
+    branches.insert(index);
+    for (const uint32_t input : {node.inputs[0], node.inputs[1]}) {
+      const ExprNode& compared = program_.exprs.nodes[input];
+      if (is_joined) {
+        add_branches(input, step, branches);
+      } else if (compared.op == Op::kConst) {
+        values_.use_constant({-1, static_cast<uint64_t>(compared.value)}, scope_, step);
+      }
+    }
+  }
+
+  // Ends of loops: a running register or a counter is compared with where it ends.
   void end_loops() {
     for (HostScope& scope : scopes_) {
-      if (!scope.is_loop) {
-        add(scope.entry, 1);
-        continue;
-      }
+      if (!scope.is_loop) continue;
       const bool runs = scope.is_fixed() && !scope.is_counted && !scope.ends.empty();
       const bool has_limit = scope.is_counted || !scope.is_fixed();
       add(scope.entry, has_limit ? 2 : 1);

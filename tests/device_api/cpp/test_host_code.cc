@@ -173,10 +173,22 @@ const Test families("host code: operands a constant apart are derived from each 
 const Test branches("host code: conditions and extents that are not constant", [] {
   Maker maker;
   const uint32_t first = maker.apply(Op::kEq, 0, maker.number(0));
-  // The comparison, in the body of the loop, which therefore counts (2); a branch; the command.
+  // A branch that compares the loop's variable, which is therefore counted (2); the command.
   // Before: two numbers for the counter, the constant.
   CHECK(maker.steps({maker.loop(0, 4, {Maker::loop_of(1, first, {command(word(8))})})}) ==
-        Counts({3, 2, 1, 0, 2}));
+        Counts({3, 1, 1, 0, 2}));
+  // Compared with a number: that is in a register.
+  const uint32_t early = maker.apply(Op::kLe, 0, maker.number(2));
+  CHECK(maker.steps({maker.loop(0, 4, {Maker::loop_of(1, early, {command(word(8))})})}) ==
+        Counts({4, 1, 1, 0, 2}));
+  // Two that are joined: a branch each.
+  const uint32_t both = maker.apply(Op::kAnd, first, early);
+  CHECK(maker.steps({maker.loop(0, 4, {Maker::loop_of(1, both, {command(word(8))})})}) ==
+        Counts({4, 2, 1, 0, 2}));
+  // Anything else takes its operations, too.
+  const uint32_t shifted = maker.apply(Op::kEq, maker.apply(Op::kSub, 0, first), maker.number(0));
+  CHECK(maker.steps({maker.loop(0, 4, {Maker::loop_of(1, shifted, {command(word(8))})})}) ==
+        Counts({3, 3, 1, 0, 2}));
   const uint32_t rest = maker.apply(Op::kSub, maker.number(7), 0);
   // The inner extent: an operation, a branch if it is none, two for counting; a copy of the outer
   // operand, which runs (1) in the loop beside the counter (2). The outer one: counter, addition.

@@ -1,0 +1,158 @@
+"""Words that are the same throughout a kernel: made where code runs in a straight line, before the
+loops that use them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ...isa_encoding import WORD_MASK
+from ..expr import wrap_int64
+from .lines import Item, Name, Scope
+
+_MIN_ADDED, _MAX_ADDED = -2048, 2047  # what one addition of a RISC-V core holds
+_ARGUMENT_REGISTERS = 8
+
+
+def fits_addition(value: int) -> bool:
+    return _MIN_ADDED <= wrap_int64(value) <= _MAX_ADDED
+
+
+def number(value: int) -> str:
+    """A word as C: small ones with their sign."""
+    signed = wrap_int64(value)
+    return str(signed) if abs(signed) < 1 << 16 else f"{value & WORD_MASK:#x}u"
+
+
+@dataclass(frozen=True, order=True)
+class Known:
+    """A word known up to the address of an argument (-1: none)."""
+
+    address: int
+    offset: int
+
+
+@dataclass(eq=False)
+class _Use:
+    item: Item
+    name: Name
+    known: Known
+    distance: int | None = None  # that a register of its own runs from there
+
+
+@dataclass(eq=False)
+class Constants:
+    """Which constants a kernel makes, and where."""
+
+    registers: int
+    arguments: int
+    fresh: Callable[[str], str]
+    used_arguments: set[int] = field(default_factory=set)
+    _uses: list[_Use] = field(default_factory=list)
+    _in_loops: dict[tuple[Scope, Known], Name] = field(default_factory=dict)
+
+    def of(self, known: Known, item: Item) -> Name:
+        """The word for code at `item`."""
+        if known == Known(-1, 0):
+            return Name("0")
+        scope = item.scope
+        if scope is None:
+            return self._straight(_Use(item, Name(), known))
+        key = scope.outermost, known
+        if key not in self._in_loops:
+            self._in_loops[key] = self._straight(_Use(scope.outermost, Name(), known))
+        return self._in_loops[key]
+
+    def added(self, distance: int, item: Item) -> Name:
+        """The word as a summand: a small one is part of the addition."""
+        if fits_addition(distance):
+            return Name(number(distance))
+        return self.of(Known(-1, distance & WORD_MASK), item)
+
+    def running(self, known: Known, distance: int, item: Item) -> Name:
+        """A register of its own that begins before `item` and stops so much further."""
+        return self._straight(_Use(item, Name(), known, distance & WORD_MASK))
+
+    def _straight(self, use: _Use) -> Name:
+        self._uses.append(use)
+        return use.name
+
+    def make(self) -> None:
+        """When all uses are known. The order is that of the program; of what begins before one
+        loop, running registers come first, then what stays."""
+
+        def place(use: _Use) -> tuple[int, int, Known]:
+            if use.distance is not None:
+                return use.item.order, 0, Known(-1, 0)
+            return use.item.order, 1, use.known if isinstance(use.item, Scope) else Known(-1, 0)
+
+        registers = _Registers(self)
+        stopped: list[_Use] = []
+        item: Item | None = None
+        for use in sorted(self._uses, key=place):
+            if use.item is not item:
+                for past in stopped:
+                    assert past.distance is not None
+                    offset = (past.known.offset + past.distance) & WORD_MASK
+                    registers.put(Known(past.known.address, offset), past.name.text)
+                stopped, item = [], use.item
+            if use.distance is None:
+                registers.make(use)
+            else:
+                registers.take(use)
+                stopped.append(use)
+
+
+class _Registers:
+    """What registers hold where code runs in a straight line, used latest at the end. A word is
+    made from one that is near, by an addition, or anew; the word used longest ago makes room."""
+
+    def __init__(self, constants: Constants) -> None:
+        self.constants = constants
+        self.held: dict[Known, str] = {}
+        for index in range(min(constants.arguments, _ARGUMENT_REGISTERS, constants.registers)):
+            self.held[Known(index, 0)] = self.argument(index)
+
+    @staticmethod
+    def argument(index: int) -> str:
+        return f"a{index}"
+
+    def make(self, use: _Use) -> None:
+        known = use.known
+        if known in self.held:
+            use.name.text = self.held[known]
+        elif known == Known(known.address, 0) and known.address >= 0:
+            use.name.text = self.argument(known.address)
+        else:
+            use.name.text = self.constants.fresh("k")
+            use.item.constants.append((f"const uint64_t {use.name} = {self.value(known)};",))
+        if known.address >= 0:
+            self.constants.used_arguments.add(known.address)
+        self.put(known, use.name.text)
+
+    def take(self, use: _Use) -> None:
+        use.name.text = self.constants.fresh("r")
+        use.item.constants.append((f"uint64_t {use.name} = {self.value(use.known)};",))
+        if use.known.address >= 0:
+            self.constants.used_arguments.add(use.known.address)
+        self.held.pop(use.known, None)
+
+    def put(self, known: Known, name: str) -> None:
+        self.held.pop(known, None)
+        if len(self.held) >= self.constants.registers:
+            del self.held[next(iter(self.held))]
+        self.held[known] = name
+
+    def value(self, known: Known) -> str:
+        if known.address < 0 and fits_addition(known.offset):
+            return f"NPU_WORD({number(known.offset)})"
+        for held, name in reversed(self.held.items()):
+            distance = known.offset - held.offset
+            if held.address == known.address and fits_addition(distance):
+                return f"npu_sum({name}, {number(distance)})" if distance else name
+        if known.address < 0:
+            return f"NPU_WORD({number(known.offset)})"
+        argument = self.argument(known.address)
+        if not known.offset:
+            return argument
+        return f"npu_sum({argument}, NPU_WORD({number(known.offset)}))"

@@ -1,0 +1,93 @@
+"""A program as C: one function that issues its commands."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+
+from ..program import Program
+from ..text import Disassembly
+from .kernel import Kernel
+from .lines import CommandItem, Item, Line, Scope
+
+_INDENT = "  "
+
+
+def header_text() -> str:
+    """`npu.h`, which kernels include."""
+    return files(__package__).joinpath("npu.h").read_text()
+
+
+def kernel_name(program: Program) -> str:
+    """The name of the C function."""
+    return f"kernel_{_identifier(program.name)}"
+
+
+def kernel_source(program: Program) -> str:
+    """The function `void kernel_<name>(const void *a0, ..., void *a<n>)`, whose parameters are the
+    program's arguments in their order. It needs `npu.h`, and issues exactly the stream of
+    `Program.expand`; it does not wait for the device."""
+    kernel = Kernel(program)
+    disassembly = Disassembly(program)
+    lines = [f"// {line}" for line in disassembly.head()]
+    parameters = [
+        f"{'const ' if arg.role == 'input' else ''}void *arg{index}"
+        for index, arg in enumerate(program.args)
+    ]
+    lines += ['#include "npu.h"', ""]
+    name, joined = kernel_name(program), ", ".join(parameters) or "void"
+    lines += [f"void {name}({joined});", f"void {name}({joined}) {{"]
+    for index, arg in enumerate(program.args):
+        if index in kernel.arguments:
+            address = f"(uint64_t)(uintptr_t)arg{index}"
+            lines.append(f"{_INDENT}const uint64_t a{index} = {address};  // {arg.name}")
+        else:
+            lines.append(f"{_INDENT}(void)arg{index};")
+    body = _Body(disassembly)
+    body.items(kernel.items, 1)
+    return "\n".join([*map(_one_line, lines + body.lines), "}", ""])
+
+
+class _Body:
+    def __init__(self, disassembly: Disassembly) -> None:
+        self.disassembly = disassembly
+        self.lines: list[str] = []
+
+    def add(self, line: Line, depth: int) -> None:
+        self.lines.append(_INDENT * depth + "".join(map(str, line)))
+
+    def items(self, items: list[Item], depth: int) -> None:
+        for item in items:
+            for line in item.before:
+                self.add(line, depth)
+            if isinstance(item, CommandItem):
+                self.command(item, depth)
+            elif isinstance(item, Scope):
+                self.scope(item, depth)
+
+    def command(self, item: CommandItem, depth: int) -> None:
+        rs1, rs2 = item.words
+        comment = self.disassembly.command(item.node)
+        self.add((f"npu({item.node.funct}, ", rs1, ", ", rs2, f");  // {comment}"), depth)
+
+    def scope(self, scope: Scope, depth: int) -> None:
+        if not scope.is_loop:
+            self.add(("if (", scope.limit, ") {"), depth)
+        elif scope.is_fixed:
+            self.add((f"do {{  // {scope.extent} times, i{scope.node.loop_id}",), depth)
+        else:
+            comment = f"  // i{scope.node.loop_id}"
+            self.add(("if ((int64_t)(", scope.limit, ") > 0) do {", comment), depth)
+        self.items(scope.items, depth + 1)
+        for line in scope.bottom:
+            self.add(line, depth + 1)
+        self.add(("} while (", *scope.condition, ");") if scope.is_loop else ("}",), depth)
+
+
+def _identifier(text: str) -> str:
+    return re.sub(r"\W", "_", text, flags=re.ASCII)
+
+
+def _one_line(line: str) -> str:
+    """A line whose comment is one whatever a name in it holds."""
+    return line.rstrip("\\")

@@ -1,0 +1,187 @@
+"""Programs as C: the compiled kernel issues the stream that the program expands into."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from native_kernels import COMPILER, issued
+from program_strategies import programs
+
+from npu_target import topi
+from npu_target.codegen_tir import build_program
+from npu_target.config import PRESETS, NpuConfig
+from npu_target.isa import LocalAddress, Mvin
+from npu_target.program import (
+    Arg,
+    Command,
+    Loop,
+    Node,
+    Operand,
+    Program,
+    const,
+    device_command,
+    floor_div,
+    floor_mod,
+    le,
+    lt,
+    select,
+    var,
+)
+from npu_target.program.c import kernel_name, kernel_source
+from npu_target.schedule_rules import default_schedule
+
+needs_compiler = pytest.mark.skipif(COMPILER is None, reason="needs a C compiler")
+
+ARGS = (Arg("x", "input", "int8", (64,)), Arg("y", "output", "int8", (64,)))
+_BORDER = (1, 1, 1, 1)
+# A kind each, with boundary tiles, borders, several blocks of channels; for an array of so many.
+OPERATORS: dict[str, Callable[[int], topi.Operator]] = {
+    "matmul": lambda dim: topi.Matmul(batch=1, m=100, k=64, n=40, bias=True, scale=0.01),
+    "batched": lambda dim: topi.Matmul(batch=3, m=20, k=48, n=33, bias=False, scale=0.02),
+    "conv2d": lambda dim: topi.Conv2d(
+        n=1, h=15, w=17, ci=20, co=40, kh=3, kw=3, pad=_BORDER, bias=True, relu=True, scale=0.01
+    ),
+    "strided": lambda dim: topi.Conv2d(
+        n=2, h=14, w=14, ci=32, co=24, kh=3, kw=3, strides=(2, 2), pad=_BORDER, scale=0.01
+    ),
+    "few channels": lambda dim: topi.Conv2d(
+        n=1, h=30, w=30, ci=3, co=16, kh=7, kw=7, strides=(2, 2), pad=(3, 3, 3, 3), scale=0.01
+    ),
+    "depthwise": lambda dim: topi.DepthwiseConv2d(
+        n=1, h=14, w=14, c=40, kh=3, kw=3, dim=dim, pad=_BORDER, scale=0.01
+    ),
+    "add": lambda dim: topi.Add(rows=70, cols=40, dim=dim, scale=0.5),
+    "max pool": lambda dim: topi.MaxPool2d(n=1, h=20, w=20, c=24, size=3, stride=2, pad=_BORDER),
+    "average": lambda dim: topi.GlobalAvgPool(n=1, h=7, w=7, c=70, dim=dim, scale=0.02),
+}
+
+
+def check(program: Program, addresses: dict[str, int] | None = None, *options: str) -> None:
+    if addresses is None:
+        addresses = {arg.name: (index + 1) << 24 for index, arg in enumerate(program.args)}
+    with tempfile.TemporaryDirectory() as folder:
+        found = issued(program, addresses, Path(folder), *options)
+    assert found == program.expand(addresses)
+
+
+def kernel(*body: Node) -> Program:
+    return Program("k", NpuConfig(), ARGS, body)
+
+
+def load(address: Operand, local: Operand) -> Command:
+    return Command(2, address, local)
+
+
+@needs_compiler
+@given(programs(), st.data())
+@settings(max_examples=25, deadline=None)
+def test_random_programs(program: Program, data: st.DataObject) -> None:
+    addresses = {arg.name: data.draw(st.integers(0, 2**64 - arg.nbytes)) for arg in program.args}
+    check(program, addresses, "-O0")
+
+
+# Small numbers, so that operands are families, and loops that stand in each other and repeat.
+_BY = st.sampled_from([0, 1, 8, 64, 5000, -64])
+
+
+@st.composite
+def _nests(draw: st.DrawFn, loop_ids: tuple[int, ...] = (), depth: int = 3) -> tuple[Node, ...]:
+    nodes: list[Node] = []
+    for _ in range(draw(st.integers(1, 3))):
+        if depth and draw(st.booleans()):
+            loop_id = len(loop_ids)
+            extent = draw(st.integers(0, 4).map(const))
+            if loop_ids and draw(st.integers(0, 3)) == 0:
+                outer = var(draw(st.sampled_from(loop_ids)))
+                extent = draw(st.sampled_from([outer, 3 - outer, lt(outer, 2), le(1, outer)]))
+            nodes.append(Loop(loop_id, extent, draw(_nests((*loop_ids, loop_id), depth - 1))))
+            continue
+        words = []
+        for address in (draw(st.sampled_from([None, 0, 1])), None):
+            steps = tuple((i, by) for i in loop_ids if (by := draw(_BY)))
+            general = ()
+            if loop_ids and draw(st.integers(0, 3)) == 0:
+                general = ((draw(_BY.filter(bool)), floor_div(var(loop_ids[-1]) + 1, 2)),)
+            words.append(Operand(draw(st.integers(0, 3)) * 1000, address, steps, general))
+        nodes.append(load(*words))
+    return tuple(nodes)
+
+
+@needs_compiler
+@given(_nests())
+@settings(max_examples=40, deadline=None)
+def test_registers_that_run_begin_and_come_back(body: tuple[Node, ...]) -> None:
+    check(kernel(*body), None, "-O0")
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("name", "device"),
+    [(name, "gemmini-16x16") for name in OPERATORS]
+    + [(name, device) for name in ("matmul", "few channels") for device in sorted(PRESETS)[1:]],
+)
+def test_operators(name: str, device: str) -> None:
+    config = NpuConfig.preset(device)
+    operator = OPERATORS[name](config.dim).kernel()
+    schedule = default_schedule(operator, config)
+    check(build_program(schedule.mod["main"], config, operator.name), None, "-O1")
+
+
+def _words(steps: Sequence[tuple[int, int]]) -> Operand:
+    return Operand(0, None, tuple(steps))
+
+
+@needs_compiler
+def test_a_register_that_comes_back_to_its_end_is_not_what_ends_the_loop() -> None:
+    check(kernel(Loop(0, const(4), (load(_words([(0, -(2**63))]), _words([])),))))
+    check(kernel(Loop(0, const(4), (load(_words([(0, -(2**63))]), _words([(0, 16)])),))))
+
+
+@needs_compiler
+def test_expressions_of_numbers_are_words() -> None:
+    i = var(0)
+    values = [select(lt(i, 2), -1, 70000), i * -40000 * 90000, floor_mod(i - 3, -5)]
+    body = [load(Operand(0, None, (), ((1, value),)), _words([])) for value in values]
+    check(kernel(Loop(0, const(4), tuple(body))), None, "-O2")
+
+
+@needs_compiler
+def test_loops_beside_each_other_may_have_one_variable() -> None:
+    inner = Loop(1, lt(var(0), 1), (load(_words([(0, 8)]), _words([])),))
+    check(kernel(Loop(0, const(3), (inner,)), Loop(0, const(2), (inner,))))
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", ["*/ x", "a b/1.5", "ж", "return", "back\\", "'\"%n"])
+def test_names_of_any_kind(name: str) -> None:
+    args = (Arg(name, "input", "int8", (64,)), Arg("y", "output", "int8", (64,)))
+    command = device_command(
+        Mvin, dram_address=Operand.argument(0), local=LocalAddress.spad(0), cols=16, rows=1
+    )
+    check(Program(name, NpuConfig(), args, (command,)))
+
+
+def test_the_text_tells_what_it_issues() -> None:
+    command = device_command(
+        Mvin,
+        dram_address=Operand.argument(0, 16 * var(0)),
+        local=LocalAddress.spad(32),
+        cols=16,
+        rows=1,
+    )
+    program = kernel(Loop(0, const(3), (command,)))
+    text = kernel_source(program)
+    assert '#include "npu.h"\n' in text
+    assert f"void {kernel_name(program)}(const void *arg0, void *arg1) {{" in text
+    assert "(void)arg1;" in text  # no command has it
+    [line] = [line for line in text.splitlines() if line.lstrip().startswith("npu(")]
+    assert re.fullmatch(
+        r"    npu\(2, r1, k1\);  // mvin  x \+ 16\*i0 -> spad\[0x20\], 16 cols, 1 rows", line
+    )
+    assert "r1 = npu_advance(r1, 16);\n  } while (r1 != n1);" in text
