@@ -13,7 +13,17 @@ from dataclasses import dataclass, field
 
 from program_evaluator import evaluate
 
-from npu_target.program import BOOLEAN_OPS, Command, Expr, Loop, Node, Op, Operand, Program
+from npu_target.program import (
+    BOOLEAN_OPS,
+    Command,
+    Expr,
+    Loop,
+    Node,
+    Op,
+    Operand,
+    Program,
+    const,
+)
 
 _WORD = 2**64
 Steps = tuple[tuple["Scope", int], ...]
@@ -166,6 +176,9 @@ class HostInterpreter:
         self, expr: Expr, around: Scope | None, slots: dict[int, Scope], item: Item
     ) -> None:
         """A branch for each comparison, which is part of it, and for any other value."""
+        if expr.op is Op.EQ and expr.args[0].op in BOOLEAN_OPS and expr.args[1] == const(0):
+            self._condition(expr.args[0], around, slots, item)
+            return
         if expr.op in (Op.AND, Op.OR):
             for arg in expr.args:
                 self._condition(arg, around, slots, item)

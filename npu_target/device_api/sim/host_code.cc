@@ -141,7 +141,8 @@ class Lowering {
     return innermost_[root];
   }
 
-  // Charges a condition: a comparison is part of its branch, and two that are joined are two.
+  // Charges a condition: a comparison is part of its branch, its opposite the same branch, and two
+  // that are joined are two.
   void use_condition(uint32_t root, uint32_t step) {
     std::set<uint32_t> branches;
     add_branches(root, step, branches);
@@ -151,17 +152,25 @@ class Lowering {
   void add_branches(uint32_t index, uint32_t step, std::set<uint32_t>& branches) {
     const ExprNode& node = program_.exprs.nodes[index];
     const bool is_joined = node.op == Op::kAnd || node.op == Op::kOr;
-    if (!is_joined) add(step, 1);
+    const bool is_negation = is_negated(node);
+    if (!is_joined && !is_negation) add(step, 1);
     if (!is_condition(node.op)) return;
     branches.insert(index);
+    if (is_joined || is_negation) add_branches(node.inputs[0], step, branches);
+    if (is_joined) add_branches(node.inputs[1], step, branches);
+    if (is_joined || is_negation) return;
     for (const uint32_t input : {node.inputs[0], node.inputs[1]}) {
-      const ExprNode& compared = program_.exprs.nodes[input];
-      if (is_joined) {
-        add_branches(input, step, branches);
-      } else if (compared.op == Op::kConst) {
-        values_.use_constant({-1, static_cast<uint64_t>(compared.value)}, scope_, step);
-      }
+      const ExprNode& number = program_.exprs.nodes[input];
+      if (number.op != Op::kConst) continue;
+      values_.use_constant({-1, static_cast<uint64_t>(number.value)}, scope_, step);
     }
+  }
+
+  // Whether it is the opposite of a condition: a branch the other way.
+  bool is_negated(const ExprNode& node) const {
+    if (node.op != Op::kEq || !is_condition(program_.exprs.nodes[node.inputs[0]].op)) return false;
+    const ExprNode& number = program_.exprs.nodes[node.inputs[1]];
+    return number.op == Op::kConst && number.value == 0;
   }
 
   // Ends of loops: a running register or a counter is compared with where it ends.

@@ -185,6 +185,10 @@ const Test branches("host code: conditions and extents that are not constant", [
   const uint32_t both = maker.apply(Op::kAnd, first, early);
   CHECK(maker.steps({maker.loop(0, 4, {Maker::loop_of(1, both, {command(word(8))})})}) ==
         Counts({4, 2, 1, 0, 2}));
+  // The opposite is the same branch, the other way.
+  const uint32_t later = maker.apply(Op::kEq, early, maker.number(0));
+  CHECK(maker.steps({maker.loop(0, 4, {Maker::loop_of(1, later, {command(word(8))})})}) ==
+        Counts({4, 1, 1, 0, 2}));
   // Anything else takes its operations, too.
   const uint32_t shifted = maker.apply(Op::kEq, maker.apply(Op::kSub, 0, first), maker.number(0));
   CHECK(maker.steps({maker.loop(0, 4, {Maker::loop_of(1, shifted, {command(word(8))})})}) ==
