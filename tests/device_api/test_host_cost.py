@@ -11,7 +11,20 @@ from program_strategies import bodies
 
 from npu_target.config import NpuConfig
 from npu_target.device_api import HostCost, host_cost
-from npu_target.program import Arg, Command, Loop, Node, Operand, Program, const, lt, nodes_of, var
+from npu_target.program import (
+    Arg,
+    Command,
+    Loop,
+    Node,
+    Operand,
+    Program,
+    const,
+    logical_and,
+    logical_not,
+    lt,
+    nodes_of,
+    var,
+)
 
 CONFIG = NpuConfig.preset("gemmini-16x16")
 # Cycles are instructions, and all registers there can be.
@@ -50,7 +63,9 @@ def nests(draw: st.DrawFn, loop_ids: tuple[int, ...] = (), depth: int = 4) -> tu
             loop_id = len(loop_ids)
             extent = draw(st.integers(0, 4).map(const))
             if loop_ids and draw(st.integers(0, 4)) == 0:
-                extent = draw(st.sampled_from([var(0), 3 - var(0), lt(var(0), const(2))]))
+                first = lt(var(0), const(2))
+                conditions = [first, logical_not(first), logical_and(first, lt(const(0), var(0)))]
+                extent = draw(st.sampled_from([var(0), 3 - var(0), *conditions]))
             inner = draw(nests((*loop_ids, loop_id), depth - 1))
             nodes.append(Loop(loop_id, extent, inner))
         else:
