@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from kernel_runs import check_schedule, kernel_schedule
 
-from npu_target import topi
-from npu_target.codegen_tir import CodegenError, DoesNotFit
+from npu_target import isa, topi
+from npu_target.codegen_tir import CodegenError, DoesNotFit, build_program
 from npu_target.config import NpuConfig
 from npu_target.program import Program
 from npu_target.schedule_rules import default_schedule
@@ -111,6 +111,25 @@ GOLDEN = {
         blocks=[1, 2],
     ),
 }
+
+
+@pytest.mark.parametrize("border", [(1, 1, 1, 1), (0, 0, 2, 2)])
+def test_zeros_for_sums_are_not_shrunk(border):
+    """Such a load never ends on the hardware."""
+    config = NpuConfig.preset("gemmini-16x16")
+    operator = topi.MaxPool2d(n=1, h=20, w=20, c=64, size=3, stride=2, pad=border)
+    schedule = default_schedule(operator, config)
+    program = build_program(schedule.mod["main"], config, operator.name)
+    stream = [isa.decode(*words) for words in program.expand({"x": 1 << 20, "out": 1 << 30})]
+    shrunk = dict.fromkeys(range(len(isa.LOADS)), False)
+    zeros = 0
+    for command in stream:
+        if isinstance(command, isa.ConfigLd):
+            shrunk[command.id] = command.shrunk
+        elif isinstance(command, isa.LOADS) and command.dram_address == 0:
+            zeros += 1
+            assert not shrunk[isa.LOADS.index(type(command))]
+    assert zeros and any(shrunk.values())
 
 
 def test_a_phase_with_too_many_settings_is_made_again_whole():
