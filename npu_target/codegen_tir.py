@@ -3,7 +3,8 @@
 A scheduled function is lowered (:mod:`npu_target.passes.lower`), its tiles get rows of the
 device's memories (:mod:`npu_target.passes.memory`), and its loops are walked once: a nest around
 a store becomes mvin or mvout commands, a nest around ``npu.gemm`` preloads and computes, any
-other loop stays a loop of the program.
+other loop stays a loop of the program.  The program is then made better for the host that runs it
+(:mod:`npu_target.rewrite`).
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from .passes.memory import allocate
 from .passes.packings import packings
 from .passes.tiles import tile_buffers
 from .program import Arg, Node, Program
+from .rewrite import rewritten
 
 __all__ = ["CodegenError", "DoesNotFit", "build_program"]
 
@@ -66,7 +68,7 @@ def build_program(
         raise DoesNotFit(f"{name}: {error}") from error
     except (CodegenError, IsaError) as error:
         raise CodegenError(f"{name}: {error}") from error
-    return Program(name, config, args, body)
+    return Program(name, config, args, rewritten(body))
 
 
 def _arguments(func: tirx.PrimFunc, packed: Mapping[str, Packing]) -> tuple[Arg, ...]:

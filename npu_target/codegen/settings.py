@@ -86,9 +86,9 @@ class DeviceSettings:
         if setting in self._loads:
             id = self._loads.index(setting)
         else:
-            # Zeros of whole rows go by the first one.
-            first = 1 if setting.pixel_repeats > 1 else 0
-            free = [id for id in range(first, _LOAD_SETTINGS) if id not in self._needed]
+            # Zeros of whole rows go by the first one, and shrunk ones never end on the hardware.
+            is_special = setting.pixel_repeats > 1 or setting.shrunk
+            free = [id for id in range(int(is_special), _LOAD_SETTINGS) if id not in self._needed]
             if not free:
                 raise _Overflow(ConfigLd)
             id = min(free, key=lambda id: self._loads[id] is not None)

@@ -190,8 +190,8 @@ class Lowering {
   }
 
   // Every register of a loop and of those inside it lives all through it. Where there are too many,
-  // some are in memory while they are not used: a load in each iteration of this loop, and a store
-  // if they run.
+  // some are in memory while they are not used: a constant is loaded where an iteration of this
+  // loop needs it first, what runs is loaded and stored in each.
   void fit_registers() {
     const auto limit = static_cast<size_t>(program_.config.host_registers);
     for (size_t i = scopes_.size(); i-- > 0;) {
@@ -200,30 +200,32 @@ class Lowering {
       if (live > limit) {
         const size_t constants = std::min(live - limit, scope.constants.size());
         const size_t running = live - limit - constants;
-        add(scope.is_loop ? scope.bottom : scope.entry,
-            static_cast<uint32_t>(constants + 2 * running));
+        add(scope.is_loop ? scope.bottom : scope.entry, static_cast<uint32_t>(2 * running));
         scope.registers -= static_cast<uint32_t>(running);
         keep_in_memory(scope, constants);
       }
       if (scope.parent == kNoScope) {
-        for (const KnownValue& value : scope.constants) {
+        for (const auto& [value, step] : scope.constants) {
           values_.straight.push_back({scope.entry, StraightUse::Kind::kConstant, value});
         }
         continue;
       }
       HostScope& outside = scopes_[static_cast<size_t>(scope.parent)];
       outside.registers += scope.registers;
-      outside.constants.insert(scope.constants.begin(), scope.constants.end());
+      for (const auto& [value, step] : scope.constants) {
+        outside.constants.emplace(value, scope.entry);
+      }
     }
   }
 
-  // Such constants are made and stored once, before all loops.
+  // Such constants are made and stored once, before all loops, and loaded where they are needed.
   void keep_in_memory(HostScope& scope, size_t count) {
     const uint32_t before = values_.step_in(kNoScope, scope.parent, scope.entry);
     for (; count > 0; --count) {
       const auto last = std::prev(scope.constants.end());
-      values_.straight.push_back({before, StraightUse::Kind::kConstant, *last});
+      values_.straight.push_back({before, StraightUse::Kind::kConstant, last->first});
       add(before, 1);
+      add(last->second, 1);
       scope.constants.erase(last);
     }
   }

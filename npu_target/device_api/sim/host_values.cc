@@ -1,6 +1,7 @@
 #include "host_values.h"
 
 #include <algorithm>
+#include <set>
 
 #include "load_immediate.h"
 
@@ -28,7 +29,7 @@ void HostValues::use_constant(const KnownValue& value, int scope, uint32_t step)
   if (scope == kNoScope) {
     straight.push_back({step, StraightUse::Kind::kOperand, value});
   } else {
-    scopes_[scope].constants.insert(value);
+    scopes_[scope].constants.emplace(value, step);
   }
 }
 

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <set>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -26,7 +25,8 @@ struct HostScope {
   uint32_t bottom = 0;
   bool is_counted = false;  // an expression uses its variable
   uint32_t registers = 0;   // that live through it and are not in its scopes
-  std::set<KnownValue> constants;
+  // Used in it, with the step directly in it where each is needed first.
+  std::map<KnownValue, uint32_t> constants;
   std::vector<uint64_t> ends;  // how far its running registers go
 
   bool is_fixed() const { return is_loop && extent != 0; }

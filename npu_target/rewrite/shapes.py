@@ -1,0 +1,99 @@
+"""What parts of a program have in common: commands and loops, but for the numbers that operands
+begin with."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import NamedTuple
+
+from ..isa_encoding import CONFIG_FUNCT
+from ..program import Command, Expr, Loop, Node, Op, Operand
+
+
+class Word(IntEnum):
+    """What a word of a command is."""
+
+    SETTING = 0
+    ROWS = 1  # an address in a local memory, or none
+    ADDRESS = 2  # of an argument
+
+
+class Shape(NamedTuple):
+    """A node, a number that those like it have, the bases of its operands, what they are, and how
+    many commands and loops it is."""
+
+    node: Node
+    number: int
+    bases: list[int]
+    words: list[Word]
+    size: int
+
+
+class Shapes:
+    """Gives nodes that differ in their operands' bases and in the names of their loops the same
+    number.
+
+    A variable is told by how many loops lie between the command and its own, so that what is said
+    of a node holds wherever it stands.
+    """
+
+    def __init__(self) -> None:
+        self.depths: dict[int, int] = {}  # of the loops around, by id
+        self._numbers: dict[object, int] = {}
+
+    def of(self, node: Node) -> Shape:
+        """The shape of a node inside of the loops around."""
+        if isinstance(node, Command):
+            return self.command(node)
+        self.enter(node)
+        parts = [self.of(part) for part in node.body]
+        self.leave(node)
+        return self.loop(node, parts)
+
+    def enter(self, loop: Loop) -> None:
+        """Go inside of a loop."""
+        self.depths[loop.loop_id] = len(self.depths)
+
+    def leave(self, loop: Loop) -> None:
+        """Leave the loop entered last."""
+        del self.depths[loop.loop_id]
+
+    def command(self, command: Command) -> Shape:
+        """The shape of a command."""
+        rs1, rs2 = command.rs1, command.rs2
+        key = command.funct, self._word(rs1), self._word(rs2)
+        number = self._numbers.setdefault(key, len(self._numbers))
+        words = [_kind(command.funct, rs1), _kind(command.funct, rs2)]
+        return Shape(command, number, [rs1.base, rs2.base], words, 1)
+
+    def loop(self, node: Loop, parts: list[Shape]) -> Shape:
+        """The shape of a loop that stands inside of the loops around, its body of these shapes."""
+        extent = node.extent.value if node.extent.op is Op.CONST else self._expression(node.extent)
+        key = extent, tuple([part.number for part in parts])
+        number = self._numbers.setdefault(key, len(self._numbers))
+        bases = [base for part in parts for base in part.bases]
+        words = [word for part in parts for word in part.words]
+        return Shape(node, number, bases, words, 1 + sum([part.size for part in parts]))
+
+    def _word(self, word: Operand) -> object:
+        if not word.steps and not word.general:
+            return word.address
+        depth = len(self.depths)
+        steps = tuple(sorted([(depth - self.depths[loop_id], by) for loop_id, by in word.steps]))
+        if not word.general:
+            return word.address, steps
+        general = [(by, self._expression(expr)) for by, expr in word.general]
+        return word.address, steps, tuple(general)
+
+    def _expression(self, expr: Expr) -> object:
+        if expr.op is Op.CONST:
+            return expr.value
+        if expr.op is Op.VAR:
+            return "variable", len(self.depths) - self.depths[expr.value]
+        return expr.op, tuple([self._expression(arg) for arg in expr.args])
+
+
+def _kind(funct: int, word: Operand) -> Word:
+    if funct == CONFIG_FUNCT:
+        return Word.SETTING
+    return Word.ROWS if word.address is None else Word.ADDRESS

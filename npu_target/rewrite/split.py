@@ -1,0 +1,114 @@
+"""Loops cut in two where a condition inside is decided from there on, so that it is not asked in
+every iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+
+from ..isa import ComputeAccumulated, ComputePreloaded, Preload
+from ..program import Command, Expr, Loop, Node, Op, const, nodes_of
+from .conditions import decided, is_condition
+from .ranges import Range, Ranges
+from .substitute import Replacement
+
+# Instructions of a condition: its operations and the branch.
+_ASKED = 4
+# Instructions to be saved for a command more in the program.  Its code is fetched once, in the time
+# of six; and what is saved brings nothing while the device is busy anyway.
+_FETCHED = 16
+_STEPS = frozenset({Preload.funct, ComputePreloaded.funct, ComputeAccumulated.funct})
+
+
+def split(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
+    """The same commands, with fewer questions asked in loops."""
+    return tuple(_split(nodes, {}, 1))
+
+
+def _split(nodes: tuple[Node, ...], loops: Mapping[int, Range], times: int) -> list[Node]:
+    """A body that is run so many times, inside of loops whose variables have these values."""
+    found: list[Node] = []
+    for node in nodes:
+        if isinstance(node, Command):
+            found.append(node)
+        elif node.extent.op is Op.CONST:
+            extent = node.extent.value
+            inner = {**loops, node.loop_id: (0, extent - 1)}
+            body = _split(node.body, inner, times * extent)
+            found += _cut(Loop(node.loop_id, node.extent, tuple(body)), extent, loops, times)
+        else:
+            body = _split(node.body, loops, times)
+            found.append(Loop(node.loop_id, node.extent, tuple(body)))
+    return found
+
+
+def _cut(loop: Loop, extent: int, loops: Mapping[int, Range], times: int) -> list[Node]:
+    """A loop in ranges in which conditions are decided, if that pays."""
+    asked: dict[Expr, int] = {}
+    size = _count(loop, 1, asked)
+    if not asked or not _may_cut(loop):
+        return [loop]
+    cuts: set[int] = set()
+    for condition in asked:
+        cuts.update(_cuts(condition, loop.loop_id, extent, loops))
+    saved = times * extent * _ASKED * sum(asked.values())
+    if not cuts or saved <= _FETCHED * size * len(cuts):
+        return [loop]
+    nodes: list[Node] = []
+    for begin, end in pairwise([0, *sorted(cuts), extent]):
+        if end - begin == 1:
+            nodes += Replacement(loop.loop_id, 0, begin).nodes(loop.body)
+        else:
+            body = Replacement(loop.loop_id, 1, begin).nodes(loop.body)
+            nodes.append(Loop(loop.loop_id, const(end - begin), body))
+    return list(decided(tuple(nodes), loops))
+
+
+def _may_cut(loop: Loop) -> bool:
+    """Whether a loop is an inner one, or of copies only: around the array's steps the host has
+    time for questions, and there is much code that would be there twice."""
+    if not any(isinstance(node, Loop) and not is_condition(node) for node in loop.body):
+        return True
+    return not any(
+        isinstance(node, Command) and node.funct in _STEPS for node in nodes_of(loop.body)
+    )
+
+
+def _cuts(condition: Expr, loop_id: int, extent: int, loops: Mapping[int, Range]) -> Iterator[int]:
+    """Where a condition is decided that is so in the first iterations of a loop, or in the last."""
+
+    def is_decided(first: int, last: int) -> bool:
+        ranges = Ranges({**loops, loop_id: (first, last)})
+        return ranges.simplified(condition).op is Op.CONST
+
+    if is_decided(0, 0):
+        low, high = 1, extent
+        while low < high:
+            middle = (low + high + 1) // 2
+            low, high = (middle, high) if is_decided(0, middle - 1) else (low, middle - 1)
+        if low < extent:
+            yield low
+    if is_decided(extent - 1, extent - 1):
+        low, high = 0, extent - 1
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if is_decided(middle, extent - 1) else (middle + 1, high)
+        if low > 0:
+            yield low
+
+
+def _count(loop: Loop, times: int, asked: dict[Expr, int]) -> int:
+    """How many commands and loops a body has.  Adds how often each of its conditions is asked in
+    an iteration."""
+    size = 0
+    for node in loop.body:
+        size += 1
+        if isinstance(node, Command):
+            continue
+        if is_condition(node):
+            asked[node.extent] = asked.get(node.extent, 0) + times
+            size += _count(node, times, asked)
+        else:
+            extent = node.extent.value if node.extent.op is Op.CONST else 1
+            size += _count(node, times * extent, asked)
+    return size
