@@ -63,9 +63,10 @@ def plain_steps(steps: Steps) -> Iterator[Node]:
 
 @contextmanager
 def plain_code() -> Iterator[None]:
-    """The code generator moves nothing."""
+    """The code generator moves nothing, and nothing is rewritten."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(codegen_tir, "Pipeline", PlainPipeline)
+        patch.setattr(codegen_tir, "rewritten", lambda body: body)
         yield
 
 

@@ -65,7 +65,7 @@ class _Roller:
     def best(self, shapes: Sequence[Shape], times: int) -> tuple[int, int, int] | None:
         """Where repeats begin, of how many nodes each, and how many: those that save most."""
         numbers = [shape.number for shape in shapes]
-        behind: dict[int, int] = {}
+        behind: dict[int, int] = {}  # the next one of each number
         periods = set()
         for at in range(len(numbers) - 1, -1, -1):
             if numbers[at] in behind:
@@ -167,7 +167,7 @@ def _taken_in(nodes: Sequence[Node]) -> Sequence[Node]:
         if isinstance(node, Command) or node.extent.op is not Op.CONST:
             continue
         size, extent = len(node.body), node.extent.value
-        if extent < 1:
+        if not size or extent < 1:
             continue
         if _is_iteration(node, extent, found[at : at + size]):
             at -= 1

@@ -13,7 +13,7 @@ from npu_target.rewrite import rewritten
 
 
 @given(repeating())
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_the_stream_stays(body: tuple[Node, ...]) -> None:
     check(rewritten, body)
 
