@@ -37,7 +37,8 @@ def tile_buffers(lowered: Lowered) -> list[LocalBuffer]:
     orders = _orders(lowered.func.body)
     pooled = _pooled(lowered.func.body)
     spare = _spare_rows(lowered.func.body)
-    buffers = allocated_buffers(lowered.func)
+    # One that a pipeline's prologue, loop and epilogue allocate each is one tile.
+    buffers = list(dict.fromkeys(allocated_buffers(lowered.func)))
     live = _live_ranges(lowered.func.body)
     names = [buffer.name for buffer in buffers]
     for buffer in buffers:
