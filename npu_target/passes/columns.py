@@ -10,6 +10,8 @@ scheduled function, where tiles still have the coordinates of the definition.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import tvm_ffi
@@ -195,8 +197,9 @@ class _Reader:
                 return
             value = value.args[1]
         conditions = [form for form in conditions if least(form, self.extents) < 0]
-        # Of a condition on lines that a row has side by side, the device writes zeros.
         columns = at[-1].variables()
+        conditions = [_of_rows(form, columns, self.extents) for form in conditions]
+        # Of a condition on lines that a row has side by side, the device writes zeros.
         partial = [f for f in conditions if any(f.coefficient(column) for column in columns)]
         rows = [form for form in conditions if form not in partial]
         write = _Write(at, partial, rows, is_zero(value), where, given)
@@ -291,6 +294,19 @@ class _Check:
                 known[loop_id] = self._reader.fresh(self._extents[loop_id])
         given = [form.substitute(known) for form in (*write.zero_below, *write.given)]
         return [*read.given, *given], [form.substitute(known) for form in write.partial]
+
+
+def _of_rows(form: Linear, column: set[int], extents: Mapping[int, int]) -> Linear:
+    """A condition on columns that each row satisfies in all of them or in none, as one on the row;
+    any other as it is."""
+    ends = [form.coefficient(key) * (extents[key] - 1) for key in column]
+    low, high = (sum(bound(0, end) for end in ends) for bound in (min, max))
+    rest = form.without(*column)
+    unit = math.gcd(*(factor for _, factor in rest.items))
+    if not unit or any(not form.is_linear_in(key) for key in column):
+        return form
+    first = (rest.const + high) % unit - high  # of the values that rows may have, from -high on
+    return rest + low if first >= -low else form
 
 
 def _is_tile(buffer: tirx.Buffer) -> bool:
