@@ -22,6 +22,7 @@ from .codegen.pipeline import Pipeline
 from .codegen.report import NoReport, ScheduleReport
 from .codegen.settings import DeviceSettings
 from .codegen.starts import overwritten_sums
+from .codegen.written import check_written
 from .config import NpuConfig
 from .isa import IsaError
 from .packing import Packing
@@ -98,6 +99,7 @@ def _body(
     reader = Reader(allocate(tile_buffers(lowered), config), lowered.versions, packed)
     stmts = body.seq if isinstance(body, tirx.SeqStmt) else [body]
     parts = [reader.statement(stmt) for stmt in stmts]
+    check_written(parts, config.dim)
     overwritten = overwritten_sums(parts)
     settings = DeviceSettings(config)
     ids = LoopIds()

@@ -199,6 +199,17 @@ class CopyNest(Nest):
         return self._leaf.buffer.scope() in (SCRATCHPAD, ACCUMULATOR)
 
     @cached_property
+    def tile(self) -> str:
+        """The name of the tile that it writes, or that it reads."""
+        if self.is_load:
+            return str(self._leaf.buffer.name)
+        names: list[str] = []
+        tvm_ffi.structural_walk(
+            self._leaf.value, (TensorLoad, lambda load: names.append(str(load.source.name)))
+        )
+        return names[0]
+
+    @cached_property
     def is_static(self) -> bool:
         """Whether it is the same copy, to the same rows, whatever the iteration of loops around."""
         return not self._deciding and not self._is_versioned
@@ -294,6 +305,11 @@ class PackedNest(CopyNest):
 
 class StepNest(Nest):
     """A nest around the array's step."""
+
+    @property
+    def tiles(self) -> list[str]:
+        """The names of the tiles of its operands A and B and of its sums."""
+        return [str(argument.args[0].source.name) for argument in self._leaf.value.args[1:4]]
 
     def step(self, values: Values) -> ArrayStep:
         """The step's rows."""

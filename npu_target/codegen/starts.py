@@ -21,6 +21,7 @@ from ..passes.copies import Store
 from ..passes.linear import Atom, Linear
 from ..passes.transfers import LoopExtent
 from .nests import Branch, CopyNest, Nest, Repeat, Sequence, Statement, StepNest, Values
+from .rows import form_period, mask_of
 
 # Statements to go through at most: beyond, zeros are written, which is always right.
 _MOST_VISITS = 1 << 15
@@ -100,9 +101,7 @@ class _Access:
 
 
 def _mask(rows: list[int], least: int) -> tuple[int, bool]:
-    mask = 0
-    for row in set(rows):
-        mask |= 1 << (row - least)
+    mask = mask_of(row - least for row in rows)
     return mask, mask.bit_count() == len(rows)
 
 
@@ -170,7 +169,7 @@ def _period(nodes: list[_Node], symbol: int) -> int | None:
     period = 1
     for node in nodes:
         if isinstance(node, _Access):
-            own = _form_period(node.row, symbol)
+            own = form_period(node.row, symbol)
         elif isinstance(node, _Loop):
             own = _period(node.body, symbol)
         elif symbol in node.branch.symbols:
@@ -180,20 +179,6 @@ def _period(nodes: list[_Node], symbol: int) -> int | None:
         if own is None:
             return None
         period = math.lcm(period, own)
-    return period
-
-
-def _form_period(form: Linear, symbol: int) -> int | None:
-    period = 1
-    for key, _ in form.items:
-        if type(key) is not Atom:
-            if key == symbol:
-                return None
-        elif key.a.depends_on(symbol) or key.b.depends_on(symbol):
-            if key.op != "floormod" or not key.b.is_const or not key.a.is_linear_in(symbol):
-                return None
-            divisor = key.b.const
-            period = math.lcm(period, divisor // math.gcd(divisor, key.a.coefficient(symbol)))
     return period
 
 

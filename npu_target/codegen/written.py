@@ -1,0 +1,85 @@
+"""Rows of tiles that are read: a function has to write them all.
+
+TVM takes the rows that a loop goes through for all those between the first and the last. Where the
+loop over tiles is inside of the one over their parts that is not so: rows 0, 2, 4 are made in one
+iteration of the outer loop, 1, 3, 5 in the next. `reverse_compute_at` then puts a copy of rows 0 to
+4 into that loop, and the tile, which is allocated in it, holds in each iteration what was there
+before. TVM's own code generators compute wrong values of such a schedule; here it is refused.
+When rows are written is not asked: definitions do that before they are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..passes.copies import Store
+from ..passes.errors import CodegenError
+from ..passes.linear import Linear
+from .nests import Branch, CopyNest, Nest, Repeat, Sequence, Statement, StepNest
+from .rows import mask_of, rows_over
+
+
+def check_written(parts: Iterable[Statement], dim: int) -> None:
+    """Raise CodegenError where statements read rows of a tile that none of them writes."""
+    rows = _Rows(dim)
+    for part in parts:
+        rows.visit(part)
+    for tile, read in rows.read.items():
+        if read & ~rows.written.get(tile, 0):
+            raise CodegenError(
+                f"rows of tile {tile} are read that nothing writes: in an iteration of the loop "
+                "that holds it not all rows between the first and the last are made; put the "
+                "loops over tiles outside of those inside of tiles, or the copy that reads them "
+                "behind these loops"
+            )
+
+
+class _Rows:
+    """Collects the rows of each tile that statements write (beside adding to them) and read."""
+
+    def __init__(self, dim: int) -> None:
+        self.written: dict[str, int] = {}
+        self.read: dict[str, int] = {}
+        self._dim = dim
+        self._ranges: dict[int, range] = {}
+
+    def visit(self, stmt: Statement) -> None:
+        """A statement with all that is in it."""
+        if isinstance(stmt, Sequence):
+            for part in stmt.parts:
+                self.visit(part)
+        elif isinstance(stmt, Repeat):
+            self._ranges[stmt.symbol] = range(stmt.start, stmt.start + stmt.extent)
+            self.visit(stmt.body)
+        elif isinstance(stmt, Branch):
+            self.visit(stmt.then)
+            self.visit(stmt.otherwise)
+        elif isinstance(stmt, CopyNest):
+            self._copy(stmt)
+        elif isinstance(stmt, StepNest):
+            self._steps(stmt)
+
+    def _copy(self, nest: CopyNest) -> None:
+        copy = nest.copy
+        if isinstance(copy, Store):
+            offsets = [0]
+            if copy.pooling is not None:
+                size, line_rows = copy.pooling
+                offsets = [i * line_rows + j for i in range(size) for j in range(size)]
+            self._add(self.read, nest.tile, nest, copy.row, mask_of(offsets))
+        else:
+            self._add(self.read if copy.accumulate else self.written, nest.tile, nest, copy.row, 1)
+
+    def _steps(self, nest: StepNest) -> None:
+        step = nest.step({})
+        operands = mask_of(range(0, step.rows * step.row_step, step.row_step))
+        masks = operands, (1 << self._dim) - 1, (1 << step.rows) - 1
+        for tile, row, mask in zip(nest.tiles, (step.a, step.b, step.c), masks, strict=True):
+            self._add(self.read, tile, nest, row, mask)
+
+    def _add(self, rows: dict[str, int], tile: str, nest: Nest, row: Linear, mask: int) -> None:
+        ranges = self._ranges | {loop.loop_id: range(loop.extent) for loop in nest.loops}
+        found = rows_over(row, ranges, mask)
+        if found is None:
+            raise CodegenError(f"which rows of tile {tile} are used cannot be told from {row}")
+        rows[tile] = rows.get(tile, 0) | found

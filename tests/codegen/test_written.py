@@ -1,0 +1,86 @@
+"""Tiles of which more is read than is written: where tiles are inside out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tvm
+from fuzz.device import run
+from tvm.s_tir import Schedule
+from tvm.script import tirx as T
+
+from npu_target.codegen_tir import CodegenError, build_program
+from npu_target.config import NpuConfig
+from npu_target.intrin import ACCUMULATOR, SCRATCHPAD, gemm_intrinsic
+
+CONFIG = NpuConfig()
+D = CONFIG.dim
+STEPS, UNWRITTEN = 4, 85
+
+
+@T.prim_func(s_tir=True)
+def product(
+    a: T.Buffer((STEPS * D, D), "int8"),
+    b: T.Buffer((D, D), "int8"),
+    out: T.Buffer((STEPS * D, D), "int32"),
+):
+    T.func_attr({"tirx.noalias": True})
+    with T.sblock("root"):
+        for i, j, k in T.grid(STEPS * D, D, D):
+            with T.sblock("mac"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                T.reads(a[vi, vk], b[vk, vj])
+                T.writes(out[vi, vj])
+                with T.init():
+                    out[vi, vj] = 0
+                out[vi, vj] += T.cast(a[vi, vk], "int32") * T.cast(b[vk, vj], "int32")
+
+
+def scheduled(inside_out: bool, store_with_it: bool, tensorized: bool = True) -> Schedule:
+    """Two tiles of two steps, or the second of each tile after the first of each."""
+    sch = Schedule(product)
+    mac = sch.get_sblock("mac")
+    scopes = (SCRATCHPAD, ACCUMULATOR) if tensorized else ("global", "global")
+    for operand in (0, 1):
+        sch.cache_read(mac, operand, scopes[0])
+    store = sch.cache_write(mac, 0, scopes[1])
+    i, j, k = sch.get_loops(mac)
+    tiles, steps, rows = sch.split(i, [2, 2, D])
+    outer, inner = (steps, tiles) if inside_out else (tiles, steps)
+    sch.reorder(outer, inner, rows, j, k)
+    if store_with_it:
+        sch.reverse_compute_at(store, outer)
+    sch.decompose_reduction(mac, outer if not store_with_it else inner)
+    if tensorized:
+        sch.tensorize(rows, gemm_intrinsic(CONFIG, D))
+    return sch
+
+
+def inputs() -> tuple[list[np.ndarray], np.ndarray]:
+    generator = np.random.default_rng(1)
+    a = generator.integers(-128, 128, (STEPS * D, D), np.int8)
+    b = generator.integers(-128, 128, (D, D), np.int8)
+    return [a, b], a.astype(np.int32) @ b.astype(np.int32)
+
+
+@pytest.mark.parametrize("inside_out", [False, True])
+@pytest.mark.parametrize("store_with_it", [False, True])
+def test_rows_between_those_of_an_iteration(inside_out: bool, store_with_it: bool) -> None:
+    func = scheduled(inside_out, store_with_it).mod["main"]
+    if inside_out and store_with_it:
+        with pytest.raises(CodegenError, match=r"^k: rows of tile out_\S+ are read"):
+            build_program(func, CONFIG, "k")
+        return
+    arrays, expected = inputs()
+    found = run(build_program(func, CONFIG, "k"), arrays, UNWRITTEN, seed=1)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_tvm_computes_wrong_values_of_it() -> None:
+    """The schedule is TVM's, and so is the fault: should this fail, TVM has mended it, and such
+    schedules need no longer be refused."""
+    arrays, expected = inputs()
+    output = tvm.runtime.tensor(np.full(expected.shape, UNWRITTEN, np.int32))
+    sch = scheduled(inside_out=True, store_with_it=True, tensorized=False)
+    tvm.compile(sch.mod, target="llvm")(*map(tvm.runtime.tensor, arrays), output)
+    assert (output.numpy() != expected).any()
