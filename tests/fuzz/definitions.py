@@ -35,12 +35,20 @@ class Definition:
     inputs: list[np.ndarray]
     expected: np.ndarray
     text: str
+    # Whether it makes no use of columns that a load leaves as they were: those behind the last one
+    # that a mask lets through, to the end of its block.
+    is_defined: bool = True
     reductions: set[str] = field(default_factory=set)
 
 
 def _limit(draw: random.Random, extent: int) -> int:
     """Where a mask ends: mostly nowhere."""
     return extent if draw.random() < 0.7 else draw.randint(1, extent)
+
+
+def _is_hidden(mask: int, user_mask: int) -> bool:
+    """Whether what a mask leaves undefined of a block is left out by those who could use it."""
+    return mask % D == 0 or user_mask <= mask
 
 
 def _blocks(draw: random.Random, extent: int) -> int:
@@ -151,6 +159,7 @@ def product(draw: random.Random) -> Definition:
         [a, b, start] if bias else [a, b],
         expected,
         f"product {terms}x{m}x{k}x{n} rows {rows} blocks {KB} {JB} masks {AK} {BK} {NB} {NS}",
+        _is_hidden(AK, BK) and _is_hidden(NB, NS),
         {"terms", "depth", "depth_lane"},
     )
 
@@ -249,6 +258,7 @@ def convolution(draw: random.Random) -> Definition:
         expected,
         f"conv {h}x{w}x{c}_{co} k{kh}x{kw} s{s} p{pad} rows {rows} blocks {CB} {OB} "
         f"masks {AC} {BC} {CS}",
+        _is_hidden(AC, BC),
         {"kernel_h", "kernel_w", "depth", "depth_lane"},
     )
 
@@ -291,6 +301,7 @@ def blocked(draw: random.Random) -> Definition:
         [a, b],
         expected,
         f"blocked {KB}x{JB} rows {rows} steps {steps}",
+        True,
         {"depth", "depth_lane"},
     )
 

@@ -117,13 +117,7 @@ class Moves:
             outer.sort(key=lambda name: name.removesuffix("_o") in reductions)
         order = [*outer, *inner]
         if draw.random() < 0.2:
-            # Tiles of one loop inside another's; in those of its own TVM takes rows between two
-            # tiles for rows of both, and shrinks the buffer to less than is used.
             draw.shuffle(order)
-            for name in inner:
-                if f"{name}_o" in order:
-                    pair = sorted((order.index(name), order.index(f"{name}_o")))
-                    order[pair[0]], order[pair[1]] = f"{name}_o", name
         intrinsic = [loops[name] for name in ("row", "lane", "depth_lane")]
         sch.reorder(*[loops[name] for name in order], *intrinsic)
         if len(order) > 2 and draw.random() < 0.3:
@@ -170,14 +164,14 @@ class Moves:
         if not isinstance(body, tvm.tirx.SeqStmt):
             return
         names = [_blocks_in(part) for part in body.seq]
-        ahead = {"load_a", "load_b"}
+        ahead = {str(sch.get(caches[load]).name_hint) for load in ("load_a", "load_b")}
         if draw.random() < 0.5:
             ahead.add("mac_init")
-        stages = [0 if held and held[0] in ahead else 1 for held in names]
+        stages = [0 if ahead.issuperset(held) else 1 for held in names]
         sch.annotate(changing, "software_pipeline_stage", stages)
         sch.annotate(changing, "software_pipeline_order", list(range(len(stages))))
         self.made.append(f"pipeline {stages} of {names}")
-        if draw.random() < 0.2:
+        if self.definition.loads and draw.random() < 0.2:
             self.wide(caches["store"])
 
     def wide(self, store: Any) -> None:
@@ -218,7 +212,7 @@ def in_parts(func: PrimFunc, draw: random.Random) -> PrimFunc:
             return loop
         first = draw.randint(1, extent - 1)
         rest = Var(f"{variable.name}_rest", "int32")
-        body = _with_fresh_loops(_replaced(loop.body, variable, rest + first))
+        body = _with_fresh_names(_replaced(loop.body, variable, rest + first))
         return tirx.SeqStmt(
             [
                 tirx.For(variable, 0, first, loop.kind, loop.body),
@@ -247,7 +241,9 @@ def _replaced(stmt: tirx.Stmt, variable: Var, value: tirx.Expr) -> tirx.Stmt:
     return tvm_ffi.structural_map(stmt, ((Var, replace),))
 
 
-def _with_fresh_loops(stmt: tirx.Stmt) -> tirx.Stmt:
+def _with_fresh_names(stmt: tirx.Stmt) -> tirx.Stmt:
+    """A copy that may stand beside the statement: with loops and offsets of its own."""
+
     def fresh(loop: tirx.For) -> tirx.Stmt:
         variable = Var(loop.loop_var.name, "int32")
         body = _replaced(loop.body, loop.loop_var, variable)
@@ -255,6 +251,16 @@ def _with_fresh_loops(stmt: tirx.Stmt) -> tirx.Stmt:
             variable, loop.min, loop.extent, loop.kind, body, annotations=dict(loop.annotations)
         )
 
+    offsets: list[Var] = []  # that blocks of the array's step define
+    tvm_ffi.structural_walk(
+        stmt,
+        (
+            tvm.s_tir.SBlock,
+            lambda block: offsets.extend(m.buffer.elem_offset for m in block.match_buffers),
+        ),
+    )
+    for offset in offsets:
+        stmt = _replaced(stmt, offset, Var(offset.name, "int32"))
     return tvm_ffi.structural_map(stmt, ((tirx.For, fresh),))
 
 

@@ -17,7 +17,7 @@ from npu_target.codegen_tir import CodegenError, build_program
 
 SCHEDULES = 25  # of a definition: compiling it by LLVM takes longer than one of them
 RIGHT, REFUSED, NO_SCHEDULE = "right", "refused", "no schedule"
-LEAST_RIGHT = 0.5  # definitions whose masks no schedule makes right are among them
+LEAST_RIGHT = 0.9  # of those of definitions that make use of nothing undefined
 
 
 def definition_of(seed: int) -> Definition:
@@ -48,23 +48,25 @@ def outcome(definition: Definition, seed: int) -> str:
     return RIGHT
 
 
-def outcomes(first: int, number: int) -> Counter[str]:
-    """What comes of the schedules of some definitions."""
+def check(first: int, number: int) -> None:
+    """Schedules of some definitions: those without a meaning are refused, most others are right."""
     counts: Counter[str] = Counter()
     for seed in range(first, first + number):
         definition = definition_of(seed)
-        counts.update(outcome(definition, 1000 * seed + i) for i in range(SCHEDULES))
-    return counts
+        found = Counter(outcome(definition, 1000 * seed + i) for i in range(SCHEDULES))
+        if definition.is_defined:
+            counts.update(found)
+        else:
+            assert not found[RIGHT], definition.text
+    assert counts[RIGHT] >= LEAST_RIGHT * counts.total(), counts
 
 
 @pytest.mark.parametrize("first", range(5, 25, 10))
 def test_schedules_are_right_or_refused(first: int) -> None:
-    counts = outcomes(first, 10)
-    assert counts[RIGHT] >= LEAST_RIGHT * 10 * SCHEDULES, counts
+    check(first, 10)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(100, 900, 20))
 def test_many_schedules_are_right_or_refused(first: int) -> None:
-    counts = outcomes(first, 20)
-    assert counts[RIGHT] >= LEAST_RIGHT * 20 * SCHEDULES, counts
+    check(first, 20)
