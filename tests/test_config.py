@@ -107,14 +107,26 @@ def test_files_that_are_no_device(tmp_path: Path, content: str, message: str) ->
         ({"clock_khz": 2**31}, "clock_khz is 2147483648, must be between 1"),
         ({"spad_bank_rows": 3000}, "spad_bank_rows is 3000, must be a power of two"),
         ({"acc_bank_rows": 8}, r"acc_bank_rows is 8, must be a multiple of dim \(16\)"),
-        ({"spad_bank_rows": 2**24}, "spad_rows is 67108864, must be at most 33554432"),
+        ({"spad_bank_rows": 2**24}, r"spad_bank_rows is 67108864, must be at most 33554432, what"),
         ({"dma_request_bytes": 8}, r"dma_request_bytes is 8, must be at least bus_bytes \(16\)"),
         ({"dim": 512}, "dim is 512, must be between 2 and 256"),
         ({"loads_in_flight": 2**30}, "loads_in_flight is 1073741824, must be between 1 and 64"),
-        ({"dim": 256, "spad_bank_rows": 2**20}, "spad_rows is 4194304, must be at most 1048576"),
-        ({"l2_bytes": 2**30, "l2_line_bytes": 16}, "must be at most 67108864, in lines of"),
-        ({"l2_bytes": 1000}, "l2_bytes is 1000, must be a multiple of l2_ways x l2_line_bytes"),
-        ({"has_weight_stationary": False, "has_output_stationary": False}, "must be True, or has"),
+        (
+            {"dim": 256, "spad_bank_rows": 2**20},
+            r"spad_bank_rows \* dim is 1073741824, must be at most 268435456",
+        ),
+        (
+            {"l2_bytes": 2**30, "l2_line_bytes": 16},
+            r"at most l2_line_bytes \* 4194304 \(67108864\), in lines of",
+        ),
+        (
+            {"l2_bytes": 1000},
+            r"l2_bytes is 1000, must be a multiple of l2_ways \* l2_line_bytes \(512\)",
+        ),
+        (
+            {"has_weight_stationary": False, "has_output_stationary": False},
+            "has_output_stationary is 0, must be at least 1",
+        ),
         ({"name": ""}, "name is '', must be 1 to 100 of the characters"),
         ({"name": 16}, "name is 16, must be 1 to 100"),
         ({"name": "../../evil"}, "NpuConfig.name is '../../evil', must be"),
@@ -219,5 +231,5 @@ def test_the_cycle_model_bounds_queues_and_banks() -> None:
     with pytest.raises(ConfigError, match=r"ex_queue_entries .* is 65, must be at most 64"):
         CONFIG.replace(ex_queue_entries=53)
     assert CONFIG.replace(spad_banks=64)
-    with pytest.raises(ConfigError, match="spad_banks is 128, must be at most 64"):
+    with pytest.raises(ConfigError, match="spad_banks is 128, must be between 1 and 64"):
         CONFIG.replace(spad_banks=128)

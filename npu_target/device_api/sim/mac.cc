@@ -100,7 +100,7 @@ NPU_AVX2_INLINE void mac_by(const int8_t* a, int64_t a_stride, const int16_t* b_
                             int64_t c_stride, int64_t rows, int64_t dim, bool accumulates) {
   // Through memory, from where a pair of elements is broadcast as it is loaded.
   constexpr int64_t kBlockRows = 16;
-  int16_t block[kBlockRows * kMaxDim];
+  int16_t block[kBlockRows * Most::dim];
   while (rows > 0) {
     const int64_t block_rows = std::min(rows, kBlockRows);
     for (int64_t i = 0; i < block_rows; ++i, a += a_stride) widen_row(a, block + i * dim, dim);

@@ -1,9 +1,6 @@
 #include "reservation_station.h"
 
 #include <algorithm>
-#include <string>
-
-#include "error.h"
 
 namespace npu::sim::timing {
 namespace {
@@ -23,21 +20,11 @@ bool depends(const Operation& later, const Operation& earlier) {
          (later.first.overlaps(earlier.first) || later.second.overlaps(earlier.first));
 }
 
-const Config& checked(const Config& config, int64_t most_entries) {
-  const int64_t total = config.ld_queue_entries + config.ex_queue_entries + config.st_queue_entries;
-  if (total > most_entries) {
-    throw SimError(ErrorKind::kBadProgram, -1,
-                   "device config: ld, ex and st_queue_entries are " + std::to_string(total) +
-                       " together, must be at most " + std::to_string(most_entries));
-  }
-  return config;
-}
-
 }  // namespace
 
 ReservationStation::ReservationStation(const Config& config)
-    : partitions_{Partition(checked(config, kMaxEntries).ld_queue_entries),
-                  Partition(config.ex_queue_entries), Partition(config.st_queue_entries)} {
+    : partitions_{Partition(config.ld_queue_entries), Partition(config.ex_queue_entries),
+                  Partition(config.st_queue_entries)} {
   const int64_t sizes[kQueues] = {config.ld_queue_entries, config.ex_queue_entries,
                                   config.st_queue_entries};
   Id first = 0;

@@ -31,7 +31,6 @@ class ReservationStation {
   using Id = int;
   static constexpr Id kNone = -1;
 
-  // Throws SimError bad_program when the queues have more entries than the model can hold.
   explicit ReservationStation(const Config& config);
   ReservationStation(const ReservationStation&) = delete;
   ReservationStation& operator=(const ReservationStation&) = delete;

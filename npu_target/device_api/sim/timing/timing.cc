@@ -17,15 +17,8 @@ int64_t span_capacity(const Config& config) {
 
 constexpr unsigned bit_of(Queue queue) { return 1u << static_cast<int>(queue); }
 
-constexpr int64_t kMaxBanks = 64;
-
 const Config& checked(const Config& config) {
-  if (config.spad_banks > kMaxBanks || config.acc_banks > kMaxBanks) {
-    throw SimError(ErrorKind::kBadProgram, -1,
-                   "device config: spad_banks is " + std::to_string(config.spad_banks) +
-                       " and acc_banks " + std::to_string(config.acc_banks) + ", must be at most " +
-                       std::to_string(kMaxBanks));
-  }
+  config.check();
   return config;
 }
 

@@ -1,0 +1,259 @@
+"""NpuConfig: every hardware number of a device, in one frozen object."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from ..files import Pathish, check_name
+from .limits import ConfigError, violation
+
+# Measured for a line of the host's code over a memory of one cycle.
+_IDEAL_ICACHE_MISS_CYCLES = 27
+
+
+@dataclass(frozen=True)
+class NpuConfig:
+    """One device. Sizes in the unit their name ends in; the defaults are `gemmini-16x16`.
+
+    Element types are fixed: int8 in the scratchpad, int32 in the accumulator, float32 scales.
+    Every field but `name` is an int or a bool, so that a program file can carry them all; for what
+    a name may be see `files.check_name`, for what the numbers may be `limits.def`, which has every
+    field too.
+    """
+
+    name: str = "gemmini-16x16"
+
+    # The array and the memories beside it.
+    dim: int = 16  # side of the array; columns of a row of either memory
+    array_output_bits: int = 20  # of the sums inside of the array, which wrap around
+    spad_banks: int = 4
+    spad_bank_rows: int = 4096  # a row is dim x int8
+    acc_banks: int = 2
+    acc_bank_rows: int = 512  # a row is dim x int32
+
+    # The way to DRAM.
+    dma_request_bytes: int = 64
+    bus_bytes: int = 16
+
+    # Queues and units.
+    ld_queue_entries: int = 8
+    ex_queue_entries: int = 16
+    st_queue_entries: int = 4
+    loads_in_flight: int = 2
+    dma_requests_in_flight: int = 16
+    mesh_tag_queue_entries: int = 6
+    mvin_scale_units: int = 4
+    acc_scale_latency_cycles: int = 8
+    store_write_queue_entries: int = 5
+
+    # What the generator was asked to build in.
+    has_output_stationary: bool = True
+    has_weight_stationary: bool = True
+    has_transpose: bool = True
+    has_mvin_scale: bool = True
+    has_pooling: bool = True
+    has_first_layer_pixel_repeats: bool = True
+    has_loop_commands: bool = True
+    has_acc_full_width_store: bool = True
+
+    # The system around it.
+    clock_khz: int = 500_000
+    l2_bytes: int = 524_288
+    l2_ways: int = 8
+    l2_line_bytes: int = 64
+    l2_hit_latency_cycles: int = 11  # a request leaves the DMA to its first beat back
+    l2_mshrs: int = 10  # requests under way in the cache
+    memory_latency_cycles: int = 2  # what a miss takes longer than a hit, beside the DRAM's own
+    memory_bytes_per_kilocycle: int = 8_000  # the bus to memory, each way
+    memory_write_pause_cycles: int = 4  # between two lines that are written
+
+    # The DRAM behind that bus, DDR3-1333; times in clocks of its own.
+    dram_banks: int = 8  # 0: none, the memory answers at once
+    dram_clock_khz: int = 666_667
+    dram_write_lines_ahead: int = 1  # the measured system's memory books a written line there
+    dram_row_bytes: int = 16_384  # of one bank
+    dram_row_accesses: int = 4  # lines, before an open row has to close
+    dram_row_idle_clocks: int = 8  # that it stays open without any, once it may close
+    dram_row_open_clocks: int = 24  # tRAS: activated to closed, at least
+    dram_activate_clocks: int = 10  # tRCD: activated to read or written
+    dram_precharge_clocks: int = 10  # tRP: closed to activated
+    dram_burst_clocks: int = 4  # a line on the data bus
+    dram_read_latency_clocks: int = 10  # CL
+    dram_write_latency_clocks: int = 9  # CL - 1
+    dram_read_to_precharge_clocks: int = 7  # read to closed
+    dram_write_recovery_clocks: int = 8  # tWR, of which its queue hides a part: data to closed
+    dram_wake_clocks: int = 7  # tXP and more: powered down, as soon as all rows are closed
+    dram_refresh_period_clocks: int = 5_200  # tREFI
+    dram_refresh_clocks: int = 107  # tRFC
+
+    # The host core that computes operands and issues the commands: Rocket.
+    host_cycles_per_command: int = 1
+    host_cycles_per_instruction: int = 1  # any other: an addition, a branch, part of a constant
+    host_branch_miss_cycles: int = 3  # more for a branch that goes another way: a loop's last one
+    host_registers: int = 26  # that hold operands: 31 less stack, return address and some room
+    host_icache_bytes: int = 16_384
+    host_icache_line_bytes: int = 64
+    host_icache_ways: int = 4
+    host_icache_miss_cycles: int = 49  # for a line that comes from memory: the first time
+    host_icache_l2_cycles: int = 14  # for one that the L2 has: any other time
+    host_queue_commands: int = 10  # commands under way between the host and the queues above
+
+    def __post_init__(self) -> None:
+        check_name("NpuConfig.name", self.name, ConfigError)
+        for field in dataclasses.fields(self):
+            if field.name == "name":
+                continue
+            wanted = bool if isinstance(field.default, bool) else int
+            value = getattr(self, field.name)
+            if type(value) is not wanted:
+                needs = f"must be of type {wanted.__name__}"
+                raise ConfigError(f"NpuConfig {self.name!r}: {field.name} is {value!r}, {needs}")
+        violated = violation(self.numbers())
+        if violated is not None:
+            raise ConfigError(f"NpuConfig {self.name!r}: {violated}")
+
+    @property
+    def spad_rows(self) -> int:
+        return self.spad_banks * self.spad_bank_rows
+
+    @property
+    def acc_rows(self) -> int:
+        return self.acc_banks * self.acc_bank_rows
+
+    @property
+    def spad_row_bytes(self) -> int:
+        return self.dim
+
+    @property
+    def acc_row_bytes(self) -> int:
+        return 4 * self.dim
+
+    @property
+    def mvin_max_cols(self) -> int:
+        """Columns one MVIN of int8 may take."""
+        return self.dim * max(1, self.dma_request_bytes // self.spad_row_bytes)
+
+    @property
+    def mvin_max_cols_acc(self) -> int:
+        """Columns one MVIN of int32 may take."""
+        return self.dim * max(1, self.dma_request_bytes // self.acc_row_bytes)
+
+    @property
+    def mvout_max_cols(self) -> int:
+        """Columns one MVOUT of int8 may take."""
+        return self.mvin_max_cols
+
+    @property
+    def mvout_max_cols_acc(self) -> int:
+        """Columns one full-width (int32) MVOUT may take."""
+        return self.mvin_max_cols_acc
+
+    @cached_property
+    def hash(self) -> str:
+        """16 hex digits over everything but the name: equal for devices that behave equally."""
+        fields = {key: int(value) for key, value in self.numbers().items()}
+        canonical = json.dumps(fields, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+
+    def __hash__(self) -> int:
+        # Devices are keys of caches; the fields are many.
+        return hash(self.hash)
+
+    def numbers(self) -> dict[str, int]:
+        """Every field but the name, in declaration order."""
+        return {
+            field.name: getattr(self, field.name)
+            for field in dataclasses.fields(self)
+            if field.name != "name"
+        }
+
+    def replace(self, **changes: Any) -> NpuConfig:
+        """A copy with some fields changed. Raises ConfigError for a field that does not exist."""
+        check_keys(changes, f"NpuConfig {self.name!r}: replace()")
+        return dataclasses.replace(self, **changes)
+
+    def with_ideal_memory(self) -> NpuConfig:
+        """The same device over a memory that answers in one cycle and fills the memory bus.
+
+        It has no DRAM. The latency left is the bus's own, longer than the default device's beside
+        its DRAM; so is its pause between writes.
+
+        The bus behind the L2 is half as wide as the one before it, as in the measured system.
+        """
+        return self.replace(
+            name=f"{self.name}-ideal-memory",
+            memory_latency_cycles=5,
+            memory_write_pause_cycles=5,
+            dram_banks=0,
+            memory_bytes_per_kilocycle=1_000 * max(1, self.bus_bytes // 2),
+            host_icache_miss_cycles=min(self.host_icache_miss_cycles, _IDEAL_ICACHE_MISS_CYCLES),
+        )
+
+    @classmethod
+    def preset(cls, name: str) -> NpuConfig:
+        """The known device of this name. Raises ConfigError for an unknown one."""
+        from .presets import preset
+
+        return preset(name)
+
+    @classmethod
+    def find(cls, name_or_file: str) -> NpuConfig:
+        """The preset of this name, else what is in the file of this name (see `load`).
+
+        Raises ConfigError when it is neither.
+        """
+        from .presets import find
+
+        return find(name_or_file)
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any], source: str = "NpuConfig") -> NpuConfig:
+        """Build from exactly the fields of the class. `source` names the origin in errors."""
+        check_keys(fields, source)
+        missing = [field.name for field in dataclasses.fields(cls) if field.name not in fields]
+        if missing:
+            raise ConfigError(f"{source}: missing {', '.join(missing)}")
+        return cls(**fields)
+
+    def save(self, path: Pathish) -> None:
+        """Write as JSON, one object with every field."""
+        from .json_file import save
+
+        save(self, path)
+
+    @classmethod
+    def load(cls, path: Pathish) -> NpuConfig:
+        """Read what `save` wrote. Raises ConfigError for a file that is not such, or OSError."""
+        from .json_file import load
+
+        return load(path)
+
+    @classmethod
+    def from_gemmini_params_h(
+        cls, path: Pathish, name: str | None = None, **unstated: Any
+    ) -> NpuConfig:
+        """Read the header that the Gemmini generator writes for the device it generates.
+
+        The header gives DIM, the memories and some features. What it does not state (banks of
+        the accumulator, queues, system) comes from `unstated`, else from the default device.
+        Without a `name` the device gets that of a preset it equals, or one made of its hash.
+        Raises ConfigError when the header lacks something or describes a device with other
+        element types, OSError when it cannot be read.
+        """
+        from .gemmini_header import read
+
+        return read(path, name, unstated)
+
+
+def check_keys(fields: Mapping[str, Any], source: str) -> None:
+    """Raise ConfigError, which begins with `source`, for what is no field of a device."""
+    known = {field.name for field in dataclasses.fields(NpuConfig)}
+    unknown = sorted(set(fields) - known)
+    if unknown:
+        raise ConfigError(f"{source}: NpuConfig has no field {', '.join(map(repr, unknown))}")
