@@ -81,7 +81,6 @@ def _run(options: argparse.Namespace) -> int:
         results = chooser.results(
             network.layers, lambda name: status.update(f"choosing and checking: {name}")
         )
-    console.print(f"{chooser.n_checked} programs compute what NumPy does", highlight=False)
     print_table(console, results, config)
     if options.explain_schedule:
         explain_schedules(
@@ -90,6 +89,7 @@ def _run(options: argparse.Namespace) -> int:
     with console.status(f"compiling {options.output}"):
         partitioned = network.with_kernels(chooser.device_function)
         export(compile_network(partitioned.mod), options.output)
+    console.print(f"{chooser.n_checked} programs compute what NumPy does", highlight=False)
     if options.json is not None:
         write_json(options.json, to_json(results, config, model=options.model))
     if options.dump is not None:

@@ -204,32 +204,58 @@ def test_the_dump_has_every_region_with_its_own_numbers(network, logs, tmp_path)
             np.testing.assert_array_equal(arrays["out"].ravel(), wanted.ravel())
 
 
-def test_a_wrong_program_is_refused_by_name(network, tmp_path, capsys, monkeypatch):
-    """The first command that loads is left out of one layer's program."""
-    layer = network.layers[1]
+OPERATORS = ["conv2d", "max_pool2d", "add", "global_avg_pool"]
+
+
+def changed_load(nodes: tuple[Node, ...], times: int) -> tuple[Node, ...]:
+    """A program's nodes with the first command that loads as often as that in its place."""
+    loads = {kind.funct for kind in isa.LOADS}
+    for index, node in enumerate(nodes):
+        if isinstance(node, Command) and node.funct in loads:
+            return (*nodes[:index], *[node] * times, *nodes[index + 1 :])
+        if isinstance(node, Loop) and (body := changed_load(node.body, times)) != node.body:
+            return (*nodes[:index], replace(node, body=body), *nodes[index + 1 :])
+    return nodes
+
+
+@pytest.mark.parametrize("op", OPERATORS)
+@pytest.mark.parametrize(("times", "kind"), [(0, "wrong_result"), (2, "race")])
+def test_what_is_wrong_is_refused_by_name(network, tmp_path, capsys, monkeypatch, op, times, kind):
+    """A layer's program without a load, or with one twice, which nothing puts in order."""
+    layer = next(layer for layer in network.layers if layer.operator.op == op)
 
     def wrong(func, config, name):
         program = build_program(func, config, name)
         if name != layer.name:
             return program
-        return replace(program, body=_without_a_load(program.body))
+        return replace(program, body=changed_load(program.body, times))
 
     monkeypatch.setattr(choose, "build_program", wrong)
     arguments = ["--model=tiny", f"--logs={tmp_path / 'none'}", "-o", str(tmp_path / "x.so")]
     error = refused(capsys, *arguments)
     assert f"{layer.name}: the program of its default schedule on gemmini-16x16 is wrong" in error
-    assert re.search(r"\[wrong_result\] \d+ of \d+ elements differ, the first at \[0, ", error)
+    detail = r" \d+ of \d+ elements differ, the first at \[0" if times == 0 else " command "
+    assert re.search(rf"\[{kind}\]{detail}", error)
     assert not (tmp_path / "x.so").exists()
 
 
-def _without_a_load(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
-    loads = {kind.funct for kind in isa.LOADS}
-    for index, node in enumerate(nodes):
-        if isinstance(node, Command) and node.funct in loads:
-            return (*nodes[:index], *nodes[index + 1 :])
-        if isinstance(node, Loop) and (body := _without_a_load(node.body)) != node.body:
-            return (*nodes[:index], replace(node, body=body), *nodes[index + 1 :])
-    return nodes
+def test_what_is_wrong_with_a_scale_of_its_own_is_refused(network, tmp_path, capsys, monkeypatch):
+    """Layers are compared by a common scale; what goes into the file has each layer's own."""
+    layer, seen = network.layers[0], []
+
+    def wrong(func, config, name):
+        program = build_program(func, config, name)
+        if name != layer.name:
+            return program
+        seen.append(program.to_bytes())
+        is_own = seen[-1] != seen[0]
+        return replace(program, body=changed_load(program.body, 0)) if is_own else program
+
+    monkeypatch.setattr(choose, "build_program", wrong)
+    arguments = ["--model=tiny", f"--logs={tmp_path / 'none'}", "-o", str(tmp_path / "x.so")]
+    error = refused(capsys, *arguments)
+    assert f"{layer.name}: the program of its default schedule on gemmini-16x16 is wrong" in error
+    assert len(seen) == 2
 
 
 def test_equal_programs_are_checked_once(network):

@@ -50,8 +50,14 @@ class Chooser:
         self._choices: dict[Operator, _Choice] = {}
 
     def device_function(self, operator: Operator, _: NpuConfig) -> PrimFunc:
-        """The scheduled kernel of an operator, marked for the device. For `partition`."""
-        func = self.schedule(operator).mod["main"]
+        """The scheduled kernel of an operator, marked for the device. For `partition`.
+
+        Its program, with the operator's own scale and activation, is run and compared with NumPy's
+        answer. Raises as `results` does.
+        """
+        schedule = self.schedule(operator)
+        self._cycles(operator.kernel(), schedule, self._choice(operator).source)
+        func = schedule.mod["main"]
         return func.with_attr(
             {"target": self._target, "tirx.is_scheduled": True, "op_pattern": _OPAQUE}
         )
