@@ -69,7 +69,7 @@ class NpuConfig:
     l2_line_bytes: int = 64
     l2_hit_latency_cycles: int = 11  # a request leaves the DMA to its first beat back
     l2_mshrs: int = 10  # requests under way in the cache
-    memory_latency_cycles: int = 2  # what a miss takes longer than a hit, beside the DRAM's own
+    memory_latency_cycles: int = 7  # what a miss takes longer than a hit, beside the DRAM's own
     memory_bytes_per_kilocycle: int = 8_000  # the bus to memory, each way
     memory_write_pause_cycles: int = 4  # between two lines that are written
 
@@ -78,17 +78,17 @@ class NpuConfig:
     dram_clock_khz: int = 666_667
     dram_write_lines_ahead: int = 1  # the measured system's memory books a written line there
     dram_row_bytes: int = 16_384  # of one bank
-    dram_row_accesses: int = 4  # lines, before an open row has to close
-    dram_row_idle_clocks: int = 8  # that it stays open without any, once it may close
+    dram_row_accesses: int = 5  # lines, before an open row has to close
+    dram_row_idle_clocks: int = 0  # that it stays open without any, once it may close
     dram_row_open_clocks: int = 24  # tRAS: activated to closed, at least
     dram_activate_clocks: int = 10  # tRCD: activated to read or written
     dram_precharge_clocks: int = 10  # tRP: closed to activated
     dram_burst_clocks: int = 4  # a line on the data bus
     dram_read_latency_clocks: int = 10  # CL
     dram_write_latency_clocks: int = 9  # CL - 1
-    dram_read_to_precharge_clocks: int = 7  # read to closed
-    dram_write_recovery_clocks: int = 8  # tWR, of which its queue hides a part: data to closed
-    dram_wake_clocks: int = 7  # tXP and more: powered down, as soon as all rows are closed
+    dram_read_to_precharge_clocks: int = 5  # tRTP: read to closed
+    dram_write_recovery_clocks: int = 10  # tWR: data to closed
+    dram_wake_clocks: int = 3  # tXP - 1: powered down, as soon as all rows are closed
     dram_refresh_period_clocks: int = 5_200  # tREFI
     dram_refresh_clocks: int = 107  # tRFC
 

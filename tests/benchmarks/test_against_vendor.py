@@ -71,11 +71,6 @@ def test_only_the_measured_device_has_rtl_figures(device):
         assert row.rtl is None and row.deviation is None
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="18 % above the RTL: the model of the memory lets no hit overtake a miss, of which a "
-    "second run over weights as large as the cache has many",
-)
 def test_the_second_run_of_a_dense_layer_is_near_the_rtl():
     (row,) = compare(units_of([Matmul(1, 1, 512, 1000, True, False)]), CONFIG, None)
     assert abs(row.deviation) < 0.12

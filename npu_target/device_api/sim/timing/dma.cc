@@ -46,7 +46,7 @@ void DmaWriter::send(uint64_t address, int64_t bytes, Cycle accepted) {
     const Cycle last_beat = cycle_of(first) + beats - 1;
     const bool is_partial = packet.useful_bytes < packet.size_bytes;
     const Cycle acknowledged = l2_.write(packet.address, packet.size_bytes, is_partial, last_beat);
-    in_flight_.push(acknowledged);
+    in_flight_.push_in_any_order(acknowledged);
     last_acknowledged_ = std::max(last_acknowledged_, acknowledged);
     next_beat = last_beat + 1;
     address += static_cast<uint64_t>(packet.useful_bytes);

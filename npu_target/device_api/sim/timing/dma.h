@@ -44,9 +44,9 @@ NPU_INLINE Packet choose_packet(const PacketSizes& sizes, uint64_t address, int6
 //
 // Policy (DMA.scala StreamReader, XactTracker.scala, BeatMerger.scala): a row is cut into packets,
 // one request leaves per cycle while fewer than `dma_requests_in_flight` are under way. Data come
-// back one beat per cycle, in the order of the requests (a hit does not overtake a miss here;
-// in hardware it may). The beat merger works on one request at a time, takes a beat and gives a
-// scratchpad row per cycle, and starts on the next request when the last row of this one leaves.
+// back one beat per cycle, of each request when the L2 has them: one may overtake others. The beat
+// merger works on one request at a time, takes a beat and gives a scratchpad row per cycle, and
+// starts on the next request when the last row of this one leaves.
 // A scaled row keeps the multipliers busy for dim / mvin_scale_units cycles, a repeated row the
 // write port for as many cycles as it is written.
 class DmaReader {
@@ -70,11 +70,14 @@ class DmaReader {
   // The packet of `row` when it, and rows any number of `stride_bytes` behind it, each fit into one
   // packet of such a size, from its start on, and leave the merger a beat after the other.
   std::optional<Packet> packet_of_each(const Row& row, uint64_t stride_bytes) const;
-  // The same as to read() `count` such rows, which reach the engine one a cycle. Calls
-  // `write(start, end)` for each.
+  // The same as to read() such rows, which reach the engine one a cycle: the first of them, then
+  // others, `count` in all, while requests leave before `until`. Calls `write(start, end)` for
+  // each; `packet` becomes the next row's. Returns how many have been read.
   template <typename Write>
-  NPU_INLINE Cycle read_each(Packet packet, uint64_t stride_bytes, int64_t count, Cycle earliest,
-                             Write&& write);
+  NPU_INLINE int64_t read_each(Packet& packet, uint64_t stride_bytes, int64_t count, Cycle earliest,
+                               Cycle until, Write&& write);
+  // When the latest request left.
+  Cycle last_sent() const { return last_sent_; }
 
  private:
   // A row leaves the merger the cycle after each beat.
@@ -93,7 +96,7 @@ class DmaReader {
   // loses a cycle when the last row leaves together with the last beat's arrival.
   Cycle turns_to_next(const Arrival& arrival) const {
     const Cycle all_beats = arrival.first_beat + arrival.beats;
-    return last_row_out_ == all_beats - 1 ? all_beats + 1 : std::max(all_beats, last_row_out_);
+    return merged_.row_out == all_beats - 1 ? all_beats + 1 : std::max(all_beats, merged_.row_out);
   }
 
   // How much of a row has been requested.
@@ -113,9 +116,14 @@ class DmaReader {
   const int64_t scaled_row_cycles_;
   InFlight in_flight_;
   Cycle last_sent_ = -1;
+  // What the merger did last; before it, others may have been overtaken.
+  struct Merged {
+    Cycle first_beat = -1;
+    Cycle row_out = -1;
+    Cycle write_port_free = 0;
+  };
+  Merged merged_;
   Cycle merger_free_ = 0;
-  Cycle last_row_out_ = -1;
-  Cycle write_port_free_ = 0;
 };
 
 // Writes rows to memory.
@@ -152,7 +160,7 @@ DmaReader::Arrival DmaReader::request(const Packet& packet, Cycle earliest) {
   last_sent_ = sent;
   const int64_t beats = bus_bytes_.divide(packet.size_bytes);
   const Cycle first_beat = l2_.read(packet.address, packet.size_bytes, sent, merger_free_);
-  in_flight_.push(first_beat + beats - 1);
+  in_flight_.push_in_any_order(first_beat + beats - 1);
   return {sent, first_beat, beats};
 }
 
@@ -169,39 +177,53 @@ Cycle DmaReader::read(const Row& row, Cycle earliest, Write&& write) {
                       row.bytes - progress.done_bytes);
     const Arrival arrival = request(packet, earliest);
     sent = arrival.sent;
+    // One that overtakes others finds the merger as if they did not exist, and leaves it so.
+    const Merged latest = merged_;
+    const bool overtakes = arrival.first_beat < latest.first_beat;
+    if (rarely(overtakes)) merged_ = {};
+    merged_.first_beat = arrival.first_beat;
     const Cycle start = arrival.first_beat + 1 + kLoadWriteStages;
-    if (leaves_with_beats && packet.skipped_bytes == 0 && write_port_free_ <= start &&
+    if (leaves_with_beats && packet.skipped_bytes == 0 && merged_.write_port_free <= start &&
         progress.block_end_bytes == progress.done_bytes + row.bytes_per_sram_row) {
       const int64_t rows = bus_bytes_.divide_up(packet.useful_bytes);
-      last_row_out_ = arrival.first_beat + rows;
-      write_port_free_ = start + rows;
-      write(progress.block, progress.block + rows - 1, start, write_port_free_);
+      merged_.row_out = arrival.first_beat + rows;
+      merged_.write_port_free = start + rows;
+      write(progress.block, progress.block + rows - 1, start, start + rows);
       progress.block += rows;
       progress.block_end_bytes += rows * row.bytes_per_sram_row;
       progress.done_bytes += packet.useful_bytes;
     } else {
       merge(row, packet, arrival.first_beat, progress, write);
     }
-    merger_free_ = turns_to_next(arrival);
+    if (rarely(overtakes)) {
+      merged_ = latest;
+    } else {
+      merger_free_ = turns_to_next(arrival);
+    }
   }
   return sent;
 }
 
 template <typename Write>
-Cycle DmaReader::read_each(Packet packet, uint64_t stride_bytes, int64_t count, Cycle earliest,
-                           Write&& write) {
+int64_t DmaReader::read_each(Packet& packet, uint64_t stride_bytes, int64_t count, Cycle earliest,
+                             Cycle until, Write&& write) {
   const Cycle rows = bus_bytes_.divide_up(packet.useful_bytes);
-  for (int64_t i = 0; i < count; ++i) {
+  int64_t i = 0;
+  do {
     const Arrival arrival = request(packet, earliest + i);
-    // The merger is through with the packet before; its rows may still wait for the write port.
-    const Cycle start = std::max(arrival.first_beat + 1 + kLoadWriteStages, write_port_free_);
-    last_row_out_ = start - kLoadWriteStages + rows - 1;
-    write_port_free_ = start + rows;
-    write(start, write_port_free_);
-    merger_free_ = turns_to_next(arrival);
     packet.address += stride_bytes;
-  }
-  return last_sent_;
+    Cycle start = arrival.first_beat + 1 + kLoadWriteStages;
+    if (rarely(arrival.first_beat < merged_.first_beat)) {
+      write(start, start + rows);
+      continue;
+    }
+    // The merger is through with the packet before; its rows may still wait for the write port.
+    start = std::max(start, merged_.write_port_free);
+    merged_ = {arrival.first_beat, start - kLoadWriteStages + rows - 1, start + rows};
+    write(start, start + rows);
+    merger_free_ = turns_to_next(arrival);
+  } while (++i < count && last_sent_ < until);
+  return i;
 }
 
 template <typename Write>
@@ -216,11 +238,11 @@ void DmaReader::merge(const Row& row, const Packet& packet, Cycle first_beat, Pr
     const int64_t whole = std::min(row_start + row.bytes_per_sram_row, end);
     const int64_t received = whole - progress.done_bytes + packet.skipped_bytes;
     const Cycle complete = first_beat + bus_bytes_.divide_up(received);
-    last_row_out_ =
-        std::max({complete, last_row_out_ + 1, write_port_free_ - write_stages + interval - 1});
-    const Cycle start = std::max(last_row_out_ + write_stages, write_port_free_);
-    write_port_free_ = start + row.writes_per_sram_row;
-    write(progress.block, progress.block, start, write_port_free_);
+    merged_.row_out = std::max(
+        {complete, merged_.row_out + 1, merged_.write_port_free - write_stages + interval - 1});
+    const Cycle start = std::max(merged_.row_out + write_stages, merged_.write_port_free);
+    merged_.write_port_free = start + row.writes_per_sram_row;
+    write(progress.block, progress.block, start, merged_.write_port_free);
     row_start = progress.block_end_bytes;
     if (row_start > end) break;
     ++progress.block;

@@ -5,8 +5,6 @@
 namespace npu::sim::timing {
 namespace {
 
-// Openings of a bank that are remembered: more than the requests under way can need.
-constexpr size_t kOpenings = 4;
 // No device is so slow; and sums of so many do not overflow.
 constexpr double kMostTicks = 1e12;
 
@@ -50,18 +48,17 @@ Ticks Dram::burst(uint64_t line, Ticks at, Ticks open_for) {
   if (at >= next_refresh_) refresh(at);
   Bank& bank = banks_[line % banks_.size()];
   const uint64_t row = line / banks_.size() / lines_per_row_;
-  std::vector<Opening>& openings = bank.openings;
-  size_t i = open(openings, row, at, bank.refreshed);
-  Opening& opening = openings[i];
+  unsigned i = open(bank, row, at);
+  Opening& opening = bank.openings[i];
   --opening.accesses_left;
   const Ticks command = std::max(opening.next_burst, at);
   opening.next_burst = command + burst_;
   opening.may_close = std::max(opening.may_close, command + open_for);
   awake_until_ = std::max(awake_until_, opening.may_close + row_idle_ + precharge_);
   // What was to come after it comes later.
-  for (; i + 1 < openings.size(); ++i) {
-    Opening& next = openings[i + 1];
-    const Ticks late = openings[i].may_close + precharge_ - next.activated;
+  for (; i + 1 < bank.count; ++i) {
+    Opening& next = bank.openings[i + 1];
+    const Ticks late = bank.openings[i].may_close + precharge_ - next.activated;
     if (late <= 0) break;
     next.activated += late;
     next.next_burst += late;
@@ -70,22 +67,30 @@ Ticks Dram::burst(uint64_t line, Ticks at, Ticks open_for) {
   return command;
 }
 
-size_t Dram::open(std::vector<Opening>& openings, uint64_t row, Ticks at, Ticks refreshed) const {
-  for (size_t i = openings.size(); i-- > 0;) {
-    const Opening& opening = openings[i];
+unsigned Dram::open(Bank& bank, uint64_t row, Ticks at) const {
+  for (unsigned i = bank.count; i-- > 0;) {
+    const Opening& opening = bank.openings[i];
     if (opening.row == row && opening.accesses_left > 0 && at <= opening.may_close + row_idle_ &&
         opening.next_burst <= opening.may_close) {
       return i;
     }
   }
-  if (openings.size() == kOpenings) openings.erase(openings.begin());
-  size_t i = openings.size();
-  while (i > 0 && openings[i - 1].asked > at && openings[i - 1].activated > at) --i;
-  Ticks activated = std::max(at + (at > awake_until_ ? wake_ : 0), refreshed);
+  return add_opening(bank, row, at);
+}
+
+unsigned Dram::add_opening(Bank& bank, uint64_t row, Ticks at) const {
+  auto& openings = bank.openings;
+  if (bank.count == kOpenings) {
+    std::copy(openings.begin() + 1, openings.end(), openings.begin());
+    --bank.count;
+  }
+  unsigned i = bank.count++;
+  for (; i > 0 && openings[i - 1].asked > at && openings[i - 1].activated > at; --i) {
+    openings[i] = openings[i - 1];
+  }
+  Ticks activated = std::max(at + (at > awake_until_ ? wake_ : 0), bank.refreshed);
   if (i > 0) activated = std::max(activated, openings[i - 1].may_close + precharge_);
-  openings.insert(
-      openings.begin() + static_cast<std::ptrdiff_t>(i),
-      {row, row_accesses_, at, activated, activated + activate_, activated + row_open_});
+  openings[i] = {row, row_accesses_, at, activated, activated + activate_, activated + row_open_};
   return i;
 }
 
@@ -94,12 +99,12 @@ void Dram::refresh(Ticks until) {
   next_refresh_ += (until - next_refresh_) / refresh_period_ * refresh_period_;
   Ticks closed = next_refresh_;
   for (const Bank& bank : banks_) {
-    if (!bank.openings.empty()) {
-      closed = std::max(closed, bank.openings.back().may_close + precharge_);
+    if (bank.count != 0) {
+      closed = std::max(closed, bank.openings[bank.count - 1].may_close + precharge_);
     }
   }
   for (Bank& bank : banks_) {
-    bank.openings.clear();
+    bank.count = 0;
     bank.refreshed = closed + refresh_;
   }
   next_refresh_ += refresh_period_;

@@ -1,6 +1,7 @@
 // The DRAM behind the memory bus: banks, rows, and what the commands to them wait for.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -42,8 +43,11 @@ class Dram {
     Ticks next_burst;  // when it takes the next command
     Ticks may_close;
   };
+  // Openings of a bank that are remembered: more than the requests under way can need.
+  static constexpr unsigned kOpenings = 4;
   struct Bank {
-    std::vector<Opening> openings;  // in order of time, the last few
+    std::array<Opening, kOpenings> openings;  // in order of time, the last few
+    unsigned count = 0;
     Ticks refreshed = 0;
   };
 
@@ -53,7 +57,8 @@ class Dram {
   // command goes out.
   Ticks burst(uint64_t line, Ticks at, Ticks open_for);
   // Where in the bank's openings the one is that serves the row.
-  size_t open(std::vector<Opening>& openings, uint64_t row, Ticks at, Ticks refreshed) const;
+  NPU_INLINE unsigned open(Bank& bank, uint64_t row, Ticks at) const;
+  NPU_RARE unsigned add_opening(Bank& bank, uint64_t row, Ticks at) const;
   // Catches up with the refreshes up to `until`.
   void refresh(Ticks until);
 

@@ -38,12 +38,12 @@ Cycle L2::serve(const Found& found, Piece piece) {
   if (!found.is_hit) {
     arrival = fetch(found, piece, mshr);
     piece.ready = std::max(piece.ready, arrival.begins);
-    if (piece.needs_data) duration += fill_ticks_ * piece.beats;
+    if (piece.needs_data && piece.begins_line) duration += fill_ticks_ * piece.beats;
     if (found.victim != kNoLine) duration += kL2EvictTicks;
   }
   const Cycle end = piece.is_write ? pass_write(piece, duration, arrival.ends)
                                    : pass_read(piece, duration, arrival.ends);
-  mshrs_.complete(mshr, std::max(arrival.done, end - to_cycle(duration)));
+  mshrs_.complete(mshr, std::max(arrival.done, end - to_cycle(duration) - kL2DataStages));
   quiet_ = mshrs_.quiet();
   return end - piece.beats;
 }
@@ -66,18 +66,28 @@ L2::Arrival L2::fetch(const Found& found, const Piece& piece, Mshrs::Id mshr) {
   mshrs_.acknowledge_until(data);
   const Cycle begins = bus_.take_line(data);
   const Cycle end = begins + bus_.line_cycles();
-  return {begins, end, end + kL2DoneStages};
+  const Cycle done = end + kL2DoneStages;
+  if (!piece.begins_line) return {end, end + 1, done};
+  return {begins, begins + bus_.line_cycles() * piece.beats / line_beats_, done};
 }
 
 Cycle L2::pass_read(const Piece& piece, Ticks duration, Cycle arrived) {
+  const Ticks ready = to_ticks(piece.ready);
+  // Not where the reader is behind: it takes data in their order.
+  if (arrived == 0 && ready < data_.end() &&
+      to_ticks(piece.taken) <= data_.end() + to_ticks(kMergerLossCycles)) {
+    const Ticks start = data_.take_gap(ready, duration, kL2OverlapTicks);
+    if (start != Turns::kNone) return cycle_of(start + duration);
+  }
   // Lines came in while the pipeline stood still for a reader: that cost nothing.
   const Ticks hidden = std::min(blocked_, duration - to_ticks(piece.beats));
   blocked_ -= hidden;
-  const Ticks start = std::max(to_ticks(piece.ready), data_free_);
-  const Ticks end = std::max(start + duration - hidden, to_ticks(arrived));
-  data_free_ = std::max(end, to_ticks(piece.taken + piece.beats));
-  blocked_ = std::min(blocked_ + data_free_ - end, most_ahead_);
-  return cycle_of(data_free_);
+  const Ticks start = std::max(ready, data_.end());
+  const Ticks passed = std::max(start + duration - hidden, to_ticks(arrived));
+  const Ticks end = std::max(passed, to_ticks(piece.taken + piece.beats));
+  data_.take_last(start, end);
+  blocked_ = std::min(blocked_ + end - passed, most_ahead_);
+  return cycle_of(end);
 }
 
 Cycle L2::read_lines(uint64_t address, int64_t bytes, Cycle at, Cycle taken) {

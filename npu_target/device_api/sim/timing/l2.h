@@ -11,6 +11,7 @@
 #include "mshrs.h"
 #include "power_of_two.h"
 #include "stages.h"
+#include "turns.h"
 
 namespace npu::sim::timing {
 
@@ -20,12 +21,15 @@ namespace npu::sim::timing {
 // LFSR, valid or not (Directory.scala). A miss evicts the victim, which memory acknowledges, dirty
 // or not, and reads the whole line, unless the request writes all of it: then it asks for the
 // permission only (MSHR.scala). Requests go through one data pipeline, a beat per cycle, reads and
-// writes in turns (SourceD.scala). A line that comes from memory takes cycles of it away: the
-// banks of the data store serve it first, and who follows it through them cannot pass it
-// (BankedStore.scala). A reader that does not take its data keeps the pipeline from going on.
+// writes in turns (SourceD.scala), in the order in which their data are there: a hit overtakes
+// those that wait for memory. Data of a request that begins with its line are passed on as they
+// come, of others when the line is whole (w_grant in MSHR.scala). A line that comes from memory
+// takes cycles of the pipeline away: the banks of the data store serve it first, and who follows
+// it through them cannot pass it (BankedStore.scala). A reader that does not take its data keeps
+// the pipeline from going on.
 //
-// Requests are served in the order of the calls, their data too. What hits while nothing is under
-// way, which is most, costs no more than the lookup.
+// Calls come in about the order of time: a few tens of cycles between the engines do no harm. What
+// hits while nothing is under way, which is most, costs no more than the lookup.
 class L2 {
  public:
   explicit L2(const Config& config);
@@ -60,7 +64,8 @@ class L2 {
     Cycle ready;  // its first beat, if all goes well
     Cycle taken;
     bool is_write;
-    bool needs_data;  // what it does not write of the line
+    bool needs_data;   // what it does not write of the line
+    bool begins_line;  // its first beat is the line's
   };
 
   // The number of sets is a power of two in every real cache; the config does not ask for it.
@@ -71,15 +76,16 @@ class L2 {
   NPU_RARE Found replace(uint64_t first_place, uint64_t line);
   // A piece that misses, or comes while others are under way. Returns the cycle of its first beat.
   NPU_RARE Cycle serve(const Found& found, Piece piece);
+  bool begins_line(uint64_t address) const { return line_bytes_.remainder(address) == 0; }
   // What comes from memory for a miss.
   struct Arrival {
     Cycle begins = 0;  // from then on the pipeline may pass it on
-    Cycle ends = 0;    // not before then it has passed all
+    Cycle ends = 0;    // not before then it has passed all, 0 if it need not wait for any
     Cycle done = 0;    // the miss needs no more
   };
   Arrival fetch(const Found& found, const Piece& piece, Mshrs::Id mshr);
   // A piece's turn in the data pipeline, which it keeps busy for `duration`, and until `arrived` at
-  // least. Returns the cycle after its last beat.
+  // least if that is not 0. Returns the cycle after its last beat.
   Cycle pass_read(const Piece& piece, Ticks duration, Cycle arrived);
   NPU_INLINE Cycle pass_write(const Piece& piece, Ticks duration, Cycle arrived);
   // Requests that are larger than a line.
@@ -99,10 +105,10 @@ class L2 {
   // By place: set * ways + way.
   std::vector<uint64_t> lines_;
   std::vector<uint8_t> is_dirty_;
-  uint64_t lfsr_ = 1;    // 16 bits
-  Cycle quiet_ = 0;      // requests from then on find none under way
-  Ticks data_free_ = 0;  // the pipeline
-  Ticks blocked_ = 0;    // that it lost to a reader, of the last
+  uint64_t lfsr_ = 1;           // 16 bits
+  Cycle quiet_ = 0;             // requests from then on find none under way
+  Turns data_{kTicksPerCycle};  // the pipeline, in ticks
+  Ticks blocked_ = 0;           // that it lost to a reader, of the last
   int64_t hits_ = 0;
   int64_t misses_ = 0;
 };
@@ -131,10 +137,10 @@ Cycle L2::read(uint64_t address, int64_t bytes, Cycle at, Cycle taken) {
   const Found found = find(line);
   const Cycle ready = at + hit_latency_;
   if (rarely(!found.is_hit || ready < quiet_)) {
-    return serve(found, {line, beats, ready, taken, false, true});
+    return serve(found, {line, beats, ready, taken, false, true, begins_line(address)});
   }
-  const Ticks start = std::max(to_ticks(std::max(ready, taken)), data_free_);
-  data_free_ = start + beats * (kTicksPerCycle + kL2ReadGapTicks);
+  const Ticks start = std::max(to_ticks(std::max(ready, taken)), data_.end());
+  data_.take_last(start, start + beats * (kTicksPerCycle + kL2ReadGapTicks));
   return cycle_of(start);
 }
 
@@ -145,17 +151,23 @@ Cycle L2::write(uint64_t address, int64_t bytes, bool is_partial, Cycle at) {
   const Found found = find(line);
   is_dirty_[found.place] = 1;
   const bool needs_data = is_partial || bytes < line_bytes_.value();
-  const Piece piece = {line, beats, at + hit_latency_ - (beats - 1), 0, true, needs_data};
+  const Piece piece = {
+      line, beats, at + hit_latency_ - (beats - 1), 0, true, needs_data, begins_line(address)};
   if (rarely(!found.is_hit || piece.ready < quiet_)) return serve(found, piece) + beats - 1;
   return pass_write(piece, to_ticks(beats), 0) - 1;
 }
 
 Cycle L2::pass_write(const Piece& piece, Ticks duration, Cycle arrived) {
-  // Reads and writes take turns: a write does not wait for all the reads that are under way.
   const Ticks ready = to_ticks(piece.ready);
-  const Ticks start = std::max(ready, std::min(data_free_, ready + to_ticks(bus_.line_cycles())));
+  if (rarely(ready < data_.end() && arrived == 0)) {
+    const Ticks start = data_.take_gap(ready, duration, kL2OverlapTicks);
+    if (start != Turns::kNone) return cycle_of(start + duration);
+  }
+  // Reads and writes take turns: a write does not wait for all the reads that are under way, which
+  // come the later for it.
+  const Ticks start = std::max(ready, std::min(data_.end(), ready + to_ticks(bus_.line_cycles())));
   const Ticks end = std::max(start + duration, to_ticks(arrived));
-  data_free_ = std::max(data_free_ + duration, end);
+  data_.take_last(std::max(start, data_.end()), std::max(data_.end() + duration, end));
   return cycle_of(end);
 }
 

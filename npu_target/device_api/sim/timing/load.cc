@@ -5,6 +5,14 @@
 #include "stages.h"
 
 namespace npu::sim::timing {
+namespace {
+
+// As far as a step looks ahead of when it begins, and the next one begins before that: array reads
+// ask for the ports of the cycles that follow.
+constexpr Cycle kStepCycles = 64;
+constexpr Cycle kStepLeadCycles = 16;
+
+}  // namespace
 
 LoadUnit::LoadUnit(const Config& config, ReservationStation& station, L2& l2,
                    PortCalendar& spad_writes, PortCalendar& acc_reads)
@@ -18,6 +26,7 @@ LoadUnit::LoadUnit(const Config& config, ReservationStation& station, L2& l2,
       in_flight_(config.loads_in_flight) {}
 
 Cycle LoadUnit::next_step() const {
+  if (id_ != ReservationStation::kNone) return last_sent_ - kStepLeadCycles;
   const ReservationStation::Id next = station_.pending(Queue::kLoad, 0);
   if (next == ReservationStation::kNone || station_.issued(next) == kNever) return kNever;
   return std::max(
@@ -25,17 +34,34 @@ Cycle LoadUnit::next_step() const {
 }
 
 void LoadUnit::step(Cycle now) {
-  const ReservationStation::Id id = station_.take(Queue::kLoad);
-  const LoadOperation& load = station_.operation(id).load;
-  const Cycle last_write = load.dram_address == 0 ? run_zeros(load, now) : run_reads(load, now);
+  if (id_ == ReservationStation::kNone) {
+    id_ = station_.take(Queue::kLoad);
+    begun_ = now;
+    const LoadOperation& load = station_.operation(id_).load;
+    if (load.dram_address == 0) {
+      end(run_zeros(load, now));
+      return;
+    }
+    begin_reads(load);
+  }
+  run_reads(station_.operation(id_).load, now + kStepCycles);
+  if (next_row_ < rows_) return;
+  // A command of one row still spends a cycle in each of two states.
+  controller_free_ = std::max(
+      {begun_ + rows_, begun_ + 2, last_sent_ - kLoadRequestStages - kLoadRequestQueueRows});
+  end(last_write_);
+}
+
+void LoadUnit::end(Cycle last_write) {
   in_flight_.push(last_write + 1);
   if (Recorder* recorder = station_.recorder()) {
-    recorder->works(id, now, controller_free_);
-    if (load.dram_address != 0) {
-      recorder->transfers(id, now + kLoadRequestStages, last_write + 1);
+    recorder->works(id_, begun_, controller_free_);
+    if (station_.operation(id_).load.dram_address != 0) {
+      recorder->transfers(id_, begun_ + kLoadRequestStages, last_write + 1);
     }
   }
-  station_.complete(Queue::kLoad, id, last_write + 1);
+  station_.complete(Queue::kLoad, id_, last_write + 1);
+  id_ = ReservationStation::kNone;
 }
 
 void LoadUnit::take(PortCalendar& ports, const PowerOfTwo& bank_rows, int64_t first, int64_t last,
@@ -76,57 +102,59 @@ Cycle LoadUnit::run_zeros(const LoadOperation& load, Cycle start) {
   return write - 1;
 }
 
-LoadUnit::Last LoadUnit::run_rows(const LoadOperation& load, DmaReader::Row row, int64_t count,
-                                  Cycle start) {
-  Last last = {start, start};
-  const Cycle earliest = start + kLoadRequestStages;
+void LoadUnit::begin_reads(const LoadOperation& load) {
+  const bool repeats_one_row = load.stride_bytes == 0;
+  rows_ = repeats_one_row ? 1 : load.rows;
+  next_row_ = 0;
+  row_.address = load.dram_address;
+  row_.bytes = load.cols * load.element_bytes;
+  row_.bytes_per_sram_row = dim_.value() * load.element_bytes;
+  row_.writes_per_sram_row = load.pixel_repeats * (repeats_one_row ? load.rows : 1);
+  row_.is_scaled = load.is_scaled;
+  bytes_loaded_ += rows_ * row_.bytes;
+  last_sent_ = last_write_ = begun_;
+  packet_.reset();
   const int64_t last_row = load.rows - 1 + (dim_.divide_up(load.cols) - 1) * load.block_stride_rows;
-  if (count > 1 && !load.is_acc &&
+  if (rows_ > 1 && !load.is_acc &&
       spad_bank_rows_.divide(load.first_row) == spad_bank_rows_.divide(load.first_row + last_row)) {
-    if (const std::optional<Packet> packet = reader_.packet_of_each(row, load.stride_bytes)) {
-      const BankMask bank = BankMask{1} << spad_bank_rows_.divide(load.first_row);
-      // Most rows follow the one before at once: one span in the calendar, written down at its end.
-      Cycle span_start = earliest;
-      last.write = span_start - 1;
-      last.sent =
-          reader_.read_each(*packet, load.stride_bytes, count, earliest, [&](Cycle from, Cycle to) {
-            if (from != last.write + 1) {
-              spad_writes_.take(bank, span_start, last.write + 1);
-              span_start = from;
-            }
-            last.write = to - 1;
-          });
-      spad_writes_.take(bank, span_start, last.write + 1);
-      return last;
-    }
+    packet_ = reader_.packet_of_each(row_, load.stride_bytes);
   }
-  for (int64_t i = 0; i < count; ++i) {
-    last.sent = reader_.read(row, earliest + i,
-                             [&](int64_t first_block, int64_t last_block, Cycle from, Cycle to) {
-                               take_ports(load, i, first_block, last_block, from, to);
-                               last.write = to - 1;
-                             });
-    row.address += load.stride_bytes;
-  }
-  return last;
 }
 
-Cycle LoadUnit::run_reads(const LoadOperation& load, Cycle start) {
-  const bool repeats_one_row = load.stride_bytes == 0;
-  const int64_t rows_read = repeats_one_row ? 1 : load.rows;
-  DmaReader::Row row{};
-  row.address = load.dram_address;
-  row.bytes = load.cols * load.element_bytes;
-  row.bytes_per_sram_row = dim_.value() * load.element_bytes;
-  row.writes_per_sram_row = load.pixel_repeats * (repeats_one_row ? load.rows : 1);
-  row.is_scaled = load.is_scaled;
-  bytes_loaded_ += rows_read * row.bytes;
+void LoadUnit::run_reads(const LoadOperation& load, Cycle until) {
+  if (packet_) {
+    run_rows_alike(load, until);
+    return;
+  }
+  do {
+    last_sent_ = reader_.read(row_, begun_ + kLoadRequestStages + next_row_,
+                              [&](int64_t first_block, int64_t last_block, Cycle from, Cycle to) {
+                                take_ports(load, next_row_, first_block, last_block, from, to);
+                                last_write_ = std::max(last_write_, to - 1);
+                              });
+    row_.address += load.stride_bytes;
+  } while (++next_row_ < rows_ && last_sent_ < until);
+}
 
-  const auto [last_sent, last_write] = run_rows(load, row, rows_read, start);
-  // A command of one row still spends a cycle in each of two states.
-  controller_free_ = std::max(
-      {start + rows_read, start + 2, last_sent - kLoadRequestStages - kLoadRequestQueueRows});
-  return last_write;
+void LoadUnit::run_rows_alike(const LoadOperation& load, Cycle until) {
+  const BankMask bank = BankMask{1} << spad_bank_rows_.divide(load.first_row);
+  // Most rows follow the one before at once: one span in the calendar, written down at its end.
+  Cycle span_start = 0;
+  Cycle span_end = 0;
+  Cycle last = last_write_ + 1;
+  next_row_ +=
+      reader_.read_each(*packet_, load.stride_bytes, rows_ - next_row_,
+                        begun_ + kLoadRequestStages + next_row_, until, [&](Cycle from, Cycle to) {
+                          if (from != span_end) {
+                            spad_writes_.take(bank, span_start, span_end);
+                            last = std::max(last, span_end);
+                            span_start = from;
+                          }
+                          span_end = to;
+                        });
+  spad_writes_.take(bank, span_start, span_end);
+  last_write_ = std::max(last, span_end) - 1;
+  last_sent_ = reader_.last_sent();
 }
 
 }  // namespace npu::sim::timing

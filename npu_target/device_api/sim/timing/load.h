@@ -1,7 +1,7 @@
 // The load controller: MVINs from the reservation station to the scratchpad.
 #pragma once
 
-#include <vector>
+#include <optional>
 
 #include "config.h"
 #include "dma.h"
@@ -18,8 +18,10 @@ namespace npu::sim::timing {
 // of 0 reads one row and writes it many times; DRAM address 0 reads nothing and writes a block of
 // zeros per cycle. It completes the cycle after its last byte is in SRAM.
 //
-// A step runs one whole command. Incoming data take the port of the bank they go to, whatever
-// else wants it (Scratchpad.scala), so a load never waits for the other units once it has begun.
+// A step runs some rows of the command at the front: those whose requests leave within kStepCycles,
+// so that the L2 hears of them in about the order in which it does of stores. Incoming data take
+// the port of the bank they go to, whatever else wants it (Scratchpad.scala), so a load never waits
+// for the other units once it has begun.
 class LoadUnit {
  public:
   // `spad_writes` gets the cycles in which scratchpad banks are written, `acc_reads` those in
@@ -27,7 +29,7 @@ class LoadUnit {
   LoadUnit(const Config& config, ReservationStation& station, L2& l2, PortCalendar& spad_writes,
            PortCalendar& acc_reads);
 
-  // When the next command begins, kNever if none can yet.
+  // When the next rows can be asked for, kNever if nothing is to be done yet.
   Cycle next_step() const;
   NPU_RARE void step(Cycle now);
 
@@ -35,14 +37,12 @@ class LoadUnit {
 
  private:
   Cycle run_zeros(const LoadOperation& load, Cycle start);
-  Cycle run_reads(const LoadOperation& load, Cycle start);
-  // When the last request left and the last row was written.
-  struct Last {
-    Cycle sent;
-    Cycle write;
-  };
-  // Reads `count` rows like `row`, from cycle `start` on.
-  Last run_rows(const LoadOperation& load, DmaReader::Row row, int64_t count, Cycle start);
+  // The command under way, which reads memory.
+  void begin_reads(const LoadOperation& load);
+  // Reads its rows whose requests leave before `until`, at least one.
+  void run_reads(const LoadOperation& load, Cycle until);
+  void run_rows_alike(const LoadOperation& load, Cycle until);
+  void end(Cycle last_write);
   NPU_INLINE void take_ports(const LoadOperation& load, int64_t row, int64_t first_block,
                              int64_t last_block, Cycle start, Cycle end);
   NPU_INLINE static void take(PortCalendar& ports, const PowerOfTwo& bank_rows, int64_t first,
@@ -56,6 +56,17 @@ class LoadUnit {
   PortCalendar& acc_reads_;
   DmaReader reader_;
   InFlight in_flight_;
+
+  // The command under way.
+  ReservationStation::Id id_ = ReservationStation::kNone;
+  Cycle begun_ = 0;
+  int64_t rows_ = 0;  // that it reads
+  int64_t next_row_ = 0;
+  DmaReader::Row row_{};          // the next
+  std::optional<Packet> packet_;  // the next row's, if all rows are alike
+  Cycle last_sent_ = 0;
+  Cycle last_write_ = 0;
+
   Cycle controller_free_ = 0;
   Cycle zero_writer_free_ = 0;
   int64_t bytes_loaded_ = 0;

@@ -6,6 +6,7 @@
 #include "config.h"
 #include "cycle.h"
 #include "dram.h"
+#include "turns.h"
 
 namespace npu::sim::timing {
 
@@ -21,10 +22,10 @@ class MemoryBus {
   // A line is asked for at `at`: when memory has its first bytes.
   Cycle data_from(uint64_t line, Cycle at);
   // The way from memory is taken, for a line or for a message. Returns the first cycle.
-  Cycle take_line(Cycle ready) { return take(ready, line_cycles_); }
-  Cycle take_message(Cycle ready) { return take(ready, 1); }
-  // When the next line or message may come.
-  Cycle free() const { return from_memory_free_; }
+  Cycle take_line(Cycle ready) { return from_memory_.take(ready, line_cycles_); }
+  Cycle take_message(Cycle ready) { return from_memory_.take(ready, 1); }
+  // When a message could come, of what is known.
+  Cycle first_free(Cycle ready) const { return from_memory_.first_free(ready); }
 
   // A line is written back, which its cache lets go of at `at`, not before `writable()`. Returns
   // when memory acknowledges it.
@@ -34,18 +35,12 @@ class MemoryBus {
   Cycle line_cycles() const { return line_cycles_; }
 
  private:
-  Cycle take(Cycle ready, Cycle cycles) {
-    const Cycle start = ready > from_memory_free_ ? ready : from_memory_free_;
-    from_memory_free_ = start + cycles;
-    return start;
-  }
-
   const Cycle latency_;
   const Cycle line_cycles_;
   const Cycle write_cycles_;
   const bool has_dram_;
   Dram dram_;
-  Cycle from_memory_free_ = 0;
+  Turns from_memory_{1};
   Cycle to_memory_free_ = 0;
   Cycle writable_ = 0;
 };

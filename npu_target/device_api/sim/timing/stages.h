@@ -31,6 +31,8 @@ inline constexpr Cycle kExecuteQueueStages = 2;
 inline constexpr Cycle kLoadRequestStages = 2;
 // Rows that wait between the controller and the DMA (read_issue_q).
 inline constexpr Cycle kLoadRequestQueueRows = 5;
+// What the beat merger may lose between two packets, and data come in order without a pause.
+inline constexpr Cycle kMergerLossCycles = 2;
 // Beat merger output to SRAM write: scaler queue, its input, its entry, pixel repeater.
 inline constexpr Cycle kLoadWriteStages = 4;
 // What a scale other than one adds: arbiter register, 4-stage multiplier, result register.
@@ -62,28 +64,34 @@ inline constexpr int kStoresInFlight = 2;
 inline constexpr Ticks kL2ReadGapTicks = kTicksPerCycle / 64;
 inline constexpr Ticks kL2WriteGapTicks = kTicksPerCycle / 20;
 
+// What another request may take of the data pipeline's time for a line that comes in: the pipeline
+// waits for its beats, half of the time on a bus of half the width.
+inline constexpr Ticks kL2OverlapTicks = 3 * kTicksPerCycle;
+
 // Inside of the L2, between its data pipeline and the memory bus; fitted to measured streams of
 // loads and stores.
 // An MSHR that was free to the data of its next request: allocated, looked up, scheduled. Less
 // when it waited in the MSHR's own queue, least when it needs no lookup.
-inline constexpr Cycle kL2TurnStages = 10;
-inline constexpr Cycle kL2SameSetStages = 2;
-inline constexpr Cycle kL2SameLineStages = 0;
+inline constexpr Cycle kL2TurnStages = 18;
+inline constexpr Cycle kL2SameSetStages = 3;
+inline constexpr Cycle kL2SameLineStages = 2;
+// An MSHR lets go of a hit so long before its data leave, which are in the pipeline then.
+inline constexpr Cycle kL2DataStages = 3;
 // The victim's release to the request for the new line.
-inline constexpr Cycle kL2ReleaseStages = 0;
+inline constexpr Cycle kL2ReleaseStages = 2;
 // The victim's release to its first bytes on the memory bus.
 inline constexpr Cycle kL2WriteBackStages = 3;
 // Cycles of a line on the bus that wait in queues behind the cache, which can let go of the next.
 inline constexpr Cycle kL2WriteBackQueueCycles = 15;
 // A release, or the end of a write in memory, to its acknowledgement at the bus.
-inline constexpr Cycle kL2AcknowledgeStages = 3;
+inline constexpr Cycle kL2AcknowledgeStages = 1;
 // A request to write a whole line to its permission at the bus.
 inline constexpr Cycle kL2PermissionStages = 6;
 // The end of what the bus brings to the MSHR being free.
-inline constexpr Cycle kL2DoneStages = 2;
+inline constexpr Cycle kL2DoneStages = 1;
 // What an eviction takes of the data pipeline: its acknowledgement has a turn in the data store.
-inline constexpr Ticks kL2EvictTicks = kTicksPerCycle * 7 / 4;
+inline constexpr Ticks kL2EvictTicks = 2 * kTicksPerCycle;
 // What a cycle in which a line comes in, beyond those in which it goes out, takes of the pipeline.
-inline constexpr Ticks kL2FillTicks = kTicksPerCycle * 29 / 32;
+inline constexpr Ticks kL2FillTicks = kTicksPerCycle * 7 / 8;
 
 }  // namespace npu::sim::timing

@@ -50,29 +50,42 @@ const Test open_row("timing/dram: an open row is not activated again, until it m
                         read(dram, 0, 1000);
                         return read(dram, kNextInBank, 1000 + after) - 1000 - after;
                       };
-                      // Open until 24 clocks after it was activated, and 8 more while nobody comes.
+                      // Open until 24 clocks after it was activated.
                       CHECK_EQUAL(second(13), 15);  // the burst before
                       CHECK_EQUAL(second(14), 14);
-                      CHECK_EQUAL(second(32), 14);
-                      // Closed: it was at 24, and 34 is the first clock in which it can be
-                      // activated.
-                      CHECK_EQUAL(second(33), 1 + kRead);
+                      CHECK_EQUAL(second(24), 14);
+                      // Closed, and 34 is the first clock in which it can be activated.
+                      CHECK_EQUAL(second(25), 9 + kRead);
                       CHECK_EQUAL(second(34), kRead);
                     });
 
+const Test idle("timing/dram: a row may stay open while nobody comes for it", [] {
+  Config config = dram_device();
+  config.dram_row_idle_clocks = 8;
+  const auto second = [&](int64_t after) {
+    Dram dram(config);
+    read(dram, 0, 1000);
+    return read(dram, kNextInBank, 1000 + after) - 1000 - after;
+  };
+  CHECK_EQUAL(second(32), 14);
+  // Closed: it was at 24.
+  CHECK_EQUAL(second(33), 1 + kRead);
+  CHECK_EQUAL(second(34), kRead);
+});
+
 const Test bursts("timing/dram: bursts of a row keep apart, and every few it has to close", [] {
   Dram dram(dram_device());
-  CHECK_EQUAL(read(dram, 0, 1000), 1000 + kRead);
-  CHECK_EQUAL(read(dram, 8, 1000), 1000 + kRead + 4);
-  CHECK_EQUAL(read(dram, 16, 1000), 1000 + kRead + 8);
-  CHECK_EQUAL(read(dram, 24, 1000), 1000 + kRead + 12);
-  // Commands at 10, 14, 18 and 22, closed at 29, activated at 39.
-  CHECK_EQUAL(read(dram, 0, 1000), 1000 + 39 + kRead);
+  for (uint64_t i = 0; i < 4; ++i) {
+    CHECK_EQUAL(read(dram, 8 * i, 1000), 1000 + kRead + 4 * static_cast<int64_t>(i));
+  }
+  CHECK_EQUAL(read(dram, 0, 1000), 1000 + kRead + 16);
+  // Commands at 10, 14, 18, 22 and 26, closed at 31, activated at 41.
+  CHECK_EQUAL(read(dram, 0, 1000), 1000 + 41 + kRead);
   Config config = dram_device();
-  config.dram_row_accesses = 5;
+  config.dram_row_accesses = 6;
   Dram longer(config);
-  for (int i = 0; i < 4; ++i) read(longer, 8 * static_cast<uint64_t>(i), 1000);
-  CHECK_EQUAL(read(longer, 0, 1000), 1000 + kRead + 16);
+  for (int i = 0; i < 5; ++i) read(longer, 8, 1000);
+  CHECK_EQUAL(read(longer, 0, 1000), 1000 + kRead + 20);
 });
 
 const Test conflict("timing/dram: another row of the bank waits until the first is closed", [] {
@@ -81,8 +94,8 @@ const Test conflict("timing/dram: another row of the bank waits until the first 
   CHECK_EQUAL(read(dram, kNextRow, 1000), 1000 + 24 + 10 + kRead);
   Dram written(dram_device());
   write(written, 0, 1000);
-  // The command at 10, data until 23, recovered at 31.
-  CHECK_EQUAL(read(written, kNextRow, 1000), 1000 + 31 + 10 + kRead);
+  // The command at 10, data until 23, recovered at 33.
+  CHECK_EQUAL(read(written, kNextRow, 1000), 1000 + 33 + 10 + kRead);
 });
 
 const Test banks("timing/dram: banks do not wait for each other", [] {
@@ -111,10 +124,10 @@ const Test earlier("timing/dram: what is asked for earlier goes before what has 
   Dram dram(dram_device());
   write(dram, 0, 2000);
   CHECK_EQUAL(read(dram, kNextRow, 1990), 1990 + kRead);
-  // The write came later for it: activated at 2024, so the next row at 2024 + 41.
-  CHECK_EQUAL(read(dram, 2 * kNextRow, 2030), 2024 + 41 + kRead);
+  // The write came later for it: activated at 2024, so the next row at 2024 + 43.
+  CHECK_EQUAL(read(dram, 2 * kNextRow, 2030), 2024 + 43 + kRead);
   // One for the same time as another goes behind it.
-  CHECK_EQUAL(read(dram, 3 * kNextRow, 2030), 2024 + 41 + 34 + kRead);
+  CHECK_EQUAL(read(dram, 3 * kNextRow, 2030), 2024 + 43 + 34 + kRead);
 });
 
 const Test ahead("timing/dram: lines are written so many further on", [] {
@@ -134,9 +147,9 @@ const Test wakes("timing/dram: with all rows closed the DRAM powers down", [] {
     read(dram, 0, 1000);
     return read(dram, 1, 1100 + after) - 1100 - after;
   };
-  // Activated at 1100, idle at 1124, closed at 1132 at the latest, precharged at 1142.
-  CHECK_EQUAL(second(42), kRead);
-  CHECK_EQUAL(second(43), 100 + kRead);
+  // Activated at 1100, closed at 1124, precharged at 1134.
+  CHECK_EQUAL(second(34), kRead);
+  CHECK_EQUAL(second(35), 100 + kRead);
 });
 
 const Test refresh("timing/dram: a refresh closes all rows and keeps the banks", [] {

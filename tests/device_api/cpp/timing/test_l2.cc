@@ -38,6 +38,26 @@ const Test in_flight("timing/l2: a line that is on its way is waited for", [] {
   CHECK_EQUAL(read(l2, kDram + 32, 16, 200), 200 + kHit);
 });
 
+const Test part("timing/l2: a part of a line waits for itself if it comes first, else for all", [] {
+  L2 l2(timing_device());
+  const Cycle first = 100 + kHit + kLatency;
+  CHECK_EQUAL(read(l2, kDram, 16, 100), first + kLine / kBeats - 1);
+  CHECK_EQUAL(read(l2, kDram + 64 + 16, 16, 200), 200 + kHit + kLatency + kLine);
+});
+
+const Test overtakes("timing/l2: a hit overtakes a miss, and nothing else does it", [] {
+  Config config = timing_device();
+  config.memory_latency_cycles = 100;
+  L2 l2(config);
+  read(l2, kDram, 64, 0);
+  const Cycle missed = read(l2, kDram + 64, 64, 1000);
+  CHECK_EQUAL(missed, 1000 + kMiss + 100 - kLatency);
+  CHECK_EQUAL(read(l2, kDram, 64, 1001), 1001 + kHit);
+  CHECK_EQUAL(read(l2, kDram, 64, 1002), 1001 + kHit + kBeats);
+  // It does not where the reader takes data in their order.
+  CHECK_EQUAL(l2.read(kDram, 64, 1003, missed + 100), missed + 100);
+});
+
 const Test pipeline("timing/l2: hits leave a beat per cycle, and wait for a reader", [] {
   L2 l2(timing_device());
   read(l2, kDram, 64, 0);
@@ -121,7 +141,8 @@ const Test full_write("timing/l2: a write of a whole line fetches nothing, of le
   const Cycle permitted = timing::kL2PermissionStages + 1;
   CHECK_EQUAL(l2.write(kDram, 64, false, 100), 100 + kHit + permitted);
   CHECK_EQUAL(l2.write(kDram + 64, 64, true, 200), 200 + kMiss);
-  CHECK_EQUAL(l2.write(kDram + 128, 16, false, 300), 300 + kMiss + kBeats - 1);
+  // As soon as its own beat has come.
+  CHECK_EQUAL(l2.write(kDram + 128, 16, false, 300), 300 + kHit + kLatency + kLine / kBeats - 1);
   CHECK_EQUAL(read(l2, kDram, 64, 400), 400 + kHit);
   CHECK_EQUAL(l2.write(kDram, 64, false, 500), 500 + kHit);
   CHECK(l2.write(kDram + 4096, 128, false, 600) > 600 + kHit + permitted);

@@ -32,7 +32,9 @@ const Test turns("timing/memory_bus: lines and messages take turns", [] {
   CHECK_EQUAL(bus.take_message(103), 116);
   CHECK_EQUAL(bus.take_message(103), 117);
   CHECK_EQUAL(bus.take_line(200), 200);
-  CHECK_EQUAL(bus.free(), 208);
+  CHECK_EQUAL(bus.first_free(0), 0);
+  CHECK_EQUAL(bus.first_free(103), 118);
+  CHECK_EQUAL(bus.first_free(203), 208);
 });
 
 const Test rate("timing/memory_bus: a line takes as long as the bus's rate says", [] {

@@ -85,10 +85,10 @@ const Test before("timing/mshrs: acknowledgements that fit before a line go firs
   unit.evict(0, 100, 150, 120);
   unit.evict(1, 100, 150, 120);
   unit.mshrs.acknowledge_until(121);
-  CHECK_EQUAL(unit.bus.free(), 121);  // one of them
+  CHECK_EQUAL(unit.bus.first_free(120), 121);  // one of them
   CHECK_EQUAL(unit.mshrs.quiet(), kNever);
   unit.mshrs.acknowledge_until(122);
-  CHECK_EQUAL(unit.bus.free(), 122);
+  CHECK_EQUAL(unit.bus.first_free(120), 122);
   CHECK_EQUAL(unit.mshrs.quiet(), 150);
 });
 

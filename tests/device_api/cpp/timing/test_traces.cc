@@ -251,8 +251,8 @@ const Test memory("timing/traces: loads and stores alone, caches cold and warm",
     }
     if (errors.count == 0) return;
     errors.print(std::string("memory, ") + memory);
-    CHECK(errors.mean() < 0.025);
-    CHECK(errors.worst < 0.12);
+    CHECK(errors.mean() < 0.02);
+    CHECK(errors.worst < 0.10);
   }
 });
 
