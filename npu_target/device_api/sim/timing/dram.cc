@@ -13,6 +13,7 @@ constexpr double kMostTicks = 1e12;
 Dram::Dram(const Config& config)
     : lines_per_row_(static_cast<uint64_t>(
           std::max<int64_t>(1, config.dram_row_bytes / config.l2_line_bytes))),
+      bank_count_(static_cast<uint64_t>(std::max<int64_t>(1, config.dram_banks))),
       write_lines_ahead_(static_cast<uint64_t>(config.dram_write_lines_ahead)),
       row_accesses_(config.dram_row_accesses),
       read_latency_(clocks(config, config.dram_read_latency_clocks + config.dram_burst_clocks)),
@@ -46,8 +47,8 @@ Ticks Dram::write(uint64_t line, Ticks at) {
 
 Ticks Dram::burst(uint64_t line, Ticks at, Ticks open_for) {
   if (at >= next_refresh_) refresh(at);
-  Bank& bank = banks_[line % banks_.size()];
-  const uint64_t row = line / banks_.size() / lines_per_row_;
+  Bank& bank = banks_[bank_count_.remainder(line)];
+  const uint64_t row = lines_per_row_.divide(bank_count_.divide(line));
   unsigned i = open(bank, row, at);
   Opening& opening = bank.openings[i];
   --opening.accesses_left;

@@ -8,6 +8,7 @@
 #include "config.h"
 #include "cycle.h"
 #include "inline.h"
+#include "power_of_two.h"
 
 namespace npu::sim::timing {
 
@@ -62,7 +63,8 @@ class Dram {
   // Catches up with the refreshes up to `until`.
   void refresh(Ticks until);
 
-  const uint64_t lines_per_row_;
+  const Divisor lines_per_row_;
+  const Divisor bank_count_;
   const uint64_t write_lines_ahead_;
   const int64_t row_accesses_;
   const Ticks read_latency_;   // command to the last of the data

@@ -14,8 +14,8 @@ L2::L2(const Config& config)
       fill_ticks_(std::max<Ticks>(0, bus_.line_cycles() - line_beats_) * kL2FillTicks /
                   line_beats_),
       mshrs_(config.l2_mshrs, bus_),
-      lines_(ways_ * sets_, kNoLine),
-      is_dirty_(ways_ * sets_, 0) {}
+      lines_(ways_ * sets_.value(), kNoLine),
+      is_dirty_(ways_ * sets_.value(), 0) {}
 
 void L2::invalidate() {
   std::fill(lines_.begin(), lines_.end(), kNoLine);

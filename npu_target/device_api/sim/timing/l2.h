@@ -68,10 +68,7 @@ class L2 {
     bool begins_line;  // its first beat is the line's
   };
 
-  // The number of sets is a power of two in every real cache; the config does not ask for it.
-  uint64_t set_of(uint64_t line) const {
-    return (sets_ & (sets_ - 1)) == 0 ? line & (sets_ - 1) : line % sets_;
-  }
+  uint64_t set_of(uint64_t line) const { return sets_.remainder(line); }
   NPU_INLINE Found find(uint64_t line);
   NPU_RARE Found replace(uint64_t first_place, uint64_t line);
   // A piece that misses, or comes while others are under way. Returns the cycle of its first beat.
@@ -93,7 +90,7 @@ class L2 {
   NPU_RARE Cycle write_lines(uint64_t address, int64_t bytes, bool is_partial, Cycle at);
 
   const uint64_t ways_;
-  const uint64_t sets_;
+  const Divisor sets_;
   const PowerOfTwo line_bytes_;
   const PowerOfTwo bus_bytes_;
   const Cycle hit_latency_;

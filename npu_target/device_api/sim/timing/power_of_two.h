@@ -33,4 +33,24 @@ class PowerOfTwo {
   int shift_ = 0;
 };
 
+// Division by a number that is a power of two as a rule, and then costs a shift.
+class Divisor {
+ public:
+  explicit Divisor(uint64_t value) : value_(value) {
+    if ((value & (value - 1)) == 0) shift_ = __builtin_ctzll(value | (uint64_t{1} << 63));
+  }
+
+  uint64_t value() const { return value_; }
+  uint64_t divide(uint64_t by_this) const {
+    return shift_ >= 0 ? by_this >> shift_ : by_this / value_;
+  }
+  uint64_t remainder(uint64_t by_this) const {
+    return shift_ >= 0 ? by_this & (value_ - 1) : by_this % value_;
+  }
+
+ private:
+  uint64_t value_;
+  int shift_ = -1;
+};
+
 }  // namespace npu::sim::timing
