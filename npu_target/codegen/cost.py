@@ -18,17 +18,52 @@ def load_cycles(
     ``columns`` are all of a row's, over all blocks; ``repeated`` is for a command that reads one
     row again and again (a stride of 0).
     """
-    blocks = ceil_div(columns, config.dim)
     if repeated:
-        return max(rows * blocks, config.l2_hit_latency_cycles)
+        return max(rows * ceil_div(columns, config.dim), config.l2_hit_latency_cycles)
+    row_cycles = load_row_cycles(columns, element_bytes, config)
+    from_memory = memory_cycles(columns * element_bytes, config)
+    return max(rows * max(row_cycles, from_memory), config.l2_hit_latency_cycles)
+
+
+def load_row_cycles(columns: int, element_bytes: int, config: NpuConfig) -> int:
+    """How long the load engine is busy with a row that the cache has, of any number of blocks."""
     row_bytes = columns * element_bytes
     request_bytes = row_bytes
     if row_bytes % config.bus_bytes:  # then rows begin anywhere, and requests are powers of two
         request_bytes = 1 << (row_bytes + config.bus_bytes - 2).bit_length()
     request_bytes = min(request_bytes, max(config.dma_request_bytes, row_bytes))
-    beats = ceil_div(request_bytes, config.bus_bytes)
-    from_memory = row_bytes * 1000 / config.memory_bytes_per_kilocycle
-    return max(rows * max(beats, blocks, from_memory), config.l2_hit_latency_cycles)
+    return max(ceil_div(request_bytes, config.bus_bytes), ceil_div(columns, config.dim))
+
+
+def memory_cycles(n_bytes: float, config: NpuConfig) -> float:
+    """How long the bus to memory takes for so many bytes one way."""
+    return n_bytes * 1000 / config.memory_bytes_per_kilocycle
+
+
+def load_latency_cycles(config: NpuConfig) -> float:
+    """From a request to its first bytes where the cache does not have them."""
+    clocks = 0
+    if config.dram_banks:
+        clocks = config.dram_precharge_clocks + config.dram_activate_clocks
+        clocks += config.dram_read_latency_clocks + config.dram_burst_clocks
+    dram = clocks * config.clock_khz / config.dram_clock_khz
+    return config.l2_hit_latency_cycles + config.memory_latency_cycles + dram
+
+
+def array_latency_cycles(config: NpuConfig) -> int:
+    """From a step's first row into the array to its sums in the accumulator."""
+    return 2 * config.dim
+
+
+def store_latency_cycles(config: NpuConfig) -> int:
+    """From a row of sums to the cache's answer that it has the result."""
+    return config.acc_scale_latency_cycles + config.l2_hit_latency_cycles
+
+
+def command_host_cycles(config: NpuConfig) -> int:
+    """What the host takes about for a command in a loop: it advances both of the words, and has
+    its share in the loop's end."""
+    return config.host_cycles_per_command + 3 * config.host_cycles_per_instruction
 
 
 def zero_cycles(rows: int, columns: int, config: NpuConfig) -> float:
@@ -37,9 +72,14 @@ def zero_cycles(rows: int, columns: int, config: NpuConfig) -> float:
 
 
 def store_cycles(rows: int, columns: int, element_bytes: int, config: NpuConfig) -> float:
-    """How long the store engine is busy with one command: a row of several blocks is collected
-    block by block, then written; what leaves the accumulator passes the scaling."""
+    """How long the store engine is busy with one command."""
+    return rows * store_row_cycles(columns, element_bytes, config)
+
+
+def store_row_cycles(columns: int, element_bytes: int, config: NpuConfig) -> float:
+    """How long the store engine is busy with a row: one of several blocks is collected block by
+    block, then written; what leaves the accumulator passes the scaling."""
     blocks = ceil_div(columns, config.dim)
     beats = ceil_div(columns * element_bytes, config.bus_bytes)
     scaling = blocks * config.acc_scale_latency_cycles / config.store_write_queue_entries
-    return rows * max(scaling, blocks + beats - 1)
+    return max(scaling, blocks + beats - 1)

@@ -1,4 +1,9 @@
-"""The schedule of an operator that was never tuned: one structure, the largest tiles that fit."""
+"""The schedule of an operator that was never tuned: the cheapest of a few that are promising.
+
+What a schedule costs is computed from the device's config, twice: about, from its tile sizes, for
+all of the space; exactly, by compiling it and counting its program's cycles, for the few that the
+former picks.  Nothing is drawn at random: equal operators get equal schedules.
+"""
 
 from __future__ import annotations
 
@@ -7,64 +12,61 @@ from dataclasses import replace
 from tvm.s_tir import Schedule
 from tvm.tirx import PrimFunc
 
+from ..codegen_tir import CodegenError, build_program
 from ..config import NpuConfig
-from ..topi import Add, Conv2d, MaxPool2d, Operator
-from ..topi.blocking import ceil_div
-from ..topi.mac_schedule import schedule_mac
-from ..topi.mac_shape import TILED, MacShape
-from ..topi.simple_schedule import schedule_pool
-from .default_mac import default_add, default_mac
-from .grow_tiles import Tiles, grow_tiles
+from ..device_api import program_cycles
+from ..topi import MaxPool2d, Operator
+from ..topi.mac_shape import MacOperator, MacShape
+from .cheapest import cheapest
+from .tilings import Tiling, mac_tilings, pool_tilings
 
-# A pooled tile's height and width are counted in eight bits.
-_MAX_POOLED_IMAGE = 255
+# Schedules that are compiled, of the thousands in a space.
+_LOOKS = 16
+# What was chosen in this process, by what schedules see of an operator.
+_chosen: dict[tuple[Operator, MacShape | None, NpuConfig], Tiling] = {}
 
 
 def default_schedule(
     operator: Operator, config: NpuConfig, func: PrimFunc | None = None
 ) -> Schedule:
-    """Schedule ``operator`` without any search; equal operators get equal schedules.
+    """Schedule ``operator`` without measuring; equal operators get equal schedules.
+
+    The first of a process takes about a second on one core, others like it next to nothing.  An
+    operator that does not fit the device gets a schedule that the compiler refuses.
 
     ``func``: its ``prim_func(config)`` where that was made already.
+
+    Raises
+    ------
+    TypeError
+        for an operator of a kind that has no schedules.
     """
     sch = Schedule(operator.prim_func(config) if func is None else func, seed=1)
     shape = MacShape.of(operator, config)
-    if shape is not None:
-        if isinstance(operator, Add):
-            structure, tile = default_add(shape, config)
-        else:
-            windows = isinstance(operator, Conv2d) and operator.windows
-            structure, tile = default_mac(shape, config, windows)
-        # Packed, a depthwise convolution's first weights come later than its steps need them.
-        packed = bool(operator.layout_free) and not shape.depthwise
-        schedule_mac(sch, replace(structure, packed=packed), _tile_decisions(shape, tile))
-    elif isinstance(operator, MaxPool2d):
-        _pool(sch, operator, config)
-    else:
-        raise TypeError(f"{operator.name}: no default schedule for {type(operator).__name__}")
+    key = operator.canonical(), shape, config
+    if key not in _chosen:
+        _chosen[key] = _choose(sch, operator, shape, config)
+    _chosen[key].apply(sch)
     return sch
 
 
-def _tile_decisions(shape: MacShape, tile: Tiles) -> dict[str, list[int]]:
-    return {name: [shape.extent(name) // tile[name], tile[name]] for name in TILED}
+def _choose(sch: Schedule, operator: Operator, shape: MacShape | None, config: NpuConfig) -> Tiling:
+    if isinstance(operator, MacOperator):
+        assert shape is not None
+        tilings = mac_tilings(sch, operator, shape, config)
+    elif isinstance(operator, MaxPool2d):
+        tilings = pool_tilings(operator, config)
+    else:
+        raise TypeError(f"{operator.name}: no default schedule for {type(operator).__name__}")
 
+    def cycles(index: int) -> int | None:
+        candidate = sch.copy()
+        tilings[index].apply(candidate)
+        try:
+            program = build_program(candidate.mod["main"], config, operator.name)
+            return program_cycles(program.to_bytes())
+        except (CodegenError, RuntimeError):  # the latter for a program that races
+            return None
 
-def _pool(sch: Schedule, operator: MaxPool2d, config: NpuConfig) -> None:
-    window = operator.window
-    extents = {
-        "n": operator.n,
-        "cb": ceil_div(operator.c, config.dim),
-        "y": window.out_h,
-        "xx": window.out_w,
-    }
-
-    def fits(tile: Tiles) -> bool:
-        lines = (tile["y"] - 1) * operator.stride + operator.size
-        pixels = (tile["xx"] - 1) * operator.stride + operator.size
-        rows = tile["n"] * tile["cb"] * lines * pixels
-        fits = rows <= config.acc_bank_rows and 2 * rows <= config.acc_rows
-        return fits and max(lines, pixels) <= _MAX_POOLED_IMAGE
-
-    tile = grow_tiles(extents, tuple(reversed(extents)), fits, dict.fromkeys(extents, 1))
-    decisions = {name: [extents[name] // tile[name], tile[name]] for name in extents}
-    schedule_pool(sch, True, decisions)
+    best = cheapest(tilings.estimates, tilings.positions, cycles, _LOOKS)
+    return tilings[0 if best is None else best]

@@ -76,10 +76,7 @@ def designs(sch: Schedule, operator: Operator, space: str) -> list[Design]:
     _check_space(space)
     loops = mac_loops(sch)
     if loops:
-        structures = [*(mac_templates(operator) if space != "rules" else ())]
-        if space != "template":
-            structures += mac_structures(loops, bool(operator.layout_free))
-        distinct = list(dict.fromkeys(for_loops(sch, structure) for structure in structures))
+        distinct = structures(sch, operator, space)
         return [
             Design(schedule, structure, tiled_loops(loops, structure))
             for schedule, structure in zip(scheduled_mac(sch, distinct), distinct, strict=True)
@@ -92,6 +89,15 @@ def designs(sch: Schedule, operator: Operator, space: str) -> list[Design]:
     if space != "template":
         made += [Design(schedule) for schedule in _generated(sch)]
     return made
+
+
+def structures(sch: Schedule, operator: Operator, space: str = "both") -> list[MacStructure]:
+    """The structures of a space for a schedule of a multiply-accumulate's definition."""
+    loops = mac_loops(sch)
+    found = [*(mac_templates(operator) if space != "rules" else ())]
+    if space != "template":
+        found += mac_structures(loops, bool(operator.layout_free))
+    return list(dict.fromkeys(for_loops(sch, structure) for structure in found))
 
 
 def _generated(sch: Schedule) -> list[Schedule]:

@@ -47,3 +47,9 @@ def even_steps(extent: int, limit: int) -> Steps:
     """
     rows = next(n for n in range(min(extent, limit), 0, -1) if extent % n == 0)
     return Steps(extent // rows, rows)
+
+
+def divisors(value: int) -> list[int]:
+    """In ascending order."""
+    small = [d for d in range(1, int(value**0.5) + 1) if value % d == 0]
+    return sorted({*small, *(value // d for d in small)})

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 from ..config import NpuConfig
 from .add import Add
@@ -11,16 +13,18 @@ from .blocking import balanced_steps, ceil_div
 from .conv2d import Conv2d
 from .depthwise import DepthwiseConv2d
 from .joined_conv2d import image_rows, takes_joined
-from .mac_schedule import KERNEL_LOOPS
+from .mac_schedule import KERNEL_LOOPS, MacStructure
 from .matmul import Matmul
 from .operator import Operator
 from .pool import GlobalAvgPool
 from .window_conv2d import strips
 from .window_parts import Parts
 
-# Steps of a reduction that take no longer than the narrow store of their result.
-_SHORT_REDUCTION = 15
 TILED = ("blocks", "lines", "steps", "depth", "kernel_h", "kernel_w")
+# What the array computes.
+MacOperator = Conv2d | DepthwiseConv2d | Matmul | Add | GlobalAvgPool
+# Tile sizes by the names in TILED: of one tile, or of many as NumPy arrays.
+Sizes = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -117,7 +121,7 @@ class MacShape:
         """Blocks of weights that add to the same sums."""
         return self.windows.steps if self.windows else self.depth * prod(self.kernel)
 
-    def a_rows(self, tile: dict[str, int]) -> int:
+    def a_rows(self, tile: Sizes) -> Any:
         """Scratchpad rows of the inputs of a tile."""
         if self.same_a_rows is not None:
             return self.same_a_rows
@@ -131,7 +135,7 @@ class MacShape:
             pixels += self.windows.last.lines - 1
         return channel_blocks * lines * pixels
 
-    def b_rows(self, tile: dict[str, int]) -> int:
+    def b_rows(self, tile: Sizes) -> Any:
         """Scratchpad rows of the weights of a tile."""
         if self.same_b_rows is not None:
             return self.same_b_rows
@@ -139,12 +143,31 @@ class MacShape:
             return self.reduction * tile["blocks"] * self.dim
         return tile["kernel_h"] * tile["kernel_w"] * tile["depth"] * tile["blocks"] * self.dim
 
-    def c_rows(self, tile: dict[str, int], wide: bool = False) -> int:
+    def c_rows(self, tile: Sizes, wide: bool = False) -> Any:
         """Accumulator rows of a tile; ``wide`` as in :class:`MacStructure`."""
         rows = self.dim if wide else self.rows
         return tile["blocks"] * tile["lines"] * tile["steps"] * rows
 
-    @property
-    def stores_wide(self) -> bool:
-        """Whether so few steps go into a block of sums that storing it is what takes time."""
-        return self.image_rows is None and self.reduction <= _SHORT_REDUCTION
+    def fits(self, structure: MacStructure, tile: Sizes, config: NpuConfig) -> Any:
+        """Whether tiles in a structure, and their versions, have room in a device's memories."""
+        versions = 2 if structure.pipelined else 1
+        weights_stay = structure.kept and structure.tiles == "weights_kept"
+        inputs_stay = structure.kept and not weights_stay
+        scratchpad = (1 if inputs_stay else versions) * self.a_rows(self.loaded(structure, tile))
+        scratchpad += (1 if weights_stay else versions) * self.b_rows(tile)
+        sums = (versions if structure.two_sums else 1) * self.c_rows(tile, structure.wide)
+        return (scratchpad <= config.spad_rows) & (sums <= config.acc_rows)
+
+    def orders_matter(self, structure: MacStructure, tile: Sizes) -> tuple[Any, Any]:
+        """Whether another order of a tile's steps, and of the tiles, makes another program: a loop
+        of one iteration is the same wherever it is."""
+        pixels = (self.lines // tile["lines"]) * (self.steps // tile["steps"])
+        tiles = (self.blocks // tile["blocks"] > 1) & (pixels > 1)
+        return tile["blocks"] > 1, structure.kept | tiles
+
+    def loaded(self, structure: MacStructure, tile: Sizes) -> Sizes:
+        """The tile of inputs that a structure loads at once: where inputs stay and each block of
+        outputs has inputs of its own, those of all blocks."""
+        if not (self.depthwise and structure.kept and structure.tiles == "inputs_kept"):
+            return tile
+        return {**tile, "blocks": self.blocks}

@@ -1,5 +1,5 @@
-"""What is known of a tiled multiply-accumulate from its structure and tile sizes alone: the memory
-that it takes, cycles that it cannot be below, and which others give the same program.
+"""What is known of a tiled multiply-accumulate from its structure and tile sizes alone: cycles that
+it cannot be below, and which others give the same program.
 
 A search looks at thousands of tilings this way in the time that compiling a few takes.
 """
@@ -16,10 +16,8 @@ from ..config import NpuConfig
 from ..schedule_rules import Design
 from ..topi import Add, Conv2d, DepthwiseConv2d, GlobalAvgPool, Matmul, Operator
 from ..topi.mac_schedule import MacStructure
-from ..topi.mac_shape import TILED, MacShape
+from ..topi.mac_shape import TILED, MacOperator, MacShape
 from .points import Point, PointLimit, PointLimits
-
-MacOperator = Conv2d | DepthwiseConv2d | Matmul | Add | GlobalAvgPool
 
 
 @dataclass(frozen=True)
@@ -40,17 +38,6 @@ class MacTiles:
     def _pixels(self) -> int:
         """Tiles along the output's lines and pixels."""
         return prod(self.shape.extent(name) // self.tile[name] for name in ("lines", "steps"))
-
-    def fits(self, config: NpuConfig) -> bool:
-        """Whether the tiles and their versions have room."""
-        structure, shape = self.structure, self.shape
-        versions = 2 if structure.pipelined else 1
-        weights_stay = structure.kept and structure.tiles == "weights_kept"
-        inputs_stay = structure.kept and not weights_stay
-        scratchpad = (1 if inputs_stay else versions) * shape.a_rows(self.tile)
-        scratchpad += (1 if weights_stay else versions) * shape.b_rows(self.tile)
-        sums = (versions if structure.two_sums else 1) * shape.c_rows(self.tile, structure.wide)
-        return scratchpad <= config.spad_rows and sums <= config.acc_rows
 
     def array_cycles(self) -> int:
         """Cycles of the array at least: for each block of weights and tile of pixels the steps
@@ -101,9 +88,10 @@ class MacTiles:
     def program_structure(self) -> MacStructure:
         """The structure that stands for all which give the same program with these tiles."""
         structure = self.structure
-        if self.tile["blocks"] == 1:  # a loop of one iteration, wherever it is
+        steps_matter, tiles_matter = self.shape.orders_matter(structure, self.tile)
+        if not steps_matter:
             structure = replace(structure, step_order="blocks_first")
-        if not structure.kept and 1 in (self._blocks, self._pixels):
+        if not tiles_matter:
             structure = replace(structure, tiles="weights_kept")
         return structure
 
@@ -128,7 +116,7 @@ class MacPoints(PointLimits):
         assert structure is not None
         tile = {**self._whole, **dict(zip(tiled, point.tiles, strict=True))}
         tiles = MacTiles(self._operator, self._shape, structure, tile)
-        if not tiles.fits(self._config):
+        if not self._shape.fits(structure, tile, self._config):
             return None
         least_cycles = max(tiles.array_cycles(), tiles.load_beats(self._config))
         return PointLimit(least_cycles, (tiles.program_structure, tiled, point.tiles))

@@ -14,6 +14,8 @@ from itertools import accumulate
 from math import prod
 from typing import Any, NamedTuple
 
+from ..topi.blocking import divisors
+
 _SAMPLED = "SamplePerfectTile"
 # Up to here a space is listed to find what is left of it.
 _LISTED = 200_000
@@ -219,9 +221,3 @@ class PointSpace:
                     code, digit = divmod(code, len(sizes))
                     tiles.append(sizes[digit])
                 yield Point(index, tuple(tiles))
-
-
-def divisors(value: int) -> list[int]:
-    """In ascending order."""
-    small = [d for d in range(1, int(value**0.5) + 1) if value % d == 0]
-    return sorted({*small, *(value // d for d in small)})

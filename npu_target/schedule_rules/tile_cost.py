@@ -1,0 +1,199 @@
+"""About how many cycles tiles of a multiply-accumulate take, computed from the device's config.
+
+The parts of the device work side by side: in the steady state a tile takes as long as the one that
+is busy longest, or as long as its way through two versions of its memory.  To that comes what
+nothing hides: the loads of the first tile, the stores of the last one, an operand that stays.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+
+from ..codegen.cost import (
+    array_latency_cycles,
+    command_host_cycles,
+    load_latency_cycles,
+    memory_cycles,
+    store_latency_cycles,
+)
+from ..config import NpuConfig
+from ..topi import Add, Matmul
+from ..topi.mac_schedule import KERNEL_LOOPS, MacStructure
+from ..topi.mac_shape import MacOperator, MacShape, Sizes
+from .tile_work import Copies, Cycles, TileWork, tile_work
+
+
+class _Operand(NamedTuple):
+    """Copies of an operand and how they reach DRAM: what share of them finds bytes that are not
+    in the cache, and how long these keep the bus to memory."""
+
+    copies: Copies
+    misses: Cycles
+    memory_cycles: Cycles
+
+
+def tile_cycles(
+    operator: MacOperator,
+    shape: MacShape,
+    structure: MacStructure,
+    tile: Sizes,
+    config: NpuConfig,
+) -> Cycles:
+    """Cycles of the whole operator with tiles of these sizes (NumPy arrays)."""
+    work = tile_work(operator, shape, structure, tile, config)
+    counts = _Counts.of(operator, shape, structure, tile)
+    streamed, kept = _operands(operator, structure, work, counts, config)
+    steady = counts.parts * _part_cycles(structure, work, streamed, counts, config)
+    if structure.pipelined and not structure.two_sums:
+        waits = _not_hidden(work, structure, tile) + store_latency_cycles(config)
+        steady = steady + np.where(counts.tiles > 1, counts.tiles * waits, 0)
+    return steady + _ends(structure, tile, work, streamed, kept, counts, config)
+
+
+class _Counts(NamedTuple):
+    """How often: operands that stay are loaded, tiles of sums there are, parts of a reduction."""
+
+    kept: Cycles
+    tiles: Cycles
+    parts: Cycles  # of all tiles
+
+    @classmethod
+    def of(
+        cls, operator: MacOperator, shape: MacShape, structure: MacStructure, tile: Sizes
+    ) -> _Counts:
+        over = {name: shape.extent(name) // size for name, size in tile.items()}
+        batch = 1
+        if not isinstance(operator, Add):
+            batch = operator.batch if isinstance(operator, Matmul) else operator.n
+        pixels = over["lines"] * over["steps"]
+        tiles = batch * over["blocks"] * pixels
+        reduction = prod(over[name] for name in ("depth", *KERNEL_LOOPS))
+        outer = over["blocks"] if structure.tiles == "weights_kept" else pixels
+        return cls(batch * outer if structure.kept else 0, tiles, tiles * reduction)
+
+
+def _operands(
+    operator: MacOperator,
+    structure: MacStructure,
+    work: TileWork,
+    counts: _Counts,
+    config: NpuConfig,
+) -> tuple[list[_Operand], _Operand | None]:
+    """The operands that every tile loads anew, and the one that stays."""
+    stays = None
+    if structure.kept:
+        stays = work.weights if structure.tiles == "weights_kept" else work.inputs
+    is_cached = sum(prod(arg.shape) for arg in operator.args) <= config.l2_bytes
+
+    def operand(copies: Copies, times: Cycles) -> _Operand:
+        loaded = np.maximum(1, times * copies.n_bytes)
+        # A line of the cache comes whole: its other bytes are hits, later.
+        line = np.minimum(config.l2_line_bytes, copies.line_bytes)
+        whole = np.maximum(1, line / copies.run_bytes)
+        misses = np.minimum(1, copies.total_bytes / loaded) if is_cached else 1
+        return _Operand(copies, misses / whole, memory_cycles(copies.n_bytes * whole, config))
+
+    streamed = [operand(c, counts.parts) for c in (work.inputs, work.weights) if c is not stays]
+    return streamed, None if stays is None else operand(stays, counts.kept)
+
+
+def _part_cycles(
+    structure: MacStructure,
+    work: TileWork,
+    streamed: list[_Operand],
+    counts: _Counts,
+    config: NpuConfig,
+) -> Cycles:
+    """A part of a tile's reduction in the steady state, on average."""
+    share = counts.tiles / counts.parts  # of a tile's sums
+    commands = 2 * work.steps + sum(operand.copies.commands for operand in streamed)
+    commands = commands + share * (work.bias.commands + work.sums.commands)
+    stores = share * work.sums.cycles
+    line = np.minimum(config.l2_line_bytes, work.sums.line_bytes)
+    fetched = np.where(line > work.sums.run_bytes, 2, 1)  # a part of a line: the rest is read
+    written = share * memory_cycles(work.sums.n_bytes, config) * fetched
+    busy = np.maximum.reduce(
+        np.broadcast_arrays(
+            work.array_cycles, commands * command_host_cycles(config), stores, written
+        )
+    )
+    latency = load_latency_cycles(config) + array_latency_cycles(config)
+    total = 0
+    for probability, from_memory in _misses(streamed):
+        loads = sum(operand.copies.cycles for operand in streamed) + share * work.bias.cycles
+        loads = np.maximum(loads, from_memory)
+        if not structure.pipelined:
+            cycles = np.maximum(busy, work.array_cycles + loads + stores + latency)
+        else:  # with two versions, the tile after the next waits for this one
+            cycles = np.maximum(busy, loads)
+            cycles = np.maximum(cycles, (work.array_cycles + loads + latency) / 2)
+            if structure.two_sums:
+                waits = array_latency_cycles(config) + store_latency_cycles(config)
+                cycles = np.maximum(cycles, (work.array_cycles + stores + waits) / 2)
+        total = total + probability * cycles
+    return total
+
+
+def _misses(operands: list[_Operand]) -> list[tuple[Cycles, Cycles]]:
+    """How likely which operands come from memory, and how long that takes."""
+    cases: list[tuple[Cycles, Cycles]] = [(1, 0)]
+    for operand in operands:
+        cases = [
+            case
+            for probability, cycles in cases
+            for case in (
+                (probability * operand.misses, cycles + operand.memory_cycles),
+                (probability * (1 - operand.misses), cycles),
+            )
+        ]
+    return cases
+
+
+def _ends(
+    structure: MacStructure,
+    tile: Sizes,
+    work: TileWork,
+    streamed: list[_Operand],
+    kept: _Operand | None,
+    counts: _Counts,
+    config: NpuConfig,
+) -> Cycles:
+    """What no tile hides: loads of an operand that stays, the first tile's, the last one's
+    stores."""
+    latency = load_latency_cycles(config)
+    cycles: Cycles = 0
+    if kept is not None:
+        hits = kept.copies.cycles
+        average = kept.misses * np.maximum(hits, kept.memory_cycles) + (1 - kept.misses) * hits
+        filled = latency + (array_latency_cycles(config) if structure.pipelined else 0)
+        cycles = (counts.kept - 1) * (average + filled)
+    if not structure.pipelined:
+        return cycles
+    operands = [*streamed, *([] if kept is None else [kept])]
+    loads = np.maximum(
+        sum(operand.copies.cycles for operand in operands),
+        sum(operand.memory_cycles for operand in operands),
+    )
+    # The array starts with the first block of weights, and follows the loads.
+    array, blocks = work.array_cycles, work.weight_blocks
+    cycles = cycles + latency + np.maximum(loads + array / blocks, array + loads / blocks) - array
+    waits = array_latency_cycles(config) + store_latency_cycles(config)
+    return cycles + _not_hidden(work, structure, tile, last=True) + waits
+
+
+def _not_hidden(work: TileWork, structure: MacStructure, tile: Sizes, last: bool = False) -> Cycles:
+    """Of the stores of a tile, what its own steps do not hide; before another tile with the same
+    sums, or of the ``last``."""
+    stores, blocks, array = work.sums.cycles, tile["blocks"], work.array_cycles
+    if structure.step_order == "kernel_first":  # all sums are finished by the last part
+        array = array / (tile["depth"] * prod(tile[name] for name in KERNEL_LOOPS))
+        if not last:
+            return np.maximum(0, stores - array)
+    elif last:
+        return np.maximum(stores + array / blocks, array + stores / blocks) - array
+    else:
+        return stores / blocks
+    return np.maximum(stores, array + stores / blocks) - array

@@ -1,0 +1,196 @@
+"""What tiles of a multiply-accumulate ask of each part of the device, told from their sizes.
+
+Tile sizes are NumPy arrays, of many tiles at once; so is all that is told of them.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..codegen.cost import load_row_cycles, store_row_cycles
+from ..config import NpuConfig
+from ..topi import Add, Conv2d, DepthwiseConv2d, GlobalAvgPool, Matmul
+from ..topi.blocking import LEAST_STEP_ROWS, ceil_div
+from ..topi.mac_schedule import MacStructure
+from ..topi.mac_shape import MacOperator, MacShape, Sizes
+
+Cycles = Any  # a number or an array of them, one a tile
+
+
+class Copies(NamedTuple):
+    """The copies of one tensor for a tile: cycles of their engine where the cache has the bytes,
+    commands, bytes, and of these how many lie side by side in DRAM; ``total_bytes`` are the whole
+    tensor's, ``line_bytes`` those that follow each other there."""
+
+    cycles: Cycles = 0
+    commands: Cycles = 0
+    n_bytes: Cycles = 0
+    run_bytes: Cycles = 1
+    total_bytes: int = 0
+    line_bytes: int = 1
+
+
+class TileWork(NamedTuple):
+    """One tile, of a part of the reduction where that is split: cycles of the array, its steps
+    and blocks of weights; copies of the operands, of the bias (once a tile of sums) and of the
+    sums."""
+
+    array_cycles: Cycles
+    steps: Cycles
+    weight_blocks: Cycles
+    inputs: Copies
+    weights: Copies
+    bias: Copies
+    sums: Copies
+
+
+def tile_work(
+    operator: MacOperator,
+    shape: MacShape,
+    structure: MacStructure,
+    tile: Sizes,
+    config: NpuConfig,
+) -> TileWork:
+    """The work of tiles in a structure."""
+    rows = tile["lines"] * tile["steps"] * shape.rows
+    positions = tile["kernel_h"] * tile["kernel_w"]
+    weight_blocks = tile["blocks"] * tile["depth"] * positions
+    number, step_rows = _steps(shape, structure, tile)
+    rows_cycles = number * np.maximum(step_rows, LEAST_STEP_ROWS)
+    if not isinstance(operator, Add):  # whose multipliers may stay past all rows
+        rows_cycles = np.maximum(rows_cycles, shape.dim)
+    inputs, weights = _operands(operator, shape, structure, tile, config)
+    bias = Copies()
+    if getattr(operator, "bias", False):
+        cycles = np.maximum(rows * tile["blocks"], config.l2_hit_latency_cycles)
+        bias = Copies(cycles, ceil_div(rows, shape.dim) * tile["blocks"])
+    return TileWork(
+        weight_blocks * rows_cycles,
+        weight_blocks * number,
+        weight_blocks,
+        inputs,
+        weights,
+        bias,
+        _sums(operator, shape, structure, tile, number, config),
+    )
+
+
+def _steps(shape: MacShape, structure: MacStructure, tile: Sizes) -> tuple[Cycles, Cycles]:
+    """Steps of a block of weights and their rows, as the compiler cuts them: anew along what
+    follows each other, unless sums lie side by side."""
+    lines, line = tile["lines"], tile["steps"] * shape.rows
+    if structure.wide:
+        return lines * tile["steps"], shape.rows
+    if shape.kernel[1] > 1 and shape.image_rows is None:  # lines have a halo between them
+        return lines * ceil_div(line, shape.dim), line / ceil_div(line, shape.dim)
+    rows = lines * line
+    return ceil_div(rows, shape.dim), rows / ceil_div(rows, shape.dim)
+
+
+def _operands(
+    operator: MacOperator,
+    shape: MacShape,
+    structure: MacStructure,
+    tile: Sizes,
+    config: NpuConfig,
+) -> tuple[Copies, Copies]:
+    blocks, depth, dim = tile["blocks"], tile["depth"], shape.dim
+    line = tile["steps"] * shape.rows
+    first, second = (prod(arg.shape) for arg in operator.args[:2])
+    if isinstance(operator, Add):
+        pixels = operator.line_elements(config)
+        return _loads(2, line, blocks, 2 * first, pixels, config), Copies()
+    if isinstance(operator, GlobalAvgPool):
+        return Copies(), _loads(depth, dim, blocks, first, operator.c, config)
+    positions = tile["kernel_h"] * tile["kernel_w"]
+    if shape.depthwise:
+        weights = _loads(positions * blocks, dim, 1, second, dim, config)
+    else:
+        weights = _loads(positions * depth, dim, blocks, second, _columns(operator), config)
+    lines = (tile["lines"] - 1) * shape.strides[0] + tile["kernel_h"]
+    if isinstance(operator, Conv2d) and operator.windows:
+        return _windows(operator, lines, line, first, config), weights
+    width = operator.k if isinstance(operator, Matmul) else operator.args[0].shape[-1]
+    if shape.image_rows is not None:
+        assert isinstance(operator, Conv2d)
+        out_w = operator.window.out_w
+        return _loads(shape.image_rows // out_w, out_w, depth, first, width, config), weights
+    pixels = (line - 1) * shape.strides[1] + tile["kernel_w"]
+    channels = shape.loaded(structure, tile)["blocks"] if shape.depthwise else depth
+    return _loads(lines, pixels, channels, first, width, config), weights
+
+
+def _columns(operator: Conv2d | DepthwiseConv2d | Matmul) -> int:
+    """Elements of a row of the weights, and of the output."""
+    return operator.n if isinstance(operator, Matmul) else operator.args[-1].shape[-1]
+
+
+def _loads(
+    runs: Cycles, rows: Cycles, blocks: Cycles, total: int, width: int, config: NpuConfig
+) -> Copies:
+    """Loads of ``runs`` times ``rows`` rows of ``blocks`` blocks from a tensor of so many bytes,
+    whose lines have ``width`` of them."""
+    dim = config.dim
+    most = config.mvin_max_cols // dim
+    row_cycles = np.array([0, *(load_row_cycles(n * dim, 1, config) for n in range(1, most + 1))])
+    cycles = 0
+    for rows_of, commands in ((dim, rows // dim), (rows % dim, np.minimum(rows % dim, 1))):
+        for n_blocks, times in ((most, blocks // most), (blocks % most, np.minimum(blocks, 1))):
+            each = np.maximum(rows_of * row_cycles[n_blocks], config.l2_hit_latency_cycles)
+            is_any = np.minimum(np.minimum(rows_of, n_blocks), 1)
+            cycles = cycles + commands * times * is_any * each
+    return Copies(
+        runs * cycles,
+        runs * ceil_div(rows, dim) * ceil_div(blocks, most),
+        runs * rows * blocks * dim,
+        np.minimum(blocks * dim, width),
+        total,
+        width,
+    )
+
+
+def _windows(
+    operator: Conv2d, lines: Cycles, pixels: Cycles, total: int, config: NpuConfig
+) -> Copies:
+    """Loads of windows: rows that begin anywhere, and overlap."""
+    row = operator.kw * operator.ci
+    commands = ceil_div(pixels, config.dim)
+    cycles = pixels / commands * load_row_cycles(row, 1, config)
+    return Copies(
+        lines * commands * np.maximum(cycles, config.l2_hit_latency_cycles),
+        lines * commands,
+        lines * pixels * operator.strides[1] * operator.ci,
+        row,
+        total,
+        row,
+    )
+
+
+def _sums(
+    operator: MacOperator,
+    shape: MacShape,
+    structure: MacStructure,
+    tile: Sizes,
+    steps: Cycles,
+    config: NpuConfig,
+) -> Copies:
+    """Stores of a tile's results."""
+    blocks, dim = tile["blocks"], shape.dim
+    rows = tile["lines"] * tile["steps"] * shape.rows
+    most = config.mvout_max_cols // dim if structure.wide else 1
+    together = np.minimum(blocks, most)
+    row_cycles = np.array([store_row_cycles(n * dim, 1, config) for n in range(most + 1)])
+    width = operator.args[-1].shape[-1]
+    if isinstance(operator, Add):
+        width = operator.line_elements(config)
+    return Copies(
+        rows * ceil_div(blocks, together) * row_cycles[together],
+        ceil_div(blocks, together) * steps,
+        rows * blocks * dim,
+        np.minimum(together * dim, width),
+        prod(operator.args[-1].shape),
+        width,
+    )

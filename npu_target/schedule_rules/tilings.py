@@ -1,0 +1,157 @@
+"""The tilings of an operator that fit a device, with about what each costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
+
+import numpy as np
+from tvm.s_tir import Schedule
+
+from ..codegen.cost import load_row_cycles, store_row_cycles
+from ..config import NpuConfig
+from ..topi import MaxPool2d
+from ..topi.blocking import ceil_div, divisors
+from ..topi.mac_schedule import MacStructure, mac_loops, schedule_mac, tiled_loops
+from ..topi.mac_shape import TILED, MacOperator, MacShape, Sizes
+from ..topi.simple_schedule import schedule_pool
+from .space import structures
+from .tile_cost import tile_cycles
+
+# A pooled tile's height and width are counted in eight bits.
+_MAX_POOLED_IMAGE = 255
+_POOLED = ("n", "cb", "y", "xx")
+# How far apart structures are that differ in one thing, next to tiles of twice the size: tiles
+# tell more of what a schedule costs.
+_STRUCTURE_DISTANCE = 0.3
+
+
+@dataclass(frozen=True)
+class Tilings:
+    """Points of an operator's space: ``sizes`` of the tiles by the names of ``loops``, int64
+    ``[n, len(loops)]``, out of ``extents``; each in the structure of which ``structure`` has the
+    index."""
+
+    loops: tuple[str, ...]
+    extents: tuple[int, ...]
+    structures: Sequence[MacStructure | bool]  # of a pool: whether it is pipelined
+    structure: np.ndarray
+    sizes: np.ndarray
+    estimates: np.ndarray
+
+    @property
+    def positions(self) -> np.ndarray:
+        """Where the points lie: a step for each doubling of a tile size."""
+        traits = np.array([_traits(structure) for structure in self.structures], dtype=float)
+        return np.hstack(
+            [np.log2(self.sizes), _STRUCTURE_DISTANCE * traits[self.structure]],
+        )
+
+    def __getitem__(self, index: int) -> Tiling:
+        decisions = {
+            name: (extent // int(size), int(size))
+            for name, extent, size in zip(self.loops, self.extents, self.sizes[index], strict=True)
+        }
+        return Tiling(self.structures[self.structure[index]], decisions)
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """A point: its structure (of a pool, whether it is pipelined), and by loop how many tiles
+    there are and of which size."""
+
+    structure: MacStructure | bool
+    decisions: dict[str, tuple[int, int]]
+
+    def apply(self, sch: Schedule) -> None:
+        """Schedule the operator's definition so, in place."""
+        decisions = {name: list(pair) for name, pair in self.decisions.items()}
+        if isinstance(self.structure, MacStructure):
+            schedule_mac(sch, self.structure, decisions)
+        else:
+            schedule_pool(sch, self.structure, decisions)
+
+
+def mac_tilings(
+    sch: Schedule, operator: MacOperator, shape: MacShape, config: NpuConfig
+) -> Tilings:
+    """Those of a multiply-accumulate; ``sch`` has its definition.  The smallest tiles alone where
+    nothing fits."""
+    loops, found = mac_loops(sch), structures(sch, operator)
+    extents = tuple(shape.extent(name) for name in TILED)
+    parts = []
+    for index, structure in enumerate(found):
+        tiled = tiled_loops(loops, structure)
+        options = [
+            divisors(extent) if name in tiled else [extent]
+            for name, extent in zip(TILED, extents, strict=True)
+        ]
+        sizes = _grid(options)
+        tile = dict(zip(TILED, sizes.T, strict=True))
+        sizes = sizes[shape.fits(structure, tile, config) & _is_first(shape, structure, tile)]
+        if len(sizes):
+            tile = dict(zip(TILED, sizes.T, strict=True))
+            cycles = tile_cycles(operator, shape, structure, tile, config)
+            parts.append((np.full(len(sizes), index), sizes, np.broadcast_to(cycles, len(sizes))))
+    return _tilings(TILED, extents, found, parts)
+
+
+def _is_first(shape: MacShape, structure: MacStructure, tile: Sizes) -> np.ndarray:
+    """Whether tiles in a structure stand for those in others that give the same program."""
+    steps_matter, tiles_matter = shape.orders_matter(structure, tile)
+    steps_first = structure.step_order == "blocks_first"
+    tiles_first = structure.tiles == "weights_kept"
+    return (steps_matter | steps_first) & (tiles_matter | tiles_first)
+
+
+def pool_tilings(operator: MaxPool2d, config: NpuConfig) -> Tilings:
+    """Those of a pooling operator."""
+    window = operator.window
+    extents = (operator.n, ceil_div(operator.c, config.dim), window.out_h, window.out_w)
+    sizes = _grid([divisors(extent) for extent in extents])
+    n, blocks, out_h, out_w = sizes.T
+    lines, pixels = ((size - 1) * operator.stride + operator.size for size in (out_h, out_w))
+    rows = n * blocks * lines * pixels
+    parts = []
+    for index, pipelined in enumerate((True, False)):
+        fits = (rows <= config.acc_bank_rows) & ((1 + pipelined) * rows <= config.acc_rows)
+        fits &= np.maximum(lines, pixels) <= _MAX_POOLED_IMAGE
+        row_cycles = load_row_cycles(config.dim, 1, config)
+        commands = n * blocks * lines * ceil_div(pixels, config.dim)
+        loads = np.maximum(rows * row_cycles, commands * config.l2_hit_latency_cycles)
+        read = n * blocks * out_h * out_w * operator.size**2
+        stores = read * store_row_cycles(config.dim, 1, config)
+        tiles = np.prod(extents) // np.prod(sizes, axis=1)
+        if pipelined:
+            cycles = tiles * np.maximum(loads, stores) + np.minimum(loads, stores)
+        else:
+            cycles = tiles * (loads + stores)
+        if fits.any():
+            parts.append((np.full(fits.sum(), index), sizes[fits], cycles[fits]))
+    return _tilings(_POOLED, extents, (True, False), parts)
+
+
+def _tilings(
+    loops: tuple[str, ...],
+    extents: tuple[int, ...],
+    found: Sequence[MacStructure | bool],
+    parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]],
+) -> Tilings:
+    if not parts:
+        parts = [(np.zeros(1, int), np.ones((1, len(loops)), int), np.ones(1))]
+    index, sizes, estimates = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return Tilings(loops, extents, found, index, sizes, estimates.astype(float))
+
+
+def _grid(options: Sequence[Sequence[int]]) -> np.ndarray:
+    """All combinations of one option each, int64 ``[n, len(options)]``."""
+    return np.stack(np.meshgrid(*options, indexing="ij"), axis=-1).reshape(-1, len(options))
+
+
+def _traits(structure: MacStructure | bool) -> list[bool]:
+    if not isinstance(structure, MacStructure):
+        return [structure]
+    return [
+        value if isinstance(value, bool) else value in ("weights_kept", "blocks_first")
+        for value in astuple(structure)
+    ]

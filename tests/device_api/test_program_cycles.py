@@ -1,0 +1,45 @@
+"""Counting a program's cycles without its values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tvm
+
+from npu_target import topi
+from npu_target.codegen_tir import build_program
+from npu_target.config import NpuConfig
+from npu_target.device_api import create_module, last_stats, program_cycles
+from npu_target.program import Program
+from npu_target.schedule_rules import default_schedule
+
+OPERATORS = [
+    topi.Conv2d(1, 9, 9, 20, 24, 3, 3, (1, 1), (1, 1, 1, 1)),
+    topi.Add(49, 64, NpuConfig().dim),
+    topi.MaxPool2d(1, 8, 8, 16, 3, 2),
+]
+
+
+def program_of(operator: topi.Operator) -> Program:
+    schedule = default_schedule(operator, NpuConfig())
+    return build_program(schedule.mod["main"], NpuConfig(), operator.name)
+
+
+@pytest.mark.parametrize("operator", OPERATORS, ids=lambda operator: operator.op)
+def test_equals_a_launch(operator):
+    program = program_of(operator)
+    tensors = [tvm.runtime.tensor(np.zeros(arg.shape, arg.dtype)) for arg in program.args]
+    create_module({"main": program.to_bytes()})["main"](*tensors)
+    assert program_cycles(program.to_bytes()) == last_stats().cycles
+
+
+def test_stops_past_a_limit():
+    program = program_of(OPERATORS[0]).to_bytes()
+    cycles = program_cycles(program)
+    assert program_cycles(program, cycles) == cycles
+    assert program_cycles(program, cycles - 1) is None
+
+
+def test_a_malformed_program_is_an_error():
+    with pytest.raises(RuntimeError, match=r"\[bad_program\]"):
+        program_cycles(b"no program")
