@@ -6,14 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-import tvm
 from tvm.s_tir import Schedule
 from tvm.tirx import PrimFunc
 
 from ..codegen_tir import build_program
 from ..config import NpuConfig
-from ..device_api import create_module, last_stats
+from ..device_api import program_cycles
 from ..passes.packings import packings
 from ..program import Program
 from ..schedule_rules import default_schedule
@@ -149,8 +147,6 @@ class Chooser:
 
 def cycles_of(program: Program) -> int:
     """Simulated cycles of one run, which do not depend on the values it works on."""
-    tensors = [tvm.runtime.tensor(np.zeros(arg.shape, arg.dtype)) for arg in program.args]
-    create_module({program.name: program.to_bytes()})[program.name](*tensors)
-    stats = last_stats()
-    assert stats is not None
-    return stats.cycles
+    cycles = program_cycles(program.to_bytes())
+    assert cycles is not None
+    return cycles
