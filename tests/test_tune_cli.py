@@ -102,7 +102,9 @@ def test_a_run_writes_logs_and_says_what_was_gained(tuned):
         1 for _ in (folder_of(logs) / RECORDS_FILE).read_text().splitlines()
     )
     assert result["total_cycles"] == sum(r["count"] * r["cycles"] for r in result["layers"])
-    assert result["total_cycles"] < result["total_default_cycles"]
+    # Few trials may find nothing better than the defaults, and never take anything worse.
+    assert all(r["cycles"] <= r["default_cycles"] for r in result["layers"])
+    assert result["total_cycles"] <= result["total_default_cycles"]
     for layer in result["layers"]:
         assert layer.keys() >= LAYER_KEYS
         assert layer["host_instructions_per_command"] >= 1
