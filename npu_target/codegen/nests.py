@@ -42,6 +42,7 @@ from .steps import ArrayStep
 Values = Mapping[int, Linear]  # of symbols
 # A tile, whether it has versions, and the indices of an element of it.
 Access = tuple[Placement, bool, list[tirx.Expr]]
+CopyPart = tuple[Load | Store, tuple[LoopExtent, ...]]
 
 
 @dataclass(frozen=True)
@@ -242,7 +243,7 @@ class CopyNest(Nest):
         return self._copy[0]
 
     @cached_property
-    def _copy(self) -> tuple[Load | Store, tuple[LoopExtent, ...]]:
+    def _copy(self) -> CopyPart:
         """What it does, and in which loops the commands do it."""
         copy = self._recognised()
         if isinstance(copy, Load) and copy.source in self._reader.packings:
@@ -251,6 +252,11 @@ class CopyNest(Nest):
                 f"is: mark all of its loads {PACKED}, or none"
             )
         return stacked(copy, tuple(self.loops))
+
+    @property
+    def parts(self) -> list[CopyPart]:
+        """What it does, as copies that are each in loops of their own."""
+        return [(self.copy, tuple(self.loops))]
 
     def _recognised(self) -> Load | Store:
         return recognise(self._leaf, self._guards, self._symbols, self._reader.local)
@@ -272,7 +278,7 @@ class PackedNest(CopyNest):
         dim, line = packing.dim, packing.blocks * packing.dim
         whole, rest = divmod(packing.tile_blocks, packing.blocks)
         self.loops = []
-        self._parts: list[tuple[Load | Store, tuple[LoopExtent, ...]]] = []
+        self._parts: list[CopyPart] = []
         for first, loads, blocks in ((0, whole, packing.blocks), (whole, 1, rest)):
             if not blocks:
                 continue
@@ -301,6 +307,10 @@ class PackedNest(CopyNest):
     @cached_property
     def copy(self) -> Load | Store:
         return self._parts[0][0]
+
+    @property
+    def parts(self) -> list[CopyPart]:
+        return self._parts
 
 
 class StepNest(Nest):

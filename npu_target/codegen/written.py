@@ -15,7 +15,8 @@ from collections.abc import Iterable
 from ..passes.copies import Store
 from ..passes.errors import CodegenError
 from ..passes.linear import Linear
-from .nests import Branch, CopyNest, Nest, Repeat, Sequence, Statement, StepNest
+from ..passes.transfers import LoopExtent
+from .nests import Branch, CopyNest, Repeat, Sequence, Statement, StepNest
 from .rows import mask_of, rows_over
 
 
@@ -60,25 +61,33 @@ class _Rows:
             self._steps(stmt)
 
     def _copy(self, nest: CopyNest) -> None:
-        copy = nest.copy
-        if isinstance(copy, Store):
-            offsets = [0]
-            if copy.pooling is not None:
-                size, line_rows = copy.pooling
-                offsets = [i * line_rows + j for i in range(size) for j in range(size)]
-            self._add(self.read, nest.tile, nest, copy.row, mask_of(offsets))
-        else:
-            self._add(self.read if copy.accumulate else self.written, nest.tile, nest, copy.row, 1)
+        for copy, loops in nest.parts:
+            if isinstance(copy, Store):
+                offsets = [0]
+                if copy.pooling is not None:
+                    size, line_rows = copy.pooling
+                    offsets = [i * line_rows + j for i in range(size) for j in range(size)]
+                self._add(self.read, nest.tile, loops, copy.row, mask_of(offsets))
+            else:
+                rows = self.read if copy.accumulate else self.written
+                self._add(rows, nest.tile, loops, copy.row, 1)
 
     def _steps(self, nest: StepNest) -> None:
         step = nest.step({})
         operands = mask_of(range(0, step.rows * step.row_step, step.row_step))
         masks = operands, (1 << self._dim) - 1, (1 << step.rows) - 1
         for tile, row, mask in zip(nest.tiles, (step.a, step.b, step.c), masks, strict=True):
-            self._add(self.read, tile, nest, row, mask)
+            self._add(self.read, tile, nest.loops, row, mask)
 
-    def _add(self, rows: dict[str, int], tile: str, nest: Nest, row: Linear, mask: int) -> None:
-        ranges = self._ranges | {loop.loop_id: range(loop.extent) for loop in nest.loops}
+    def _add(
+        self,
+        rows: dict[str, int],
+        tile: str,
+        loops: Iterable[LoopExtent],
+        row: Linear,
+        mask: int,
+    ) -> None:
+        ranges = self._ranges | {loop.loop_id: range(loop.extent) for loop in loops}
         found = rows_over(row, ranges, mask)
         if found is None:
             raise CodegenError(f"which rows of tile {tile} are used cannot be told from {row}")

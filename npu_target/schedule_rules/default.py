@@ -7,8 +7,6 @@ former picks.  Nothing is drawn at random: equal operators get equal schedules.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tvm.s_tir import Schedule
 from tvm.tirx import PrimFunc
 
@@ -59,14 +57,26 @@ def _choose(sch: Schedule, operator: Operator, shape: MacShape | None, config: N
     else:
         raise TypeError(f"{operator.name}: no default schedule for {type(operator).__name__}")
 
-    def cycles(index: int) -> int | None:
+    def cycles(tiling: Tiling) -> int | None:
         candidate = sch.copy()
-        tilings[index].apply(candidate)
+        tiling.apply(candidate)
         try:
             program = build_program(candidate.mod["main"], config, operator.name)
             return program_cycles(program.to_bytes())
         except (CodegenError, RuntimeError):  # the latter for a program that races
             return None
 
-    best = cheapest(tilings.estimates, tilings.positions, cycles, _LOOKS)
-    return tilings[0 if best is None else best]
+    # Packed, a depthwise convolution's first weights come later than its steps need them.
+    may_pack = bool(operator.layout_free)
+    packed = may_pack and shape is not None and not shape.depthwise
+
+    def cost(index: int) -> int | None:
+        return cycles(tilings[index].with_weights(packed))
+
+    best = cheapest(tilings.estimates, tilings.positions, cost, _LOOKS)
+    if best is None:
+        return tilings[0]
+    mine, other = (tilings[best].with_weights(is_packed) for is_packed in (packed, not packed))
+    other_cycles = cycles(other) if may_pack else None
+    is_better = other_cycles is not None and other_cycles < (cost(best) or 0)
+    return other if is_better else mine

@@ -58,6 +58,8 @@ def tile_work(
     rows = tile["lines"] * tile["steps"] * shape.rows
     positions = tile["kernel_h"] * tile["kernel_w"]
     weight_blocks = tile["blocks"] * tile["depth"] * positions
+    if shape.windows:
+        weight_blocks = tile["blocks"] * shape.reduction
     number, step_rows = _steps(shape, structure, tile)
     rows_cycles = number * np.maximum(step_rows, LEAST_STEP_ROWS)
     if not isinstance(operator, Add):  # whose multipliers may stay past all rows
@@ -108,11 +110,12 @@ def _operands(
     positions = tile["kernel_h"] * tile["kernel_w"]
     if shape.depthwise:
         weights = _loads(positions * blocks, dim, 1, second, dim, config)
+    elif isinstance(operator, Conv2d) and shape.windows:
+        weights = _loads(shape.reduction, dim, blocks, second, operator.co, config)
+        return _windows(operator, shape, tile, first, config), weights
     else:
         weights = _loads(positions * depth, dim, blocks, second, _columns(operator), config)
     lines = (tile["lines"] - 1) * shape.strides[0] + tile["kernel_h"]
-    if isinstance(operator, Conv2d) and operator.windows:
-        return _windows(operator, lines, line, first, config), weights
     width = operator.k if isinstance(operator, Matmul) else operator.args[0].shape[-1]
     if shape.image_rows is not None:
         assert isinstance(operator, Conv2d)
@@ -153,16 +156,28 @@ def _loads(
 
 
 def _windows(
-    operator: Conv2d, lines: Cycles, pixels: Cycles, total: int, config: NpuConfig
+    operator: Conv2d, shape: MacShape, tile: Sizes, total: int, config: NpuConfig
 ) -> Copies:
     """Loads of windows: rows that begin anywhere, and overlap."""
+    assert shape.windows is not None
+    parts, last = shape.windows, shape.windows.last
+    rows = shape.a_rows({**tile, "lines": 1})
+    lines = (tile["lines"] - 1) * shape.strides[0] + tile["kernel_h"]
+    rows = rows // parts.depth // tile["kernel_h"]  # of a line, for each part
+    commands = ceil_div(rows, config.dim)
+    cycles = 0
+    for number, row_cycles in (
+        (parts.number, load_row_cycles(parts.columns, 1, config)),
+        (1, max(last.lines, load_row_cycles(last.columns, 1, config))),
+    ):
+        each = np.maximum(rows / commands * row_cycles, config.l2_hit_latency_cycles)
+        cycles = cycles + number * lines * commands * each
     row = operator.kw * operator.ci
-    commands = ceil_div(pixels, config.dim)
-    cycles = pixels / commands * load_row_cycles(row, 1, config)
+    pixels = tile["lines"] * tile["steps"] * shape.rows
     return Copies(
-        lines * commands * np.maximum(cycles, config.l2_hit_latency_cycles),
-        lines * commands,
-        lines * pixels * operator.strides[1] * operator.ci,
+        cycles,
+        parts.depth * lines * commands,
+        pixels * operator.strides[0] * operator.strides[1] * operator.ci,
         row,
         total,
         row,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 
 import numpy as np
 from tvm.s_tir import Schedule
@@ -63,6 +63,12 @@ class Tiling:
     structure: MacStructure | bool
     decisions: dict[str, tuple[int, int]]
 
+    def with_weights(self, packed: bool) -> Tiling:
+        """The same with weights that are packed, or as they are."""
+        if not isinstance(self.structure, MacStructure):
+            return self
+        return replace(self, structure=replace(self.structure, packed=packed))
+
     def apply(self, sch: Schedule) -> None:
         """Schedule the operator's definition so, in place."""
         decisions = {name: list(pair) for name, pair in self.decisions.items()}
@@ -77,7 +83,9 @@ def mac_tilings(
 ) -> Tilings:
     """Those of a multiply-accumulate; ``sch`` has its definition.  The smallest tiles alone where
     nothing fits."""
-    loops, found = mac_loops(sch), structures(sch, operator)
+    loops = mac_loops(sch)
+    # Whether weights are packed makes little difference: it is for the caller to look at.
+    found = [structure for structure in structures(sch, operator) if not structure.packed]
     extents = tuple(shape.extent(name) for name in TILED)
     parts = []
     for index, structure in enumerate(found):
