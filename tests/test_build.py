@@ -23,7 +23,7 @@ from npu_target.config import NpuConfig
 from npu_target.host import build_host, run_host
 from npu_target.models import registry
 from npu_target.packing import Packing
-from npu_target.program import Command, Loop, Node, Program
+from npu_target.program import Command, Loop, Node, Operand, Program
 from npu_target.schedule_rules import space_generator
 from npu_target.target import make_target
 from npu_target.tuning import choose
@@ -215,10 +215,10 @@ OPERATORS = ["conv2d", "max_pool2d", "add", "global_avg_pool"]
 
 
 def changed_load(nodes: tuple[Node, ...], times: int) -> tuple[Node, ...]:
-    """A program's nodes with the first command that loads as often as that in its place."""
+    """A program's nodes with the first command that loads from DRAM as often as that in its place."""
     loads = {kind.funct for kind in isa.LOADS}
     for index, node in enumerate(nodes):
-        if isinstance(node, Command) and node.funct in loads:
+        if isinstance(node, Command) and node.funct in loads and node.rs1 != Operand():
             return (*nodes[:index], *[node] * times, *nodes[index + 1 :])
         if isinstance(node, Loop) and (body := changed_load(node.body, times)) != node.body:
             return (*nodes[:index], replace(node, body=body), *nodes[index + 1 :])

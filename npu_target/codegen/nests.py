@@ -251,12 +251,12 @@ class CopyNest(Nest):
                 f"argument {copy.source} is packed for another load, `{self._leaf}` takes it as it "
                 f"is: mark all of its loads {PACKED}, or none"
             )
-        return stacked(copy, tuple(self.loops))
+        return stacked(copy, tuple(self.loops), self._reader.fresh)
 
     @property
     def parts(self) -> list[CopyPart]:
         """What it does, as copies that are each in loops of their own."""
-        return [(self.copy, tuple(self.loops))]
+        return [self._copy]
 
     def _recognised(self) -> Load | Store:
         return recognise(self._leaf, self._guards, self._symbols, self._reader.local)

@@ -92,6 +92,8 @@ def _walk(copy: Store, line: LoopExtent | None, pixel: LoopExtent | None) -> Poo
     if pixel_bytes < 1 or line_bytes < 1 or line_bytes % pixel_bytes:
         return None
     lines, pixels = (loop.extent if loop else 1 for loop in (line, pixel))
+    if size > 1 and pixel and (pixels - 1) * stride + size > line_rows:
+        return None  # pixels of several lines: the unit leaves out what is past a line's end
     return PooledWalk(
         tuple(loop for loop in (line, pixel) if loop),
         stride,

@@ -7,6 +7,8 @@ this is a load of five columns, of a few more lines.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from .copies import Load, Stack, Store
 from .errors import CodegenError
 from .linear import Atom, Key, Linear
@@ -14,9 +16,10 @@ from .transfers import LoopExtent
 
 
 def stacked(
-    copy: Load | Store, loops: tuple[LoopExtent, ...]
+    copy: Load | Store, loops: tuple[LoopExtent, ...], fresh: Callable[[], int]
 ) -> tuple[Load | Store, tuple[LoopExtent, ...]]:
-    """A copy and its loops, where it is a stacked load as the command that does it.
+    """A copy and its loops, where it is a stacked load as the command that does it.  ``fresh``
+    gives a loop an id.
 
     Raises
     ------
@@ -32,7 +35,11 @@ def stacked(
     width = division.b.const
     line_step = dict(copy.offset.items)[division]
     row = next((x for x in loops if copy.row.coefficient(x.loop_id) == 1), None)
-    if row is None or copy.offset.coefficient(row.loop_id) != line_step or copy.accumulator:
+    if row is None:  # the tile has one
+        row = LoopExtent(fresh(), 1)
+        loops = (*loops, row)
+        copy = _along(copy, division, row)
+    if copy.offset.coefficient(row.loop_id) != line_step or copy.accumulator:
         raise CodegenError(
             f"columns of {width} bytes come from several lines, which are not those of the rows of "
             "a tile of the scratchpad"
@@ -58,6 +65,20 @@ def stacked(
     )
     longer = row._replace(extent=row.extent + lines - 1)
     return load, tuple(longer if loop is row else loop for loop in loops)
+
+
+def _along(copy: Load, division: Atom, row: LoopExtent) -> Load:
+    """A load of the rows of a loop, each of the next line."""
+    index = Linear.loop(row.loop_id)
+
+    def moved(form: Linear) -> Linear:
+        return form + index * dict(form.items).get(division, 0)
+
+    return copy._replace(
+        row=copy.row + index,
+        offset=moved(copy.offset),
+        valid=tuple(moved(form) for form in copy.valid),
+    )
 
 
 def _division(form: Linear, column: LoopExtent) -> Atom | None:

@@ -16,6 +16,10 @@ DIM, PITCH = 16, 100
 ROW, COLUMN = LoopExtent(-1, 9), LoopExtent(-2, DIM)
 
 
+def fresh() -> int:
+    return -3
+
+
 def load(width: int, columns: int, first_line: int, n_lines: int, pitch: int = PITCH) -> Load:
     """`tile[r, c] = x[first_line + r + c // width, c % width]`, inside of an image of n_lines."""
     row, column = Linear.loop(ROW.loop_id), Linear.loop(COLUMN.loop_id)
@@ -45,7 +49,7 @@ def test_each_element_is_written_by_the_row_of_its_line(data) -> None:
     lines = data.draw(st.integers(2, DIM // width))
     first_line, n_lines = data.draw(st.integers(-4, 4)), data.draw(st.integers(1, 9))
     copy = load(width, width * lines, first_line, n_lines)
-    found, (row, column) = stacked(copy, (ROW, COLUMN))
+    found, (row, column) = stacked(copy, (ROW, COLUMN), fresh)
     assert isinstance(found, Load)
     assert found.stack == Stack(width, lines)
     assert (row.extent, column) == (ROW.extent + lines - 1, COLUMN)
@@ -60,11 +64,26 @@ def test_each_element_is_written_by_the_row_of_its_line(data) -> None:
             assert written[r, c] == value(copy, r, c)
 
 
+def test_a_tile_of_one_row_is_loaded_in_as_many_as_lines() -> None:
+    at_start = {ROW.loop_id: Linear()}
+    copy = load(5, 15, -1, 9)
+    single = copy._replace(
+        row=copy.row.substitute(at_start),
+        offset=copy.offset.substitute(at_start),
+        valid=tuple(form.substitute(at_start) for form in copy.valid),
+    )
+    found, loops = stacked(single, (COLUMN,), fresh)
+    assert loops == (COLUMN, LoopExtent(-3, 3))
+    assert isinstance(found, Load)
+    assert found.row == Linear.loop(-3)
+    assert found.offset == Linear.loop(-3) * PITCH + Linear.loop(COLUMN.loop_id) - PITCH
+
+
 def test_other_copies_stay() -> None:
     plain = Load(Linear.loop(-1), Linear.loop(-2), False, "x", Linear.loop(-2), 1, ())
-    assert stacked(plain, (ROW, COLUMN)) == (plain, (ROW, COLUMN))
+    assert stacked(plain, (ROW, COLUMN), fresh) == (plain, (ROW, COLUMN))
     zeros = plain._replace(source=None)
-    assert stacked(zeros, (ROW, COLUMN)) == (zeros, (ROW, COLUMN))
+    assert stacked(zeros, (ROW, COLUMN), fresh) == (zeros, (ROW, COLUMN))
 
 
 @pytest.mark.parametrize(
@@ -77,4 +96,4 @@ def test_other_copies_stay() -> None:
 )
 def test_no_command_does_others(copy: Load, message: str) -> None:
     with pytest.raises(CodegenError, match=message):
-        stacked(copy, (ROW, COLUMN))
+        stacked(copy, (ROW, COLUMN), fresh)
