@@ -215,7 +215,7 @@ OPERATORS = ["conv2d", "max_pool2d", "add", "global_avg_pool"]
 
 
 def changed_load(nodes: tuple[Node, ...], times: int) -> tuple[Node, ...]:
-    """A program's nodes with the first command that loads from DRAM as often as that in its place."""
+    """A program's nodes with the first load from DRAM as often as that in its place."""
     loads = {kind.funct for kind in isa.LOADS}
     for index, node in enumerate(nodes):
         if isinstance(node, Command) and node.funct in loads and node.rs1 != Operand():
