@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import product
 from typing import Any, NamedTuple
 
 from npu_target import isa
@@ -85,7 +86,7 @@ def _loaded(command: Any, obeyed: isa.ConfigLd, config: NpuConfig) -> Iterator[A
         first = replace(local, row=local.row + block * obeyed.block_stride)
         for index, row in enumerate(_rows(first, command.rows)):
             what: Any = "zeros"
-            if command.dram_address:
+            if command.dram_address and obeyed.scale != 0.0:
                 address = command.dram_address + block * dim * (4 if is_wide else 1)
                 what = address + index * obeyed.stride_bytes, obeyed.scale, obeyed.shrunk
             yield Access(row, True, (local.accumulate, columns, what))
@@ -94,8 +95,7 @@ def _loaded(command: Any, obeyed: isa.ConfigLd, config: NpuConfig) -> Iterator[A
 def _stored(command: isa.Mvout, obeyed: isa.ConfigSt, config: NpuConfig) -> Iterator[Access]:
     local, dim = command.local, config.dim
     if obeyed.pool_stride:
-        for row in _rows(local, obeyed.out_rows * obeyed.out_cols):
-            yield Access(row, False, (command, obeyed))
+        yield from _pooled(command, obeyed)
         return
     how = replace(obeyed, stride_bytes=0), local.full_width
     for block, columns in _blocks(command.cols, dim):
@@ -103,6 +103,18 @@ def _stored(command: isa.Mvout, obeyed: isa.ConfigSt, config: NpuConfig) -> Iter
         for index, row in enumerate(_rows(first, command.rows)):
             address = command.dram_address + block * dim * (4 if local.full_width else 1)
             yield Access(row, False, (address + index * obeyed.stride_bytes, columns, how))
+
+
+def _pooled(command: isa.Mvout, obeyed: isa.ConfigSt) -> Iterator[Access]:
+    """Each pixel's window; how many windows a command takes makes no difference."""
+    how = obeyed.scale, obeyed.activation, command.cols
+    size, stride, line_rows = obeyed.pool_size, obeyed.pool_stride, obeyed.out_cols
+    for line, pixel in product(range(obeyed.pool_out_rows), range(obeyed.pool_out_cols)):
+        output = (line * obeyed.pool_out_dim + pixel) * obeyed.stride_bytes
+        for down, right in product(range(size), range(size)):
+            row = (line * stride + down) * line_rows + pixel * stride + right
+            (at,) = _rows(replace(command.local, row=command.local.row + row), 1)
+            yield Access(at, False, (command.dram_address + output, down, right, how))
 
 
 def _blocks(columns: int, dim: int) -> Iterator[tuple[int, int]]:

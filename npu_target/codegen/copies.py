@@ -45,7 +45,7 @@ class CopyOperations:
 
     def _load(self, copy: Load, transfer: Transfer) -> list[CopyOperation]:
         rows, columns = Linear(transfer.rows), Linear(transfer.blocks * self.config.dim)
-        if copy.stack is not None:
+        if copy.stack is not None or copy.shrunk:
             columns = transfer.columns
         all_valid = (Guard(transfer.guards),) if transfer.guards else ()
         none_valid = (Guard(transfer.guards, negated=True),) if transfer.guards else ()
@@ -80,8 +80,11 @@ class CopyOperations:
         takes."""
         dim, config = self.config.dim, self.config
         if is_zero and copy.shrunk:
-            # A shrunk load that writes zeros never ends on the hardware; zeros are as good whole.
-            copy = copy._replace(shrunk=False, element_bytes=4)
+            # On the hardware a shrunk load from nowhere never ends, and zeros for a bank of the
+            # accumulator get lost while elements are loaded into another: so these are elements,
+            # the first ones of the argument, times 0.
+            copy, is_zero = copy._replace(scale=0.0), False
+            transfer = transfer._replace(row_bytes=0, dram_bytes=_NOTHING)
         id, settings = self._load_id(copy, transfer)
         widest = max_load_columns(copy, config) if transfer.blocks > 1 else dim
         if transfer.blocks * dim <= widest:  # one command moves them all
@@ -204,9 +207,12 @@ class CopyOperations:
         if copy.source is None and copy.stack is None:
             return self.settings.any_load()
         repeats = 1 if copy.stack is None else copy.stack.lines
-        return self.settings.load(
-            _load_setting(transfer.row_bytes, transfer.block_rows, copy.scale, copy.shrunk, repeats)
+        setting = _load_setting(
+            transfer.row_bytes, transfer.block_rows, copy.scale, copy.shrunk, repeats
         )
+        # Borders times 0 come in commands of one block and of several.
+        one_block = copy.scale == 0.0 and transfer.blocks == 1
+        return self.settings.load(setting, any_block_stride=one_block)
 
 
 class _Piece(NamedTuple):

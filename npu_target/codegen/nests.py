@@ -178,6 +178,8 @@ class CopyNest(Nest):
         if columns.is_const and columns.const < 1:  # nothing satisfies the conditions
             if isinstance(part, Store) or part.accumulate:
                 return []
+            if part.shrunk:  # of the first block some always do
+                return []
             zeros = nothing(part)
             return [(zeros, plan_transfer(zeros, around, config))]
         if self._may_lack_columns and not columns.is_const:

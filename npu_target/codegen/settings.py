@@ -78,13 +78,19 @@ class DeviceSettings:
             self._others.pop(kind, None)
         return tuple(self._command(setting) for setting in self._made), made
 
-    def load(self, setting: ConfigLd) -> tuple[int, tuple[Command, ...]]:
+    def load(
+        self, setting: ConfigLd, *, any_block_stride: bool = False
+    ) -> tuple[int, tuple[Command, ...]]:
         """Which of the settings for loads holds this one (its ``id`` is 0), and the commands that
-        have to come before the copy."""
+        have to come before the copy.  ``any_block_stride`` is for copies of one block of columns.
+        """
         if ConfigLd in self._each:
             return 0, (self._command(setting),)
-        if setting in self._loads:
-            id = self._loads.index(setting)
+        held = self._loads
+        if any_block_stride:
+            held = [x and replace(x, block_stride=setting.block_stride) for x in self._loads]
+        if setting in held:
+            id = held.index(setting)
         else:
             # Zeros of whole rows go by the first one, and shrunk ones never end on the hardware.
             is_special = setting.pixel_repeats > 1 or setting.shrunk

@@ -88,7 +88,12 @@ def split_boundaries(
 
 
 def nothing(load: Load) -> Load:
-    """A load of zeros only.  A stacked one keeps its place in DRAM, from which its setting is."""
+    """A load of zeros only.  A stacked one keeps its place in DRAM, from which its setting is; a
+    shrunk one reads any elements, times 0: see `npu_target.codegen.copies`."""
+    if load.shrunk:
+        columns = load.column.variables()
+        bounds = [f for f in load.valid if any(f.depends_on(column) for column in columns)]
+        return load._replace(offset=load.column, valid=tuple(bounds), scale=0.0)
     zeros = load._replace(source=None, valid=())
     return zeros if load.stack else zeros._replace(offset=Linear())
 
