@@ -121,7 +121,8 @@ class Draw:
     def mvin(self) -> list[Words]:
         dim, load_id = self.config.dim, self.integer(0, 2)
         is_acc = self.flag()
-        shrunk = self.flag()
+        has_zeros = self.integer(0, 5) == 0
+        shrunk = self.flag() and not (has_zeros and is_acc)
         is_int32 = is_acc and not shrunk
         cols = self.integer(
             1, self.config.mvin_max_cols_acc if is_int32 else self.config.mvin_max_cols
@@ -141,7 +142,7 @@ class Draw:
         address |= self.draw(st.sampled_from([ACC, ACCUMULATE])) if is_acc else 0
         dram, stride = self.dram(rows, cols * (4 if is_int32 else 1))
         scale = self.scale()
-        if self.integer(0, 5) == 0:
+        if has_zeros:
             dram = 0
             scale = self.draw(st.sampled_from([scale, float("inf"), float("nan")]))
         config = config_ld(stride, scale, shrunk, load_id, block_stride, repeats)

@@ -53,6 +53,11 @@ CASES: list[tuple[str, list[Words], str]] = [
     ("garbage_operand", [EX, PRELOAD_ZERO, (4, GARBAGE_TILE, GARBAGE_TILE)], "needs an A"),
     ("garbage_operand", [LD, (2, BASE, GARBAGE_TILE)], "has garbage"),
     ("garbage_operand", [ST, (3, BASE, GARBAGE_TILE)], "has garbage"),
+    (
+        "unsupported_command",
+        [config_ld(16, shrunk=True), (2, 0, local(ACC, 1, 1))],
+        "needs 4 bytes an element for zeros into the accumulator",
+    ),
     ("unsupported_command", [config_ex(transpose_a=True, transpose_b=True)], "at most one"),
     ("unsupported_command", [config_ex(is_ws=False, transpose_b=True)], "has B alone"),
     ("unsupported_command", [(0, 2 << 3 | 4, 0)], "needs activation 0 (none) or 1 (ReLU), has 2"),

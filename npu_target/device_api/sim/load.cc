@@ -96,6 +96,11 @@ class Loader {
                                                           " x " + std::to_string(to_.cols));
       }
     }
+    if (to_.is_acc() && !is_int32_ && running_.command.rs1 == 0) {
+      running_.fail(ErrorKind::kUnsupportedCommand,
+                    "needs 4 bytes an element for zeros into the accumulator (of a load that says "
+                    "1, the hardware never sees the end), has 1");
+    }
     check_rows(running_, config_, to_, 0, last_block * load_.block_stride_rows + to_.rows);
   }
 
