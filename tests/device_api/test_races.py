@@ -21,17 +21,18 @@ from device_api.streams import (
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from reference.device import GARBAGE
-from reference.races import BLOCK_STRIDE, LOAD_STRIDE, STORE_STRIDE, Races
+from reference.races import ACC_BANK_ROWS, BLOCK_STRIDE, LOAD_STRIDE, STORE_STRIDE, Races
 
 from npu_target.device_api import run_stream
 from npu_target.tuning.failure import Failure
 
 SETTINGS = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
-MVIN, MVIN2, MVOUT, COMPUTE, PRELOAD = 2, 1, 3, 4, 6
+MVIN, MVIN2, MVIN3, MVOUT, COMPUTE, PRELOAD = 2, 1, 14, 3, 4, 6
 NOTHING = local(GARBAGE, 16, 16)
 SETUP = [
     config_ld(LOAD_STRIDE, load_id=0, block_stride=BLOCK_STRIDE),
     config_ld(LOAD_STRIDE, load_id=1, block_stride=BLOCK_STRIDE, shrunk=True),
+    config_ld(0, load_id=2, block_stride=BLOCK_STRIDE),
     config_st(STORE_STRIDE),
     config_ex(),
 ]
@@ -74,6 +75,10 @@ def matmul(a: int, b: int, c: int, rows: int = 16) -> list[Words]:
 
 
 SUM = load(ACCUMULATE, funct=MVIN2)
+BANK = ACC | ACC_BANK_ROWS  # the second one of the accumulator
+ZEROS = load(ACC, dram=0)
+WIDE = load(BANK, 8, 24, funct=MVIN2)
+REPEATED = load(BANK, 8, funct=MVIN3)
 CASES: dict[str, tuple[bool, list[Words]]] = {
     "a sum of two loads": (True, [load(ACC), SUM, store(ACC)]),
     "that is stored between them": (False, [load(ACC), store(ACC, 1), SUM, store(ACC)]),
@@ -119,6 +124,35 @@ CASES: dict[str, tuple[bool, list[Words]]] = {
         [*matmul(0, 64, 32), *matmul(40, 64, ACC, 4)],
     ),
     "where it begins": (False, [*matmul(0, 64, 32), *matmul(32, 64, ACC, 4)]),
+    "zeros after data of another bank": (True, [WIDE, ZEROS]),
+    "zeros before data of another bank": (True, [ZEROS, WIDE]),
+    "zeros while a row is repeated in another bank": (True, [REPEATED, ZEROS]),
+    "while it is added": (True, [load(BANK | ACCUMULATE, 8, 24, funct=MVIN2), ZEROS]),
+    "zeros that are added": (True, [WIDE, load(ACCUMULATE, dram=0)]),
+    "zeros and data of one bank": (
+        False,
+        [load(ACC, 8, 24, funct=MVIN2), load(ACC | 40, 8, 16, 0)],
+    ),
+    "data that reach into another bank": (True, [load(ACC | 48, 8, 24, funct=MVIN2), ZEROS]),
+    "zeros that reach into another bank": (True, [WIDE, load(BANK - 8, 16, 16, 0)]),
+    "data as wide as the array": (False, [load(BANK, funct=MVIN2), ZEROS]),
+    "sums as wide as the array": (False, [load(BANK), ZEROS]),
+    "a row that is not repeated": (False, [load(BANK, 1, funct=MVIN3), ZEROS]),
+    "zeros of the scratchpad": (False, [WIDE, REPEATED, load(0, dram=0)]),
+    "data of the scratchpad": (False, [load(0, 8, 24), load(32, funct=MVIN3), ZEROS]),
+    "results in another bank": (False, [ZEROS, *matmul(0, 64, BANK)]),
+    "a store between that waits for neither": (True, [WIDE, store(ACC | 32), ZEROS]),
+    "a store between that the zeros alone wait for": (True, [WIDE, store(ACC), ZEROS]),
+    "a store between that waits for the data alone": (True, [WIDE, store(BANK, 8), ZEROS]),
+    "stores between that wait, and are waited for": (
+        False,
+        [WIDE, store(BANK, 8), store(ACC), ZEROS],
+    ),
+    "the array between": (False, [WIDE, *matmul(0, 64, BANK), *matmul(0, 64, ACC), ZEROS]),
+    "data before those that are known to be complete": (
+        True,
+        [WIDE, load(BANK | 8, 8, 24, funct=MVIN2), store(BANK | 32, 4), store(ACC), ZEROS],
+    ),
     "after a config": (False, [*matmul(0, 64, 32), config_ex(), *matmul(40, 64, ACC, 4)]),
 }
 
@@ -140,13 +174,15 @@ def streams(draw: st.DrawFn) -> list[Words]:
     def transfer(memories: list[int]) -> Words:
         rows, cols = draw(counts), draw(st.sampled_from([16, 16, 24]))
         place = draw(places) | draw(st.sampled_from(memories))
+        if place >= ACC and draw(st.integers(0, 2)) == 0:
+            place = place & ~32 | ACC_BANK_ROWS
         if draw(st.integers(0, 2)) == 0:
             return store(place & ~(1 << 30), rows, draw(drams), cols)
         if draw(st.integers(0, 5)) == 0:
             return load(place, rows, 16, 0)
         if place < ACC or draw(st.booleans()):
             return load(place, rows, cols, draw(drams), MVIN2)
-        return load(place, rows, 16, draw(drams), MVIN)
+        return load(place, rows, 16, draw(drams), draw(st.sampled_from([MVIN, MVIN3])))
 
     for _ in range(draw(st.integers(2, 9))):
         kind = draw(st.integers(0, 7))
@@ -167,6 +203,36 @@ def streams(draw: st.DrawFn) -> list[Words]:
     return words
 
 
+@st.composite
+def bank_streams(draw: st.DrawFn) -> list[Words]:
+    """Zeros and data into the accumulator's banks, and what may order them."""
+    words: list[Words] = []
+    for number in range(draw(st.integers(3, 9))):
+        bank = draw(st.sampled_from([ACC, BANK]))
+        place = bank + draw(st.sampled_from([0, 0, 0, 8, 24]))
+        kind = draw(st.sampled_from(["zeros", "wide", "repeated", "array", "store", "stores"]))
+        if kind == "zeros":
+            words.append(load(place, 8, 16, 0))
+        elif kind == "wide":
+            words.append(load(place, 8, 24, funct=MVIN2))
+        elif kind == "repeated":
+            words.append(load(place | draw(st.sampled_from([0, ACCUMULATE])), 8, funct=MVIN3))
+        elif kind == "store":
+            words.append(store(place, 8, OUT + 256 * number))
+        elif kind == "stores":  # of one bank, then of the other
+            words.append(store(place, 16, OUT + 256 * number))
+            words.append(store(place ^ ACC_BANK_ROWS, 16, OUT + 256 * number))
+        else:
+            words += matmul(0, 64, place, 8)
+    return words
+
+
+@given(bank_streams())
+@settings(max_examples=1000, **SETTINGS)
+def test_random_streams_of_banks(words: list[Words]) -> None:
+    check(words)
+
+
 @given(streams())
 @settings(max_examples=1500, **SETTINGS)
 def test_random_streams(words: list[Words]) -> None:
@@ -180,6 +246,13 @@ def test_many_random_streams(words: list[Words]) -> None:
     check(words)
 
 
+@pytest.mark.slow
+@given(bank_streams())
+@settings(max_examples=20_000, **SETTINGS)
+def test_many_random_streams_of_banks(words: list[Words]) -> None:
+    check(words)
+
+
 def pooled(row: int, out_rows: int, in_cols: int = 4) -> list[Words]:
     """Windows of 1 over so many rows of pixels."""
     pool = (1, 1, 0, 0, in_cols, out_rows, in_cols, out_rows, in_cols)
@@ -189,17 +262,17 @@ def pooled(row: int, out_rows: int, in_cols: int = 4) -> list[Words]:
 def test_windows_beyond_what_is_compared() -> None:
     """Pooling from the scratchpad, the station sees the first row alone, but in every other part
     of the size of an accumulator bank; from the accumulator, all to the end of the bank."""
-    assert SMALL.acc_bank_rows == 64 and SMALL.acc_banks == 2
+    assert SMALL.acc_bank_rows == ACC_BANK_ROWS and SMALL.acc_banks == 2
     for row, is_seen in ((0, False), (64, True)):
         stream = [*SETUP, load(row, 8), load(row + 8, 8), *pooled(row, 4)]
         error = error_of(stream)
         assert (error is None) == is_seen, error
-        assert is_seen or ("[race] command 7 mvout" in error and "command 5 mvin" in error)
+        assert is_seen or ("[race] command 8 mvout" in error and "command 6 mvin" in error)
         assert error_of([*SETUP, load(row, 16), *pooled(row, 4)]) is None
     within = [*SETUP, load(ACC | 40, 8), load(ACC | 48, 8), *pooled(ACC | 40, 4)]
     assert error_of(within) is None
     beyond = [*SETUP, load(ACC | 56, 8), load(ACC | 64, 8), *pooled(ACC | 56, 4)]
-    assert "command 5 mvin" in (error_of(beyond) or "")
+    assert "command 6 mvin" in (error_of(beyond) or "")
 
 
 def test_transposed_operands_have_rows_that_are_not_seen() -> None:
@@ -208,11 +281,11 @@ def test_transposed_operands_have_rows_that_are_not_seen() -> None:
     pair = [(PRELOAD, b, local(ACC, 16, 16)), (COMPUTE, local(0, 16, 4), NOTHING)]
     assert error_of([*SETUP, config, load(64), *pair]) is None
     error = error_of([*SETUP, config, load(64, 8), load(72, 8), *pair])
-    assert "[race] command 7 preload" in error and "command 6 mvin" in error
+    assert "[race] command 8 preload" in error and "command 7 mvin" in error
     # And the other way round: overwritten before it is read.
     assert error_of([*SETUP, config, *pair, load(64)]) is None
     error = error_of([*SETUP, config, *pair, load(72, 8)])
-    assert "[race] command 7 mvin" in error and "command 5 preload" in error
+    assert "[race] command 8 mvin" in error and "command 6 preload" in error
 
 
 def test_pixel_repeats_shift_what_is_compared() -> None:
@@ -225,10 +298,10 @@ def test_pixel_repeats_shift_what_is_compared() -> None:
 def test_the_error_says_what_has_to_do_with_it() -> None:
     error = error_of([*SETUP, load(ACC), SUM, store(ACC)])
     for part in (
-        "[race] command 6 mvout(acc 0x0, 16 rows x 16 cols",
+        "[race] command 7 mvout(acc 0x0, 16 rows x 16 cols",
         "rows 0 to 0 of the accumulator",
-        "command 4 mvin(0x80010000 -> acc 0x0, 16 rows x 16 cols)",
-        "command 5 mvin2(0x80010000 -> acc 0x0 (accumulate), 16 rows x 16 cols)",
+        "command 5 mvin(0x80010000 -> acc 0x0, 16 rows x 16 cols)",
+        "command 6 mvin2(0x80010000 -> acc 0x0 (accumulate), 16 rows x 16 cols)",
     ):
         assert part in error
     assert Failure.of_device_error(RuntimeError(error)).kind == "race"

@@ -3,8 +3,9 @@
 Two events a command, issue and completion; an edge from one to another that comes later on every
 device; reachability. Nothing is forgotten and nothing is clever, so it is for short streams. Of the
 commands it knows CONFIG_EX, MVIN without pixel repeats, PRELOAD and COMPUTE without transposes and
-with unit strides, and MVOUT without pooling; load id 1 is shrunk. `BLOCK_STRIDE`, `LOAD_STRIDE` and
-`STORE_STRIDE` are in force.
+with unit strides, and MVOUT without pooling; load id 1 is shrunk, load id 2 loads one row of DRAM
+again and again. `BLOCK_STRIDE`, `LOAD_STRIDE` and `STORE_STRIDE` are in force, and banks of the
+accumulator have `ACC_BANK_ROWS`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from .device import (
     GARBAGE,
     MVIN,
     MVIN2,
+    MVIN3,
     MVOUT,
     PRELOAD,
     bits,
@@ -29,6 +31,7 @@ DIM = 16
 BLOCK_STRIDE = 24
 LOAD_STRIDE = 32
 STORE_STRIDE = 32
+ACC_BANK_ROWS = 64
 # Pairs of PRELOAD and COMPUTE that may be in the array, and one whose operands are being read.
 PAIRS_IN_ARRAY = 7
 Row = tuple[bool, int]  # of the accumulator or not, which
@@ -57,6 +60,9 @@ class Step:
     accumulates: bool = False
     loads_bytes: set[int] = field(default_factory=set)
     stores_bytes: set[int] = field(default_factory=set)
+    # Banks of the accumulator that get zeros, and that get data of several rows a request.
+    zero_banks: set[int] = field(default_factory=set)
+    data_banks: set[int] = field(default_factory=set)
 
 
 @dataclass
@@ -80,13 +86,19 @@ def _step(index: int, funct: int, rs1: int, rs2: int) -> Step:
     rows, cols = bits(rs2, 63, 48), bits(rs2, 47, 32)
     blocks = -(-cols // DIM)
     is_acc = bool(bits(rs2, 31, 31))
-    if funct in (MVIN, MVIN2):
+    if funct in (MVIN, MVIN2, MVIN3):
         step = Step(index, "load", accumulates=bool(bits(rs2, 30, 30)))
         step.write_range = set(rows_of(rs2, (blocks - 1) * BLOCK_STRIDE + rows))
         step.writes = {row for b in range(blocks) for row in rows_of(rs2 + b * BLOCK_STRIDE, rows)}
-        width = 4 if is_acc and funct == MVIN else 1
-        if rs1:
-            step.loads_bytes = _bytes(rs1, rows, cols * width, LOAD_STRIDE)
+        width = 4 if is_acc and funct != MVIN2 else 1
+        stride = 0 if funct == MVIN3 else LOAD_STRIDE
+        banks = {row // ACC_BANK_ROWS for is_acc, row in step.writes if is_acc}
+        if not rs1:
+            step.zero_banks = banks
+            return step
+        step.loads_bytes = _bytes(rs1, rows, cols * width, stride)
+        if blocks * (1 if stride else rows) > 1:
+            step.data_banks = banks
         return step
     if funct == MVOUT:
         step = Step(index, "store")
@@ -137,6 +149,7 @@ class Races:
             *self._unsettled(),
             *self._results_under_way(),
             *self._own_results(),
+            *self._mixed_banks(),
         ]
         self.first = min(found, default=None)
 
@@ -206,6 +219,16 @@ class Races:
             if step.queue != "array"
             and pair.preload < step.index < pair.compute
             and pair.result_rows & (step.reads | step.writes)
+        ]
+
+    def _mixed_banks(self) -> list[int]:
+        """Zeros into a bank of the accumulator while data come into another."""
+        return [
+            new.index
+            for old, new in combinations(self.steps, 2)
+            for zeros, data in ((old, new), (new, old))
+            if any(a != b for a in zeros.zero_banks for b in data.data_banks)
+            and not self.is_complete_before(old.index, new.index)
         ]
 
     def _own_results(self) -> list[int]:

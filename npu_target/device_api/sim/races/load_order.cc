@@ -83,7 +83,10 @@ void LoadOrder::learn(Queue queue, Slot slot, int32_t time) {
   entries_[last.slot].place[index_of(queue)] = entry.place[index_of(queue)];
   unknown.pop_back();
   count(queue, entry.load.order, -1);
-  if (queue == Queue::kLoad) count_writes(entry.load, -1);
+  if (queue == Queue::kLoad) {
+    count_writes(entry.load, -1);
+    count_banks(entry.load, -1);
+  }
   logs_[index_of(queue)].entries.push_back({slot, entry.generation, time});
   ++logs_[index_of(queue)].end;
   entry.known_to |= 1u << index_of(queue);
@@ -106,6 +109,11 @@ void LoadOrder::count_writes(const Load& load, int32_t change) {
   }
 }
 
+void LoadOrder::count_banks(const Load& load, int32_t change) {
+  if (load.zero_banks != 0) zeros_.change(load.zero_banks, change);
+  if (load.data_banks != 0) data_.change(load.data_banks, change);
+}
+
 const Load* LoadOrder::unordered_with(const Load& next) const {
   for (int64_t i = 0; i < next.blocks; ++i) {
     const Span rows = next.block(i);
@@ -117,6 +125,17 @@ const Load* LoadOrder::unordered_with(const Load& next) const {
       const Load& load = entries_[unknown.slot].load;
       if (load.writes(rows) && !(load.accumulates && next.accumulates)) return &load;
     }
+  }
+  return nullptr;
+}
+
+const Load* LoadOrder::mixed_with(const Load& next) const {
+  if (!touch_two(next.zero_banks, data_.banks()) && !touch_two(zeros_.banks(), next.data_banks)) {
+    return nullptr;
+  }
+  for (const Unknown& unknown : unknown_[index_of(Queue::kLoad)]) {
+    const Load& load = entries_[unknown.slot].load;
+    if (load.mixes_with(next)) return &load;
   }
   return nullptr;
 }
@@ -155,6 +174,7 @@ void LoadOrder::add(const Load& load, int32_t time) {
     count(static_cast<Queue>(queue), load.order, 1);
   }
   count_writes(load, 1);
+  count_banks(load, 1);
 }
 
 void LoadOrder::forget() { *this = LoadOrder(rows_); }

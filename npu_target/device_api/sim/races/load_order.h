@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "bank_counts.h"
 #include "dram_rows.h"
 #include "queue_times.h"
 #include "race.h"
@@ -24,12 +25,20 @@ struct Load {
   int64_t block_stride_rows;
   bool accumulates;
   DramRows source;  // no rows: zeros
+  // Of the accumulator: banks that get zeros, and banks whose addresses the write ports of the
+  // others may take for those of zeros.
+  BankMask zero_banks;
+  BankMask data_banks;
 
   Span block(int64_t i) const {
     const int64_t offset = i * block_stride_rows;
     return {first_block.start + offset, first_block.end + offset};
   }
   bool writes(const Span& rows) const;
+  // Whether the accumulator may write zeros of one where data of the other go: into another bank.
+  bool mixes_with(const Load& other) const {
+    return touch_two(zero_banks, other.data_banks) || touch_two(other.zero_banks, data_banks);
+  }
 };
 
 // Policy: every queue issues in order, so it knows of a load's completion from some command of its
@@ -75,6 +84,9 @@ class LoadOrder {
     const auto at = static_cast<size_t>(row);
     return overwrites_[at] != 0 || (!accumulates && additions_[at] != 0);
   }
+  // One that it does not know to have completed, and whose rows the accumulator mixes up with those
+  // of the next; null when there is none.
+  const Load* mixed_with(const Load& next) const;
   // Of those that `queue` does not know to have completed, one that writes rows of `span`, or that
   // reads bytes of `rows`; null when there is none.
   const Load* unknown_writer(Queue queue, const Span& span) const;
@@ -120,6 +132,7 @@ class LoadOrder {
   void learn(Queue queue, Slot slot, int32_t time);
   void count(Queue queue, const Span& span, int32_t change);
   void count_writes(const Load& load, int32_t change);
+  void count_banks(const Load& load, int32_t change);
 
   int64_t rows_;
   std::vector<Entry> entries_;
@@ -132,6 +145,9 @@ class LoadOrder {
   // it.
   Numbers overwrites_;
   Numbers additions_;
+  // Of the same loads, how many of each bank.
+  BankCounts zeros_;
+  BankCounts data_;
 };
 
 }  // namespace npu::sim::races

@@ -12,6 +12,16 @@ int64_t MemoryRows::pooled_order_end(int64_t start) const {
   return is_acc(start) ? spad_rows_ + (bank + 1) * acc_bank_rows_ : start + 1;
 }
 
+BankMask MemoryRows::acc_banks(const Span& rows) const {
+  BankMask banks = 0;
+  if (rows.is_empty()) return banks;
+  const int64_t last = (rows.end - 1 - spad_rows_) / acc_bank_rows_;
+  for (int64_t bank = (rows.start - spad_rows_) / acc_bank_rows_; bank <= last; ++bank) {
+    banks |= BankMask{1} << bank;
+  }
+  return banks;
+}
+
 std::string MemoryRows::text(const Span& rows) const {
   const int64_t first = begin(is_acc(rows.start));
   return "rows " + std::to_string(rows.start - first) + " to " +

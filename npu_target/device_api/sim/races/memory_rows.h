@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "bank_counts.h"
 #include "config.h"
 #include "row_times.h"
 #include "timing/row_range.h"
@@ -35,6 +36,8 @@ class MemoryRows {
             std::min(std::max(range.end + memory.offset, start + 1), memory.end)};
   }
 
+  // Of rows of the accumulator.
+  BankMask acc_banks(const Span& rows) const;
   // Where the rows end that a pooling MVOUT from `start` on is compared with.
   int64_t pooled_order_end(int64_t start) const;
 

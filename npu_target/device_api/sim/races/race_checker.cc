@@ -1,6 +1,7 @@
 #include "race_checker.h"
 
 #include <algorithm>
+#include <string>
 
 #include "error.h"
 
@@ -10,6 +11,15 @@ namespace {
 // How far apart so many rows are that the reservation station compares as this range.
 int64_t step_of(const timing::RowRange& range, int64_t rows) {
   return rows == 0 ? 1 : std::max<int64_t>(1, (range.end - range.start) / rows);
+}
+
+// For instance "bank 0", "banks 0, 1".
+std::string text_of(BankMask banks) {
+  std::string text;
+  for (; banks != 0; banks &= banks - 1) {
+    text += (text.empty() ? "" : ", ") + std::to_string(__builtin_ctzll(banks));
+  }
+  return (text.find(',') == std::string::npos ? "bank " : "banks ") + text;
 }
 
 }  // namespace
@@ -247,7 +257,22 @@ Load RaceChecker::load_of(const timing::Operation& operation, const Named& now) 
     load.source = {op.dram_address, op.stride_bytes, static_cast<uint64_t>(op.rows),
                    static_cast<uint64_t>(op.cols * op.element_bytes)};
   }
+  // A row of data takes another bank's zeros with it unless it is the last of its DMA request.
+  const bool is_last = op.cols <= dim_ && (op.stride_bytes != 0 || op.rows == 1);
+  if (op.is_acc && (op.dram_address == 0 || !is_last)) {
+    BankMask& banks = op.dram_address == 0 ? load.zero_banks : load.data_banks;
+    for (int64_t i = 0; i < load.blocks; ++i) banks |= rows_.acc_banks(load.block(i));
+  }
   return load;
+}
+
+void RaceChecker::fail_mixed(const Load& load, const Load& older) const {
+  const bool brings_zeros = touch_two(load.zero_banks, older.data_banks);
+  const Load& zeros = brings_zeros ? load : older;
+  const Load& data = brings_zeros ? older : load;
+  fail(load.name, older.name,
+       "zeros into " + text_of(zeros.zero_banks) + " of the accumulator while data come into " +
+           text_of(data.data_banks) + ": the write port mixes their rows up");
 }
 
 void RaceChecker::load(const timing::Operation& operation, const Named& now) {
@@ -258,6 +283,7 @@ void RaceChecker::load(const timing::Operation& operation, const Named& now) {
   wait_for(Queue::kLoad, Queue::kExecute,
            array_writes_.latest(load.order, array_reads_.latest(load.order, array_time)));
   wait_for(Queue::kLoad, Queue::kStore, store_reads_.latest(load.order, store_time));
+  if (const Load* older = loads_.mixed_with(load)) fail_mixed(load, *older);
   unsettled_.write(loads_, load);
   if (result_) {
     for (int64_t i = 0; i < load.blocks; ++i) check_result_under_way(load.block(i), now);

@@ -72,6 +72,7 @@ class RaceChecker {
                                            const Span& a, const Span& d);
   void load(const timing::Operation& operation, const Named& now);
   Load load_of(const timing::Operation& operation, const Named& now) const;
+  [[noreturn]] void fail_mixed(const Load& load, const Load& older) const;
   void store(const timing::Operation& operation, const Named& now);
 
   // The command that `queue` issues next waits for those of `other` up to that time.

@@ -1,5 +1,6 @@
 // Races under the sanitizers. What is one and what is not is tested in Python, by brute force.
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "../check.h"
@@ -46,6 +47,25 @@ const Test many("races: many loads that nobody reads, and that nobody waits for"
     device.run({{kMvout, kDram + 16384, tile(512, 16, 16)}});
   }
   device.simulator.finish();
+});
+
+const Test mixed("races: zeros into a bank of the accumulator, data into another, and a fence", [] {
+  const std::vector<Command> setup = {config_ld(64), config_ld(0, 1.0f, false, 1)};
+  const auto other_bank = kAcc + static_cast<uint32_t>(device().acc_bank_rows);
+  const Command zeros = {kMvin, 0, tile(kAcc, 16, 16)};
+  const Command repeated = {kMvin2, kDram, tile(other_bank, 16, 16)};
+  for (const auto& [first, second] : {std::pair{zeros, repeated}, std::pair{repeated, zeros}}) {
+    Checked racing;
+    racing.run(setup);
+    racing.run({first});
+    CHECK_FAILS(kRace, racing.run({second}));
+    Checked fenced;
+    fenced.run(setup);
+    fenced.run({first});
+    fenced.simulator.finish();
+    fenced.run({second});
+    CHECK_FAILS(kRace, fenced.run({first}));
+  }
 });
 
 // Commands at random, of few places so that they meet.
