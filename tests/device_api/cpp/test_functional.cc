@@ -50,8 +50,18 @@ const Test accumulating("loads add up in the accumulator, address 0 adds nothing
   device.run({config_ld(16, 1.0f, true),
               {kMvin, kDram, tile(kAcc, 2, 4)},
               {kMvin, kDram, tile(kAccumulate, 2, 4)},
+              config_ld(16),
               {kMvin, 0, tile(kAccumulate, 2, 4)}});
   CHECK_EQUAL(device.functional.state().acc_row(1)[3], 2 * 19);
+});
+
+const Test endless("zeros into the accumulator are refused where an element is 1 byte", [] {
+  for (const uint32_t to : {kAcc, kAccumulate}) {
+    const Command zeros = {kMvin, 0, tile(to, 2, 4)};
+    CHECK_FAILS(kUnsupportedCommand, Device().run({config_ld(16, 1.0f, true), zeros}));
+    Device().run({config_ld(16), zeros});
+  }
+  Device().run({config_ld(16, 1.0f, true), {kMvin, 0, tile(0, 2, 4)}});
 });
 
 const Test one_row("the stride of a load of one row does not matter", [] {
