@@ -34,16 +34,16 @@ class Missed(NamedTuple):
 
 
 BY_DEFAULT = {
-    "bert_base": Missed(0, 0, 1),
+    "bert_base": Missed(0, 0, 0),
     "matmuls": Missed(1, 0, 5),
-    "mobilenet_v2": Missed(3, 0, 19),
-    "resnet18": Missed(1, 1, 5),
-    "resnet50": Missed(1, 2, 1),
+    "mobilenet_v2": Missed(10, 0, 21),
+    "resnet18": Missed(2, 0, 5),
+    "resnet50": Missed(2, 0, 1),
 }
 BY_LOGS = {
     "bert_base": Missed(0, 0, 0),
     "matmuls": Missed(1, 0, 5),
-    "mobilenet_v2": Missed(7, 0, 18),
+    "mobilenet_v2": Missed(10, 0, 19),
     "resnet18": Missed(2, 0, 5),
     "resnet50": Missed(3, 0, 1),
 }
