@@ -9,6 +9,7 @@ other loop stays a loop of the program.  The program is then made better for the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 
@@ -31,6 +32,7 @@ from .passes.errors import CodegenError, DoesNotFit
 from .passes.lower import Lowered, lower
 from .passes.memory import allocate
 from .passes.packings import packings
+from .passes.sources import shrunk_source
 from .passes.tiles import tile_buffers
 from .program import Arg, Node, Program
 from .rewrite import rewritten
@@ -103,7 +105,11 @@ def _body(
     overwritten = overwritten_sums(parts)
     settings = DeviceSettings(config)
     ids = LoopIds()
-    copies = CopyOperations(config, arguments, settings, ids)
+    source = shrunk_source(lowered.func)
+    shrunk = None
+    if source is not None:
+        shrunk = str(source.name), math.prod(constant(extent) for extent in source.shape)
+    copies = CopyOperations(config, arguments, settings, ids, shrunk)
     pipeline = Pipeline(copies, settings, overwritten, config, ids, report)
     whole = settings.whole(partial(pipeline.run, parts))
     if whole is not None:

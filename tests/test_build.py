@@ -215,14 +215,19 @@ OPERATORS = ["conv2d", "max_pool2d", "add", "global_avg_pool"]
 
 
 def changed_load(nodes: tuple[Node, ...], times: int) -> tuple[Node, ...]:
-    """A program's nodes with the first load from DRAM as often as that in its place."""
+    """A program's nodes without loads from DRAM, or with the first one as often as that."""
     loads = {kind.funct for kind in isa.LOADS}
+    changed: list[Node] = []
     for index, node in enumerate(nodes):
         if isinstance(node, Command) and node.funct in loads and node.rs1 != Operand():
-            return (*nodes[:index], *[node] * times, *nodes[index + 1 :])
-        if isinstance(node, Loop) and (body := changed_load(node.body, times)) != node.body:
-            return (*nodes[:index], replace(node, body=body), *nodes[index + 1 :])
-    return nodes
+            changed += [node] * times
+        elif isinstance(node, Loop):
+            changed.append(replace(node, body=changed_load(node.body, times)))
+        else:
+            changed.append(node)
+        if times and changed != list(nodes[: index + 1]):
+            return (*changed, *nodes[index + 1 :])
+    return tuple(changed)
 
 
 @pytest.mark.parametrize("op", OPERATORS)

@@ -21,7 +21,11 @@ _NOTHING = Linear()
 
 
 class CopyOperations:
-    """Makes operations of copies; the settings they need are those of a phase."""
+    """Makes operations of copies; the settings they need are those of a phase.
+
+    ``shrunk`` is the argument whose int8 elements are loaded for sums, if there is one, and how
+    many it has.
+    """
 
     def __init__(
         self,
@@ -29,7 +33,9 @@ class CopyOperations:
         arguments: Sequence[str],
         settings: DeviceSettings,
         ids: LoopIds,
+        shrunk: tuple[str, int] | None = None,
     ) -> None:
+        self.shrunk = shrunk
         self.config = config
         self.arguments = {name: index for index, name in enumerate(arguments)}
         self.settings = settings
@@ -57,6 +63,9 @@ class CopyOperations:
             return self._mvins(copy, transfer, first, end, columns, guards, is_zero=True)
 
         if copy.source is None:
+            if self.shrunk is not None and copy.accumulator and not copy.accumulate:
+                copy = copy._replace(source=self.shrunk[0], shrunk=True)
+                columns = Linear(min(columns.const, self.shrunk[1]))
             return zeros(_NOTHING, rows, ())
         first, end = transfer.first_row, transfer.end_row
         return [

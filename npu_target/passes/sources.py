@@ -10,8 +10,10 @@ from itertools import pairwise
 
 import tvm_ffi
 from tvm import ir, tirx
+from tvm.ir import TensorLoad
 from tvm.tirx import BufferStore, Var
 
+from ..intrin import ACCUMULATOR
 from .linear import Linear, comparisons
 
 _CHOICE = "prim.if_then_else"
@@ -35,6 +37,22 @@ def separate_sources(func: tirx.PrimFunc) -> tirx.PrimFunc:
         return copies[0] if len(copies) == 1 else tirx.SeqStmt(copies)
 
     return tvm_ffi.structural_map(func, ((tirx.For, separated),))
+
+
+def shrunk_source(func: tirx.PrimFunc) -> tirx.Buffer | None:
+    """The argument whose int8 elements a function loads for sums, if there is one."""
+    arguments, found = set(func.params), []
+
+    def visit(store: BufferStore) -> None:
+        def visit_load(load: TensorLoad) -> None:
+            if load.source in arguments and str(load.source.dtype) == "int8":
+                found.append(load.source)
+
+        if store.buffer.scope() == ACCUMULATOR:
+            tvm_ffi.structural_walk(store.value, (TensorLoad, visit_load))
+
+    tvm_ffi.structural_walk(func.body, (BufferStore, visit))
+    return found[0] if found else None
 
 
 def _choice_of_sources(stmt: tirx.Stmt) -> ir.Call | None:
