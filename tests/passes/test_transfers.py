@@ -136,7 +136,7 @@ def loads(draw):
         scale=draw(st.sampled_from([1.0, 0.5])) if shrunk or not in_accumulator else 1.0,
     )
     if draw(st.integers(0, 5)) == 0:
-        copy = copy._replace(source=None, valid=(), accumulate=False)
+        copy = copy._replace(source=None, valid=(), accumulate=False, shrunk=False)
     return Case(copy, loops)
 
 
@@ -207,6 +207,8 @@ def run(case: Case) -> tuple[np.ndarray, np.ndarray, np.ndarray, object]:
     """Memories before and after; DRAM just as large as what may be touched."""
     touched = [value_of(case.copy.offset, p) for p in case.points() if is_valid(case.copy, p)]
     size = (max(touched, default=0) + 1) * case.copy.element_bytes
+    if isinstance(case.copy, Load) and case.copy.shrunk:  # zeros are elements times 0
+        size = max(size, DEVICE.mvin_max_cols)
     dram = random_bytes(size, 1)
     spad = random_bytes(DEVICE.spad_rows * DEVICE.spad_row_bytes, 2)
     acc = random_bytes(DEVICE.acc_rows * DEVICE.acc_row_bytes, 3)
