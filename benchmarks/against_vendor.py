@@ -21,8 +21,9 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from npu_target.config import NpuConfig
+from npu_target.device import DEFAULT_DEVICE, ConfigError, find
 from npu_target.device_api import create_module, last_stats, run_stream, without_race_checks
+from npu_target.devices.gemmini import GemminiConfig
 from npu_target.program import Program
 from npu_target.topi import Conv2d, DepthwiseConv2d, MaxPool2d, Operator
 from npu_target.tuning.choose import Chooser
@@ -33,7 +34,7 @@ from npu_target.tuning.header import Header
 from npu_target.tuning.layers import Layer
 from npu_target.tuning.log import TuningLog, log_folder, read_log
 from npu_target.tuning.network import check_model, load_network
-from npu_target.tuning.options import DEFAULT_DEVICE, DEFAULT_LOGS, report_errors
+from npu_target.tuning.options import DEFAULT_LOGS, report_errors
 from npu_target.tuning.report import TUNED, check_can_write, write_json
 
 from .vendor_library import (
@@ -130,7 +131,7 @@ def units_of(operators: Sequence[Operator]) -> list[Unit]:
     return [Unit(operator, pool, count) for (operator, pool), count in counts.items()]
 
 
-def run_vendor(unit: Unit, config: NpuConfig, seed: int = 0) -> int:
+def run_vendor(unit: Unit, config: GemminiConfig, seed: int = 0) -> int:
     """Cycles of the library's program for a unit.
 
     Raises NotInLibraryError, and TuningError for an output that is not the library's.
@@ -148,7 +149,7 @@ def run_vendor(unit: Unit, config: NpuConfig, seed: int = 0) -> int:
     return cycles
 
 
-def run_warm(unit: Unit, config: NpuConfig) -> int:
+def run_warm(unit: Unit, config: GemminiConfig) -> int:
     """Cycles of the library's program when it has just run over the same tensors."""
     program = vendor_program(unit.operator, config, unit.pool)
     addresses = argument_addresses(program)
@@ -177,7 +178,7 @@ def _run(program: Program, inputs: dict[str, np.ndarray]) -> tuple[np.ndarray, i
     return output.numpy(), stats.cycles
 
 
-def compare(units: Sequence[Unit], config: NpuConfig, log: TuningLog | None) -> Iterator[Row]:
+def compare(units: Sequence[Unit], config: GemminiConfig, log: TuningLog | None) -> Iterator[Row]:
     """A row for each unit. Raises as `run_vendor` and `Chooser.results` do."""
     chooser = Chooser(config, log)
     for unit in units:
@@ -194,7 +195,7 @@ def compare(units: Sequence[Unit], config: NpuConfig, log: TuningLog | None) -> 
         tuned = None
         if any(result.source == TUNED for result in results):
             tuned = sum(result.cycles for result in results)
-        rtl = RTL_CYCLES.get(unit.operator.name) if config.hash == NpuConfig().hash else None
+        rtl = RTL_CYCLES.get(unit.operator.name) if config.hash == GemminiConfig().hash else None
         yield Row(unit, vendor, reason, call, default, tuned, rtl)
 
 
@@ -209,7 +210,7 @@ def totals(rows: Sequence[Row]) -> dict[str, int]:
 
 
 def print_rows(
-    console: Console, rows: Sequence[Row], config: NpuConfig, form: box.Box = box.SIMPLE_HEAD
+    console: Console, rows: Sequence[Row], config: GemminiConfig, form: box.Box = box.SIMPLE_HEAD
 ) -> None:
     """A line a unit, and the totals of those that both have."""
     has_rtl = any(row.deviation is not None for row in rows)
@@ -297,7 +298,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _main(options: argparse.Namespace) -> int:
-    config = NpuConfig.find(options.device)
+    config = find(options.device)
+    if not isinstance(config, GemminiConfig):
+        raise ConfigError(f"--device {options.device}: the library is for Gemmini only")
     check_model(options.model)
     if options.json is not None:
         check_can_write(options.json)
@@ -326,7 +329,7 @@ def _main(options: argparse.Namespace) -> int:
 
 
 def _compare(
-    units: Sequence[Unit], config: NpuConfig, log: TuningLog | None, console: Console
+    units: Sequence[Unit], config: GemminiConfig, log: TuningLog | None, console: Console
 ) -> list[Row]:
     try:
         return list(compare(units, config, log))

@@ -21,8 +21,9 @@ from pathlib import Path
 
 from benchmarks.random_operators import draw_operators
 from npu_target.codegen_tir import build_program
-from npu_target.config import PRESETS, NpuConfig
+from npu_target.device import DeviceConfig, presets
 from npu_target.device_api import program_cycles
+from npu_target.devices.gemmini import GemminiConfig
 from npu_target.files import write_atomically
 from npu_target.topi import Operator
 from npu_target.tuning.choose import cycles_of
@@ -34,8 +35,10 @@ from npu_target.tuning.workload import from_json, to_json
 
 REPORTS = Path(__file__).parent / "reports"
 # A device with half the memories and a narrower bus, which no constant was looked at with.
-HALF = NpuConfig().replace(name="gemmini-half", spad_bank_rows=2048, acc_bank_rows=256, bus_bytes=8)
-DEVICES = {**PRESETS, HALF.name: HALF}
+HALF = GemminiConfig().replace(
+    name="gemmini-half", spad_bank_rows=2048, acc_bank_rows=256, bus_bytes=8
+)
+DEVICES = {**presets(), HALF.name: HALF}
 _MOST_PROCESSES = 2
 _NEAR_SHARE = 0.5
 # Candidates that do not compile are replaced, so many times as often as trials.
@@ -60,7 +63,7 @@ class Quality:
         return self.default_cycles / self.best_cycles - 1
 
 
-def measure(operator: Operator, config: NpuConfig, trials: int, seed: int) -> Quality:
+def measure(operator: Operator, config: DeviceConfig, trials: int, seed: int) -> Quality:
     """Compare the default with the best of so many other schedules."""
     default = build_program(default_of(operator, config).mod["main"], config, operator.name)
     default_cycles = cycles_of(default)
@@ -147,7 +150,7 @@ def save(path: Path, results: Sequence[Quality], seed: int, trials: int) -> None
     write_atomically(path.with_suffix(".md"), report(results, seed, trials).encode())
 
 
-def _measure_text(text: str, config: NpuConfig, trials: int, seed: int) -> Quality:
+def _measure_text(text: str, config: DeviceConfig, trials: int, seed: int) -> Quality:
     return measure(from_json(text), config, trials, seed)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from benchmarks.search_runs import Moment, SearchRun, search_from_nothing
 from benchmarks.simulator_speed import machine
-from npu_target.config import NpuConfig
+from npu_target.device import preset
 from npu_target.files import write_atomically
 from npu_target.tuning.layers import Layer
 from npu_target.tuning.network import check_model, load_network, select_layers
@@ -152,7 +152,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(options: argparse.Namespace, seeds: Sequence[int]) -> int:
     check_model(options.model)
-    config = NpuConfig.preset("gemmini-16x16")
+    config = preset("gemmini-16x16")
     layers: list[Layer] = select_layers(load_network(options.model, config).layers, options.ops)
     runs = []
     for seed in seeds:

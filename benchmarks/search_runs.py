@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 from rich.console import Console
 
-from npu_target.config import NpuConfig
+from npu_target.device import DeviceConfig
 from npu_target.tuning.build_pool import BuildPool
 from npu_target.tuning.devices import device_pool
 from npu_target.tuning.header import Header
@@ -68,7 +68,7 @@ class _Course(TuningProgress):
 
 
 def search_from_nothing(
-    config: NpuConfig,
+    config: DeviceConfig,
     layers: Sequence[Layer],
     trials: int,
     seed: int = 0,

@@ -22,7 +22,7 @@ from tvm.s_tir.schedule import Trace
 from benchmarks.search_runs import CLIENT, COMPILE, DEVICE, SEARCH, SearchRun, search_from_nothing
 from benchmarks.simulator_speed import machine
 from npu_target.codegen_tir import CodegenError, build_program
-from npu_target.config import NpuConfig
+from npu_target.device import DeviceConfig, preset
 from npu_target.files import write_atomically
 from npu_target.passes.lower import lower
 from npu_target.topi import Conv2d, Operator
@@ -52,7 +52,7 @@ def layers() -> list[Layer]:
     return [Layer(operator.canonical(), 1) for operator in (square, halving)]
 
 
-def stages(operator: Operator, config: NpuConfig, seed: int) -> dict[str, float]:
+def stages(operator: Operator, config: DeviceConfig, seed: int) -> dict[str, float]:
     """Processor milliseconds of each stage of a candidate, one after another in this process; the
     mean of some random candidates that fit."""
     spent: Counter[str] = Counter()
@@ -163,7 +163,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.trials < 1:
         parser.error(f"--trials: needs at least 1, has {options.trials}")
-    config = NpuConfig.preset("gemmini-16x16")
+    config = preset("gemmini-16x16")
     runs = [
         (layer, search_from_nothing(config, [layer], options.trials, options.seed))
         for layer in layers()

@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from npu_target.config import NpuConfig
+from npu_target.device import DeviceConfig, preset
 from npu_target.files import write_atomically
 
 REPORTS = Path(__file__).parent / "reports"
@@ -58,7 +58,7 @@ class Speed:
         return self.cycles / self.alone_seconds[0]
 
 
-def layer_program(pixels: int, channels: int, images: int, config: NpuConfig) -> bytes:
+def layer_program(pixels: int, channels: int, images: int, config: DeviceConfig) -> bytes:
     """A 3x3 convolution of ResNet-18, by the default schedule, as a program file."""
     from npu_target.codegen_tir import build_program
     from npu_target.schedule_rules import default_schedule
@@ -197,7 +197,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.repeats < 1:
         parser.error(f"--repeats: needs at least 1, has {options.repeats}")
-    config = NpuConfig.preset("gemmini-16x16")
+    config = preset("gemmini-16x16")
 
     def run(layers: Sequence[tuple[int, int, int]]) -> list[Speed]:
         return [

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from npu_target.config import NpuConfig
+from npu_target.device import DeviceConfig, preset
 from npu_target.files import write_atomically
 from npu_target.sim.run import RAM_ADDRESS, RAM_BYTES
 from npu_target.sim.stream import pack, read_stream
@@ -58,7 +58,7 @@ def default_traces() -> Path:
 
 def compare(path: Path) -> Iterator[Comparison]:
     """Every measured run of the traces in a file. Raises OSError and SimError."""
-    config = NpuConfig.preset("gemmini-16x16")
+    config = preset("gemmini-16x16")
     earlier: defaultdict[tuple[str, ...], bytes] = defaultdict(bytes)
     for line in path.read_text(encoding="utf-8").splitlines():
         record = json.loads(line)
@@ -71,14 +71,14 @@ def compare(path: Path) -> Iterator[Comparison]:
                 # One program measured those that have figures for the same memories.
                 program = (memory, record["group"], *sorted(record["cycles"]))
                 yield _compare_first(path, record, config, memory, measured, earlier[program])
-                stream = read_stream(path, record["name"], config.host_cycles_per_command)
+                stream = read_stream(path, record["name"], config)
                 earlier[program] += pack(stream.setup) + len(measured) * pack(stream.issues)
 
 
 def _compare_first(
     path: Path,
     record: dict[str, Any],
-    config: NpuConfig,
+    config: DeviceConfig,
     memory: str,
     measured: Sequence[int],
     earlier: bytes,
@@ -88,7 +88,7 @@ def _compare_first(
 
 
 def _compare_runs(
-    path: Path, record: dict[str, Any], config: NpuConfig, memory: str, measured: Sequence[int]
+    path: Path, record: dict[str, Any], config: DeviceConfig, memory: str, measured: Sequence[int]
 ) -> Iterator[Comparison]:
     name, group = record["name"], record["group"]
     is_always_cold = "cold" in name  # it touches new lines each time
@@ -103,13 +103,13 @@ def _compare_runs(
 
 
 def simulate(
-    path: Path, name: str, config: NpuConfig, memory: str, runs: int, earlier: bytes = b""
+    path: Path, name: str, config: DeviceConfig, memory: str, runs: int, earlier: bytes = b""
 ) -> list[int]:
     """The cycles of successive runs of one trace, the first with the caches as the packed commands
     `earlier` leave them."""
     from npu_target.device_api.profile import profile_stream
 
-    stream = read_stream(path, name, config.host_cycles_per_command)
+    stream = read_stream(path, name, config)
     device = config.with_ideal_memory() if memory == "ideal_memory" else config
     profiles = profile_stream(
         device.numbers(),

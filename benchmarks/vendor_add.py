@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
-from npu_target.config import NpuConfig
-from npu_target.isa import (
+from npu_target.devices.gemmini import GemminiConfig
+from npu_target.devices.gemmini.isa import (
     ConfigEx,
     ConfigLd,
     ConfigSt,
@@ -29,7 +29,7 @@ from npu_target.topi import Add
 LOAD_SCALES = (1.0, 0.625)
 
 
-def add_tile(rows: int, cols: int, config: NpuConfig) -> tuple[int, int]:
+def add_tile(rows: int, cols: int, config: GemminiConfig) -> tuple[int, int]:
     """The library's tile, in elements: rows halved, or columns cut by blocks where there are more
     of them than rows, until it fits half of the accumulator."""
     dim = config.dim
@@ -41,7 +41,7 @@ def add_tile(rows: int, cols: int, config: NpuConfig) -> tuple[int, int]:
     return rows, cols
 
 
-def add_commands(operator: Add, config: NpuConfig) -> Iterator[Command]:
+def add_commands(operator: Add, config: GemminiConfig) -> Iterator[Command]:
     """The commands for the arguments (a, b, out) of an addition of the same shape as an Add."""
     stride, relu = operator.cols, int(operator.relu)
     yield device_command(ConfigSt, stride_bytes=stride, activation=relu, scale=operator.scale)

@@ -5,15 +5,15 @@ After `tiled_global_average_auto` of the public `gemmini.h`, written anew.
 
 from __future__ import annotations
 
-from npu_target.config import NpuConfig
-from npu_target.isa import ConfigEx, ConfigLd, ConfigSt, LocalAddress, Mvin, Mvout
+from npu_target.devices.gemmini import GemminiConfig
+from npu_target.devices.gemmini.isa import ConfigEx, ConfigLd, ConfigSt, LocalAddress, Mvin, Mvout
 from npu_target.program import Loop, Node, Operand, const, device_command, var
 from npu_target.topi import GlobalAvgPool
 
 _PIXEL, _STORE = 0, 1
 
 
-def average_nodes(operator: GlobalAvgPool, config: NpuConfig) -> list[Node]:
+def average_nodes(operator: GlobalAvgPool, config: GemminiConfig) -> list[Node]:
     """The loops for the arguments (x, out); one accumulator row holds `dim` channels."""
     nodes: list[Node] = [
         device_command(ConfigLd, stride_bytes=config.dim, shrunk=True, block_stride=1),
@@ -30,7 +30,7 @@ def average_nodes(operator: GlobalAvgPool, config: NpuConfig) -> list[Node]:
 
 
 def _loads(
-    operator: GlobalAvgPool, config: NpuConfig, batch: int, start: int, channels: int
+    operator: GlobalAvgPool, config: GemminiConfig, batch: int, start: int, channels: int
 ) -> list[Node]:
     pixels = operator.h * operator.w
     nodes: list[Node] = []
@@ -53,7 +53,7 @@ def _loads(
 
 
 def _stores(
-    operator: GlobalAvgPool, config: NpuConfig, batch: int, start: int, channels: int
+    operator: GlobalAvgPool, config: GemminiConfig, batch: int, start: int, channels: int
 ) -> list[Node]:
     def store(block: Operand, cols: int) -> Node:
         return device_command(

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from itertools import product
 from math import prod
 
-from npu_target.config import NpuConfig
-from npu_target.isa import (
+from npu_target.devices.gemmini import GemminiConfig
+from npu_target.devices.gemmini.isa import (
     ConfigEx,
     ConfigSt,
     LoopConvWs,
@@ -29,7 +29,7 @@ from .vendor_conv_tile import ConvCall, Tile, TileSearch
 _NULL = Operand()
 
 
-def conv_commands(call: ConvCall, config: NpuConfig) -> Iterator[Command]:
+def conv_commands(call: ConvCall, config: GemminiConfig) -> Iterator[Command]:
     """The commands of one call, each channel of a depthwise one by itself."""
     yield device_command(
         ConfigSt,
@@ -68,7 +68,7 @@ class _Edge:
 
 
 def _loop(
-    call: ConvCall, at: Tile, tile: Tile, channel: int, config: NpuConfig
+    call: ConvCall, at: Tile, tile: Tile, channel: int, config: GemminiConfig
 ) -> Iterator[Command]:
     wholes = call.wholes
     sizes = Tile(*(min(t, w - a) for t, w, a in zip(tile, wholes, at, strict=True)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from npu_target.config import NpuConfig
+from npu_target.devices.gemmini import GemminiConfig
 
 
 class Tile(NamedTuple):
@@ -91,7 +91,7 @@ class TileSearch:
     whether a tile fits, which the library does on the host at every call.
     """
 
-    def __init__(self, call: ConvCall, config: NpuConfig) -> None:
+    def __init__(self, call: ConvCall, config: GemminiConfig) -> None:
         self.checks = 0
         self._call = call
         self._config = config

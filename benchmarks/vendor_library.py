@@ -17,7 +17,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from npu_target.config import NpuConfig
+from npu_target.devices.gemmini import GemminiConfig
 from npu_target.program import Arg, Node, Operand, Program
 from npu_target.topi import (
     Add,
@@ -45,7 +45,9 @@ class NotInLibraryError(ValueError):
     """An operator that the library has no form for; the message says why."""
 
 
-def vendor_program(operator: Operator, config: NpuConfig, pool: MaxPool2d | None = None) -> Program:
+def vendor_program(
+    operator: Operator, config: GemminiConfig, pool: MaxPool2d | None = None
+) -> Program:
     """The library's program for an operator, of a convolution with the max pool after it.
 
     Its arguments are the operator's, the output that of the pool. Weights of a depthwise
@@ -90,7 +92,7 @@ def _rounded(values: np.ndarray, scale: float, least: int = -128) -> np.ndarray:
     return np.clip(scaled, least, 127).astype(np.int32)
 
 
-def tile_checks(operator: Operator, config: NpuConfig, pool: MaxPool2d | None = None) -> int:
+def tile_checks(operator: Operator, config: GemminiConfig, pool: MaxPool2d | None = None) -> int:
     """How often the library computes, before its first command, whether a convolution's tile
     fits; 0 for what it runs as something else."""
     if isinstance(operator, DepthwiseConv2d):
@@ -100,7 +102,7 @@ def tile_checks(operator: Operator, config: NpuConfig, pool: MaxPool2d | None = 
     return 0
 
 
-def _nodes(operator: Operator, config: NpuConfig, pool: MaxPool2d | None) -> Iterable[Node]:
+def _nodes(operator: Operator, config: GemminiConfig, pool: MaxPool2d | None) -> Iterable[Node]:
     if isinstance(operator, Matmul):
         return _matmul(operator, config)
     if isinstance(operator, Conv2d) and pool is None and _is_pointwise(operator):
@@ -126,7 +128,7 @@ def _is_pointwise(operator: Conv2d) -> bool:
     return (operator.kh, operator.kw, *operator.strides, *operator.pad) == (1, 1, 1, 1, 0, 0, 0, 0)
 
 
-def _matmul(operator: Matmul, config: NpuConfig) -> Iterable[Node]:
+def _matmul(operator: Matmul, config: GemminiConfig) -> Iterable[Node]:
     out = 3 if operator.bias else 2
     for batch in range(operator.batch):
         yield from matmul_commands(

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from itertools import product
 from math import isqrt
 
-from npu_target.config import NpuConfig
-from npu_target.isa import (
+from npu_target.devices.gemmini import GemminiConfig
+from npu_target.devices.gemmini.isa import (
     ConfigEx,
     ConfigLd,
     ConfigSt,
@@ -46,7 +46,7 @@ class MatmulCall:
     relu: bool
 
 
-def matmul_tile(m: int, n: int, k: int, config: NpuConfig) -> tuple[int, int, int]:
+def matmul_tile(m: int, n: int, k: int, config: GemminiConfig) -> tuple[int, int, int]:
     """The library's tile of an [m, k] x [k, n] product, in blocks of the array: (i, j, k).
 
     A square of C that fills half of the accumulator and as much of K as then fits a quarter of
@@ -79,7 +79,7 @@ def matmul_tile(m: int, n: int, k: int, config: NpuConfig) -> tuple[int, int, in
     return i, j, kk
 
 
-def matmul_commands(call: MatmulCall, config: NpuConfig) -> Iterator[Command]:
+def matmul_commands(call: MatmulCall, config: GemminiConfig) -> Iterator[Command]:
     """The commands of one call. Its tensors' sizes need not be multiples of anything."""
     yield device_command(ConfigEx, activation=int(call.relu))
     yield device_command(

@@ -14,13 +14,13 @@ from pathlib import Path
 from rich import box
 from rich.console import Console
 
-from npu_target.config import NpuConfig
+from npu_target.devices.gemmini import GemminiConfig
 from npu_target.files import write_atomically
 from npu_target.tuning.errors import TuningError
 from npu_target.tuning.header import Header
 from npu_target.tuning.log import read_log
 from npu_target.tuning.network import load_network
-from npu_target.tuning.options import DEFAULT_DEVICE, DEFAULT_LOGS, report_errors
+from npu_target.tuning.options import DEFAULT_LOGS, report_errors
 from npu_target.tuning.report import check_can_write
 
 from .against_vendor import compare, print_rows, units_of
@@ -29,7 +29,7 @@ REPORT = Path(__file__).parent / "reports" / "against_vendor.md"
 _COLUMNS = 200
 
 
-def section(model: str, logs: Path, config: NpuConfig) -> str:
+def section(model: str, logs: Path, config: GemminiConfig) -> str:
     """A model's table in Markdown. Raises LogError."""
     log = read_log(logs / model, Header.of(config, model, "python -m benchmarks.vendor_report"))
     regions = load_network(model, config).partitioned.regions
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _main(logs: Path, output: Path) -> int:
-    config = NpuConfig.preset(DEFAULT_DEVICE)
+    config = GemminiConfig()
     check_can_write(output)
     folder = logs / config.name
     models = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []

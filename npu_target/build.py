@@ -47,7 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from .config import NpuConfig
+    from .device import find
     from .partition import explain
     from .tuning.choose import Chooser
     from .tuning.dump import check_can_dump, dump_regions
@@ -57,7 +57,7 @@ def _run(options: argparse.Namespace) -> int:
     from .tuning.network import check_model, load_network
     from .tuning.report import check_can_write, make_console, print_table, to_json, write_json
 
-    config = NpuConfig.find(options.device)
+    config = find(options.device)
     check_model(options.model)
     header = Header.of(config, options.model, "python -m npu_target.build")
     folder = log_folder(options.logs, header)

@@ -24,8 +24,8 @@ from .codegen.report import NoReport, ScheduleReport
 from .codegen.settings import DeviceSettings
 from .codegen.starts import overwritten_sums
 from .codegen.written import check_written
-from .config import NpuConfig
-from .isa import IsaError
+from .device import DeviceConfig, kind_of
+from .device.commands import IsaError
 from .packing import Packing
 from .passes.columns import check_columns
 from .passes.errors import CodegenError, DoesNotFit
@@ -41,7 +41,7 @@ __all__ = ["CodegenError", "DoesNotFit", "build_program"]
 
 
 def build_program(
-    func: tirx.PrimFunc, config: NpuConfig, name: str, report: ScheduleReport | None = None
+    func: tirx.PrimFunc, config: DeviceConfig, name: str, report: ScheduleReport | None = None
 ) -> Program:
     """Compile one scheduled function.
 
@@ -71,7 +71,7 @@ def build_program(
         raise DoesNotFit(f"{name}: {error}") from error
     except (CodegenError, IsaError) as error:
         raise CodegenError(f"{name}: {error}") from error
-    return Program(name, config, args, rewritten(body))
+    return Program(name, config, args, rewritten(body, kind_of(config).commands))
 
 
 def _arguments(func: tirx.PrimFunc, packed: Mapping[str, Packing]) -> tuple[Arg, ...]:
@@ -90,7 +90,7 @@ def _arguments(func: tirx.PrimFunc, packed: Mapping[str, Packing]) -> tuple[Arg,
 
 def _body(
     lowered: Lowered,
-    config: NpuConfig,
+    config: DeviceConfig,
     arguments: Sequence[str],
     packed: Mapping[str, Packing],
     report: NoReport,

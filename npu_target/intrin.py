@@ -13,7 +13,7 @@ from tvm import ir
 from tvm.s_tir import TensorIntrin
 from tvm.script import tirx as T
 
-from .config import NpuConfig
+from .device import DeviceConfig
 
 SCRATCHPAD = "global.scratchpad"
 ACCUMULATOR = "global.accumulator"
@@ -26,7 +26,7 @@ WIDE = "npu.wide"
 PACKED = "npu.packed"
 
 
-def gemm_intrinsic(config: NpuConfig, rows: int, row_step: int = 1) -> str:
+def gemm_intrinsic(config: DeviceConfig, rows: int, row_step: int = 1) -> str:
     """Register, and name, the array's step with ``rows`` rows of A.
 
     Meaning: ``C[i, j] += int32(A[i * row_step, k]) * int32(B[k, j])`` for A int8

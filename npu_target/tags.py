@@ -6,7 +6,7 @@ A leaf module that imports TVM only when called: the entry point uses it at the 
 
 from __future__ import annotations
 
-from .config import PRESETS
+from .device import presets
 
 KIND = "ext_dev"  # TVM's kind for devices from outside
 DEVICE = "npu"
@@ -31,6 +31,6 @@ def register_tags() -> None:
     known = list_tags()
     if known is None:  # a runtime-only TVM has no targets
         return
-    for name in PRESETS:
+    for name in presets():
         if TAG_PREFIX + name not in known:
             register_tag(TAG_PREFIX + name, tag_config(name))

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
-from npu_target.config import NpuConfig
+from npu_target.device import DeviceConfig
 
 from .address import LOOPBACK, Address
 from .process import Child, stop_all
@@ -25,7 +25,7 @@ class LocalServers:
     TrackerError when they do not come up.
     """
 
-    def __init__(self, config: NpuConfig, count: int, folder: Path) -> None:
+    def __init__(self, config: DeviceConfig, count: int, folder: Path) -> None:
         self.config = config
         self.count = count
         self._device_file = folder / "device.json"

@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 
-from npu_target.config import ConfigError, NpuConfig
+from npu_target.device import ConfigError, find
 
 from .address import LOOPBACK, Address, AddressError, check_can_bind
 from .process import Child, ProcessError, StopSignal, leave_with_parent, stop_all
@@ -94,7 +94,7 @@ def parser() -> argparse.ArgumentParser:
     result.add_argument(
         "--device",
         default="gemmini-16x16",
-        help="a preset's name, or a file that NpuConfig.save wrote (default: %(default)s)",
+        help="a preset's name, or a file that DeviceConfig.save wrote (default: %(default)s)",
     )
     result.add_argument(
         "--count", type=int, default=1, help="how many servers, each a process (default: 1)"
@@ -117,7 +117,7 @@ def main(arguments: list[str] | None = None) -> int:
     children: list[Child] = []
     try:
         tracker = Address.parse(options.tracker)
-        config = NpuConfig.find(options.device)
+        config = find(options.device)
         ports = [options.port + i if options.port else 0 for i in range(options.count)]
         for port in ports:
             check_can_bind(Address(options.host, port))

@@ -22,7 +22,7 @@ import tvm_ffi
 from tvm.rpc.server import PopenRPCServerState
 
 import npu_target
-from npu_target.config import NpuConfig
+from npu_target.device import DeviceConfig, find
 from npu_target.device_api import create_module, last_stats, set_limits
 from npu_target.packing import Packing
 
@@ -84,7 +84,7 @@ def _pack(layout: str, source: Any, target: Any) -> None:
     target.copyfrom(Packing.from_json(str(layout)).pack(source.numpy()))
 
 
-def register_functions(config: NpuConfig) -> None:
+def register_functions(config: DeviceConfig) -> None:
     """Make known what a client may call on this server besides the device itself."""
     described = json.dumps(
         {
@@ -101,7 +101,9 @@ def register_functions(config: NpuConfig) -> None:
     tvm_ffi.register_global_func(RUN, partial(_run, config.clock_khz), override=True)
 
 
-def start_server(host: str, port: int, tracker: Address, config: NpuConfig) -> PopenRPCServerState:
+def start_server(
+    host: str, port: int, tracker: Address, config: DeviceConfig
+) -> PopenRPCServerState:
     """Start TVM's RPC server in a thread of this process; port 0 takes any free one.
 
     Raises AddressError when it cannot be bound.
@@ -149,7 +151,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--with-parent", action="store_true")
     options = parser.parse_args(arguments)
 
-    config = NpuConfig.find(options.device)
+    config = find(options.device)
     register_functions(config)
     failed = threading.Event()
     _report_uncaught(failed)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from tvm.rpc import base
 
-from npu_target.config import NpuConfig
+from npu_target.device import DeviceConfig
 
 from .address import Address
 
@@ -35,7 +35,7 @@ class Endpoint(NamedTuple):
     matchkey: str
 
 
-def device_key(config: NpuConfig) -> str:
+def device_key(config: DeviceConfig) -> str:
     """The key under which servers of a device register: its name and its hash.
 
     The tracker's protocol gives a meaning to colons and blanks, which no device's name has.
@@ -94,7 +94,7 @@ class TrackerClient:
         _, summary = self._ask([base.TrackerCode.SUMMARY])
         return int(summary["queue_info"].get(key, {"free": 0})["free"])
 
-    def require(self, config: NpuConfig) -> int:
+    def require(self, config: DeviceConfig) -> int:
         """The number of servers of a device. Raises NoDevice, naming what there is, for none."""
         servers = self.servers()
         key = device_key(config)

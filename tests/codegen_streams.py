@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from program_evaluator import expand
 
-from npu_target import isa
-from npu_target.config import NpuConfig
+from npu_target.device.commands import DeviceCommand
+from npu_target.devices.gemmini import GemminiConfig, isa
 from npu_target.program import Arg, Node, Program
 
 ARGS = (Arg("x", "input", "int8", (1 << 20,)), Arg("y", "output", "int8", (1 << 20,)))
@@ -26,15 +26,15 @@ class Step(NamedTuple):
     overwrites: bool = False
 
 
-def commands(nodes: Sequence[Node], config: NpuConfig) -> list[isa.DeviceCommand]:
+def commands(nodes: Sequence[Node], config: GemminiConfig) -> list[DeviceCommand]:
     """In the order in which the device gets them."""
     program = Program("nodes", config, ARGS, tuple(nodes))
-    return [isa.decode(*words) for words in expand(program, ADDRESSES)]
+    return [isa.COMMANDS.decode(*words) for words in expand(program, ADDRESSES)]
 
 
-def steps_and_copies(nodes: Sequence[Node], config: NpuConfig) -> list[Step | isa.DeviceCommand]:
+def steps_and_copies(nodes: Sequence[Node], config: GemminiConfig) -> list[Step | DeviceCommand]:
     """The same with one item for each step of the array."""
-    found: list[Step | isa.DeviceCommand] = []
+    found: list[Step | DeviceCommand] = []
     preload = None
     for command in commands(nodes, config):
         if isinstance(command, isa.Preload):

@@ -9,8 +9,8 @@ from tvm.s_tir import Schedule
 
 from npu_target import topi
 from npu_target.codegen_tir import build_program
-from npu_target.config import NpuConfig
 from npu_target.device_api import create_module
+from npu_target.devices.gemmini import GemminiConfig
 from npu_target.packing import packed
 from npu_target.passes.packings import packings
 from npu_target.program import Program
@@ -85,7 +85,7 @@ def run_program(program: Program, inputs: list[np.ndarray]) -> np.ndarray:
 
 
 def check_schedule(
-    operator: topi.Operator, schedule: Schedule, config: NpuConfig, seed: int = 0
+    operator: topi.Operator, schedule: Schedule, config: GemminiConfig, seed: int = 0
 ) -> Program:
     """Compile a schedule of the operator's kernel and compare its result, bit for bit."""
     program = build_program(schedule.mod["main"], config, operator.name)
@@ -99,6 +99,6 @@ def check_schedule(
     return program
 
 
-def kernel_schedule(operator: topi.Operator, config: NpuConfig, seed: int) -> Schedule:
+def kernel_schedule(operator: topi.Operator, config: GemminiConfig, seed: int) -> Schedule:
     """The operator's kernel, nothing scheduled yet; `seed` is of the sampled tiles."""
     return Schedule(operator.kernel().prim_func(config), seed=seed)

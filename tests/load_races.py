@@ -11,7 +11,7 @@ from typing import Any
 
 from row_histories import accesses, settings_of
 
-from npu_target import isa
+from npu_target.devices.gemmini import isa
 from npu_target.program import Program
 
 Row = tuple[bool, int]  # whether of the accumulator, and which
@@ -29,7 +29,7 @@ def unordered_loads(program: Program) -> list[tuple[Row, Any, Any]]:
     found: list[tuple[Row, Any, Any]] = []
     settings: dict[Any, Any] = {}
     for words in program.expand(addresses):
-        command = isa.decode(*words)
+        command = isa.COMMANDS.decode(*words)
         if isinstance(command, isa.ConfigLd):
             settings[isa.LOADS[command.id]] = command
         elif isinstance(command, (isa.ConfigSt, isa.ConfigEx)):

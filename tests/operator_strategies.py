@@ -6,12 +6,13 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 from npu_target import topi
-from npu_target.config import PRESETS, NpuConfig
+from npu_target.device import presets
+from npu_target.devices.gemmini import GemminiConfig
 
 # Multiply-accumulates of one example: the simulator and NumPy take some milliseconds for these.
 MAX_MACS = 20_000_000
 
-devices = st.sampled_from(sorted(PRESETS)).map(NpuConfig.preset)
+devices = st.sampled_from(sorted(presets())).map(GemminiConfig.preset)
 scales = st.one_of(
     st.sampled_from([1.0, 0.5, 2.0**-7, 2.0**-20]),
     st.floats(2.0**-16, 2.0, width=32),
@@ -52,7 +53,7 @@ def conv2ds(draw) -> topi.Conv2d:
 
 
 @st.composite
-def depthwise_conv2ds(draw, config: NpuConfig) -> topi.DepthwiseConv2d:
+def depthwise_conv2ds(draw, config: GemminiConfig) -> topi.DepthwiseConv2d:
     h, w, kh, kw, strides, pad = _windows(draw)
     return topi.DepthwiseConv2d(
         n=draw(st.integers(1, 2)),
@@ -84,7 +85,7 @@ def matmuls(draw) -> topi.Matmul:
 
 
 @st.composite
-def adds(draw, config: NpuConfig) -> topi.Add:
+def adds(draw, config: GemminiConfig) -> topi.Add:
     return topi.Add(
         rows=draw(st.integers(1, 300)),
         cols=draw(st.one_of(channels, st.integers(1, 300))),
@@ -111,7 +112,7 @@ def max_pool2ds(draw) -> topi.MaxPool2d:
 
 
 @st.composite
-def global_avg_pools(draw, config: NpuConfig) -> topi.GlobalAvgPool:
+def global_avg_pools(draw, config: GemminiConfig) -> topi.GlobalAvgPool:
     return topi.GlobalAvgPool(
         n=draw(st.integers(1, 3)),
         h=draw(st.integers(1, 15)),
@@ -122,7 +123,7 @@ def global_avg_pools(draw, config: NpuConfig) -> topi.GlobalAvgPool:
     )
 
 
-def operators(config: NpuConfig) -> dict[str, st.SearchStrategy[topi.Operator]]:
+def operators(config: GemminiConfig) -> dict[str, st.SearchStrategy[topi.Operator]]:
     """A strategy for each kind of operator that the device has, by `Operator.op`."""
     return {
         "conv2d": conv2ds(),

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from program_evaluator import expand
 
 from npu_target import program as p
-from npu_target.config import NpuConfig
+from npu_target.device import preset
 from npu_target.program import Arg, Command, Expr, Loop, Node, Operand, Program, const, var
 
-CONFIG = NpuConfig.preset("gemmini-16x16")
+CONFIG = preset("gemmini-16x16")
 ARGS = (Arg("x", "input", "int8", (64,)), Arg("y", "output", "int8", (64,)))
 CONDITION = 0  # the loop of all conditions, as code generation has them
 SMALL = st.sampled_from([0, 0, 1, 16, 64])

@@ -8,8 +8,8 @@ from dataclasses import replace
 from itertools import product
 from typing import Any, NamedTuple
 
-from npu_target import isa
-from npu_target.config import NpuConfig
+from npu_target.device.commands import DeviceCommand
+from npu_target.devices.gemmini import GemminiConfig, isa
 
 Words = tuple[int, int, int]
 
@@ -23,7 +23,7 @@ class Access(NamedTuple):
     what: Any
 
 
-def row_histories(stream: Iterable[Words], config: NpuConfig) -> dict[Any, list[list[Any]]]:
+def row_histories(stream: Iterable[Words], config: GemminiConfig) -> dict[Any, list[list[Any]]]:
     """For each row: its writes in order, each with the reads behind it in any order.
 
     How many rows a copy command moves, and which of the settings for loads it obeys, makes no
@@ -34,7 +34,7 @@ def row_histories(stream: Iterable[Words], config: NpuConfig) -> dict[Any, list[
     weights: Any = None
     histories: dict[Any, list[list[Any]]] = defaultdict(lambda: [[]])
     for words in stream:
-        command = isa.decode(*words)
+        command = isa.COMMANDS.decode(*words)
         if isinstance(command, isa.ConfigLd):
             settings[isa.LOADS[command.id]] = command
             continue
@@ -57,14 +57,14 @@ def row_histories(stream: Iterable[Words], config: NpuConfig) -> dict[Any, list[
     return {row: [[*w[:1], *sorted(w[1:], key=repr)] for w in h] for row, h in histories.items()}
 
 
-def settings_of(command: isa.DeviceCommand, settings: dict[Any, Any]) -> Any:
+def settings_of(command: DeviceCommand, settings: dict[Any, Any]) -> Any:
     """The settings that a command obeys, of those in force."""
     if isinstance(command, isa.LOADS):
         return settings.get(type(command))
     return settings.get(isa.ConfigSt if isinstance(command, isa.Mvout) else isa.ConfigEx)
 
 
-def accesses(command: Any, obeyed: Any, config: NpuConfig) -> Iterator[Access]:
+def accesses(command: Any, obeyed: Any, config: GemminiConfig) -> Iterator[Access]:
     """The rows that a command reads and writes; of a preload without those of the sums."""
     if isinstance(command, isa.LOADS):
         yield from _loaded(command, obeyed, config)
@@ -79,7 +79,7 @@ def accesses(command: Any, obeyed: Any, config: NpuConfig) -> Iterator[Access]:
             yield Access(row, False, (command, obeyed))
 
 
-def _loaded(command: Any, obeyed: isa.ConfigLd, config: NpuConfig) -> Iterator[Access]:
+def _loaded(command: Any, obeyed: isa.ConfigLd, config: GemminiConfig) -> Iterator[Access]:
     local, dim = command.local, config.dim
     is_wide = local.accumulator and not obeyed.shrunk
     for block, columns in _blocks(command.cols, dim):
@@ -92,7 +92,7 @@ def _loaded(command: Any, obeyed: isa.ConfigLd, config: NpuConfig) -> Iterator[A
             yield Access(row, True, (local.accumulate, columns, what))
 
 
-def _stored(command: isa.Mvout, obeyed: isa.ConfigSt, config: NpuConfig) -> Iterator[Access]:
+def _stored(command: isa.Mvout, obeyed: isa.ConfigSt, config: GemminiConfig) -> Iterator[Access]:
     local, dim = command.local, config.dim
     if obeyed.pool_stride:
         yield from _pooled(command, obeyed)

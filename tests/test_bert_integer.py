@@ -8,7 +8,7 @@ from reference import operators
 from region_outputs import run_region_arguments
 
 from npu_target.build import compile_network
-from npu_target.config import NpuConfig
+from npu_target.devices.gemmini import GemminiConfig
 from npu_target.host import build_host, run_host
 from npu_target.models import get_model
 from npu_target.models.bert import BERT_BASE, BertConfig, build_bert, seeded_bert
@@ -16,7 +16,7 @@ from npu_target.partition import partition
 from npu_target.quantize import compare, quantize
 from npu_target.tuning.choose import Chooser
 
-CONFIG = NpuConfig()
+CONFIG = GemminiConfig()
 SMALL = BertConfig(sequence=20, hidden=24, layers=1, heads=2, intermediate=40)
 # Of the hidden states against the float network's, over seeded inputs.
 LEAST_SQNR_DB = 20.0

@@ -17,9 +17,10 @@ import tiny_network
 from tvm.s_tir import Schedule
 from tvm.s_tir import meta_schedule as ms
 
-from npu_target import build, isa, run
+from npu_target import build, run
 from npu_target.codegen_tir import CodegenError, build_program
-from npu_target.config import NpuConfig
+from npu_target.device import preset
+from npu_target.devices.gemmini import isa
 from npu_target.host import build_host, run_host
 from npu_target.models import registry
 from npu_target.packing import Packing
@@ -37,7 +38,7 @@ from npu_target.tuning.network import Network, load_network
 from npu_target.tuning.schedules import default_of
 from npu_target.tuning.workload import workload_module
 
-CONFIG = NpuConfig.preset("gemmini-16x16")
+CONFIG = preset("gemmini-16x16")
 HEADER = Header.of(CONFIG, "tiny", "")
 
 

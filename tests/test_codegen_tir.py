@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from kernel_runs import check_schedule, kernel_schedule
 
-from npu_target import isa, topi
+from npu_target import topi
 from npu_target.codegen_tir import CodegenError, DoesNotFit, build_program
-from npu_target.config import NpuConfig
+from npu_target.device import preset
+from npu_target.devices.gemmini import isa
 from npu_target.program import Program
 from npu_target.schedule_rules import default_schedule
 from npu_target.topi.mac_schedule import MacStructure, schedule_mac
@@ -35,7 +36,7 @@ REGRESSIONS = [
     ("preset", "operator"), REGRESSIONS, ids=lambda value: getattr(value, "name", value)
 )
 def test_regressions(preset, operator):
-    config = NpuConfig.preset(preset)
+    config = preset(preset)
     check_schedule(operator, default_schedule(operator.kernel(), config), config)
     for template in templates(operator.kernel()):
         schedule = kernel_schedule(operator, config, seed=1)
@@ -46,7 +47,7 @@ def test_regressions(preset, operator):
             assert isinstance(error, DoesNotFit) or "store unit counts" in str(error), error
 
 
-SMALL_DEVICE = NpuConfig.preset("gemmini-8x8")
+SMALL_DEVICE = preset("gemmini-8x8")
 
 
 def mac_program(operator: topi.Operator, structure: MacStructure, **tiles: list[int]) -> Program:
@@ -116,11 +117,13 @@ GOLDEN = {
 @pytest.mark.parametrize("border", [(1, 1, 1, 1), (0, 0, 2, 2)])
 def test_borders_of_pooled_tiles_are_elements_times_0(border):
     """On the hardware shrunk loads of zeros never end, and others can get lost."""
-    config = NpuConfig.preset("gemmini-16x16")
+    config = preset("gemmini-16x16")
     operator = topi.MaxPool2d(n=1, h=20, w=20, c=64, size=3, stride=2, pad=border)
     schedule = default_schedule(operator, config)
     program = build_program(schedule.mod["main"], config, operator.name)
-    stream = [isa.decode(*words) for words in program.expand({"x": 1 << 20, "out": 1 << 30})]
+    stream = [
+        isa.COMMANDS.decode(*words) for words in program.expand({"x": 1 << 20, "out": 1 << 30})
+    ]
     scales = dict.fromkeys(range(len(isa.LOADS)), 1.0)
     used = set()
     for command in stream:
@@ -135,7 +138,7 @@ def test_borders_of_pooled_tiles_are_elements_times_0(border):
 def test_a_phase_with_too_many_settings_is_made_again_whole():
     """Two tiles of sums, and more strides than the device holds: found with the overlap on."""
     operator = topi.Matmul(1, 1, 512, 1000)
-    device = NpuConfig.preset("gemmini-16x16")
+    device = preset("gemmini-16x16")
     schedule = kernel_schedule(operator, device, seed=1)
     tiles = {"blocks": [9, 7], "steps": [1, 1]}
     schedule_mac(schedule, MacStructure(kept=True, two_sums=True), tiles)

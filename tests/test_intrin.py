@@ -11,13 +11,16 @@ from tvm.script import from_source
 from tvm.script import tirx as T
 
 from npu_target.codegen_tir import build_program
-from npu_target.config import PRESETS, NpuConfig
+from npu_target.device import preset, presets
+from npu_target.devices.gemmini import GemminiConfig
 from npu_target.intrin import GEMM_CALL, gemm_intrinsic, gemm_rows
 
 STEPS = [(1, 1), (1, 5), (2, 1), (3, 2), (5, 4), (8, 3)]
 
 
-def operands(config: NpuConfig, rows: int, step: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def operands(
+    config: GemminiConfig, rows: int, step: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     random = np.random.default_rng(rows * step)
     span = (rows - 1) * step + 1
     a = random.integers(-128, 128, (span, config.dim), np.int8)
@@ -32,9 +35,9 @@ def in_numpy(a: np.ndarray, b: np.ndarray, c: np.ndarray, step: int) -> np.ndarr
 
 
 @pytest.mark.parametrize(("rows", "step"), STEPS)
-@pytest.mark.parametrize("preset", sorted(PRESETS))
+@pytest.mark.parametrize("preset", sorted(presets()))
 def test_the_description_means_the_product(preset, rows, step):
-    config = NpuConfig.preset(preset)
+    config = preset(preset)
     description = TensorIntrin.get(gemm_intrinsic(config, rows, step)).desc
     text = description.script()
     for scope in ("scratchpad", "accumulator"):  # memories that the host does not have
@@ -48,7 +51,7 @@ def test_the_description_means_the_product(preset, rows, step):
     np.testing.assert_array_equal(result.numpy(), expected)
 
 
-def one_step(config: NpuConfig, rows: int, step: int):
+def one_step(config: GemminiConfig, rows: int, step: int):
     """A kernel of nothing but the array's step."""
     dim, span = config.dim, (rows - 1) * step + 1
 
@@ -86,25 +89,25 @@ def one_step(config: NpuConfig, rows: int, step: int):
 
 
 @pytest.mark.parametrize(("rows", "step"), STEPS)
-@pytest.mark.parametrize("preset", sorted(PRESETS))
+@pytest.mark.parametrize("preset", sorted(presets()))
 def test_the_implementation_means_the_product(preset, rows, step):
-    config = NpuConfig.preset(preset)
+    config = preset(preset)
     a, b, c = operands(config, rows, step)
     program = build_program(one_step(config, rows, step), config, "one_step")
     np.testing.assert_array_equal(run_program(program, [a, b, c]), in_numpy(a, b, c, step))
 
 
 def test_equal_steps_are_one_intrinsic():
-    config = NpuConfig()
+    config = GemminiConfig()
     assert gemm_intrinsic(config, 7, 2) == gemm_intrinsic(config, 7, 2)
     assert gemm_intrinsic(config, 1, 2) == gemm_intrinsic(config, 1, 3)
-    names = {gemm_intrinsic(NpuConfig.preset(name), 7, 2) for name in PRESETS}
-    assert len(names) == len(PRESETS)
+    names = {gemm_intrinsic(preset(name), 7, 2) for name in presets()}
+    assert len(names) == len(presets())
 
 
 @pytest.mark.parametrize("rows", [1, 7, 16])
 def test_the_rows_of_an_intrinsic(rows):
-    assert gemm_rows(gemm_intrinsic(NpuConfig(), rows, 2)) == rows
+    assert gemm_rows(gemm_intrinsic(GemminiConfig(), rows, 2)) == rows
 
 
 @pytest.mark.parametrize(
@@ -117,4 +120,4 @@ def test_the_rows_of_an_intrinsic(rows):
 )
 def test_steps_that_the_array_cannot_do_are_refused(rows, step, text):
     with pytest.raises(ValueError, match=text):
-        gemm_intrinsic(NpuConfig(), rows, step)
+        gemm_intrinsic(GemminiConfig(), rows, step)

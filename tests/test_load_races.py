@@ -11,12 +11,12 @@ from operator_strategies import devices, operators
 
 from npu_target import topi
 from npu_target.codegen_tir import DoesNotFit, build_program
-from npu_target.config import NpuConfig
-from npu_target.isa import ConfigLd, ConfigSt, LocalAddress, Mvin, Mvout
+from npu_target.devices.gemmini import GemminiConfig
+from npu_target.devices.gemmini.isa import ConfigLd, ConfigSt, LocalAddress, Mvin, Mvout
 from npu_target.program import Arg, Operand, Program, device_command
 from npu_target.schedule_rules import SPACES, default_schedule, designs
 
-CONFIG = NpuConfig()
+CONFIG = GemminiConfig()
 # The reference of a program takes as long as it has commands.
 MOST_MACS = 2_000_000
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from npu_target import build
-from npu_target.config import NpuConfig
+from npu_target.device import preset
 from npu_target.files import write_atomically
 from npu_target.models import MODELS
 from npu_target.tuning.choose import Chooser
@@ -26,7 +26,7 @@ from npu_target.tuning.network import load_network
 from npu_target.tuning.report import TUNED, LayerResult
 from npu_target.tuning.workload import operator_of
 
-CONFIG = NpuConfig.preset("gemmini-16x16")
+CONFIG = preset("gemmini-16x16")
 LOGS = Path(__file__).parents[1] / "tuning_logs"
 TABLE = Path(__file__).with_name("logged_totals.json")
 MODELS_IN_TABLE = sorted(json.loads(TABLE.read_text(encoding="utf-8")))

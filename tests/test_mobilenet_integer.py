@@ -6,7 +6,7 @@ from reference import integer_mobilenet
 from region_outputs import run_regions
 
 from npu_target.build import compile_network
-from npu_target.config import NpuConfig
+from npu_target.devices.gemmini import GemminiConfig
 from npu_target.host import build_host, run_host
 from npu_target.models import get_model
 from npu_target.models.image import synthetic_images
@@ -21,7 +21,7 @@ from npu_target.partition import partition
 from npu_target.quantize import quantize
 from npu_target.tuning.choose import Chooser
 
-CONFIG = NpuConfig()
+CONFIG = GemminiConfig()
 SMALL = MobileNetV2Config(
     image_size=33,
     stem_channels=8,

@@ -9,7 +9,7 @@ from tvm.ir import IRModule
 from tvm.s_tir import Schedule
 
 from npu_target.build import compile_network
-from npu_target.config import NpuConfig
+from npu_target.device import preset
 from npu_target.host import run_host
 from npu_target.pack_constants import laid_out, pack_constants, scheduled
 from npu_target.passes.errors import CodegenError
@@ -20,7 +20,7 @@ from npu_target.topi import Matmul
 from npu_target.topi.mac_schedule import MacStructure, schedule_mac
 from npu_target.tuning.expected import expected_output, sample_inputs
 
-CONFIG = NpuConfig.preset("gemmini-16x16")
+CONFIG = preset("gemmini-16x16")
 # Channels that are no multiple of a block's, and tiles of three blocks.
 OPERATOR = Matmul(1, 20, 48, 90)
 INPUTS = sample_inputs(OPERATOR, 3)

@@ -16,7 +16,7 @@ from tvm.s_tir.schedule import Trace
 
 from npu_target.build import compile_network, export
 from npu_target.codegen_tir import DoesNotFit
-from npu_target.config import NpuConfig
+from npu_target.device import preset
 from npu_target.host import run_host
 from npu_target.relax_graph import Graph, copy_binding, rebuild, replace_function
 from npu_target.schedule_rules import default_schedule, space_generator
@@ -30,7 +30,7 @@ from rpc_server.tracker_client import TrackerClient, device_key
 
 pytestmark = pytest.mark.slow
 
-CONFIG = NpuConfig.preset("gemmini-16x16")
+CONFIG = preset("gemmini-16x16")
 LOGS = Path(__file__).parents[1] / "tuning_logs" / CONFIG.name / "resnet18"
 RANDOM_SCHEDULES = 50
 # Of the schedules drawn, this share at least fits the memories.

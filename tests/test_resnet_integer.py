@@ -8,7 +8,7 @@ from reference import integer_resnet
 from region_outputs import run_regions
 from shared_models import shared_model
 
-from npu_target.config import NpuConfig
+from npu_target.devices.gemmini import GemminiConfig
 from npu_target.host import build_host, run_host
 from npu_target.models import get_model
 from npu_target.models.image import synthetic_images
@@ -46,7 +46,7 @@ def test_a_small_network_matches_layer_by_layer(config):
     (logits,) = run_host(build_host(quantized.mod), images[2])
     wanted = integer_resnet.run(images[2], quantized.parameters, config.blocks_per_stage)
     np.testing.assert_array_equal(logits, wanted["logits"])
-    partitioned = partition(quantized.mod, NpuConfig())
+    partitioned = partition(quantized.mod, GemminiConfig())
     assert_layers_match(partitioned, quantized, images[2], config.blocks_per_stage)
 
 
@@ -55,7 +55,7 @@ def test_resnet50_matches_layer_by_layer():
     model = get_model("resnet50")
     quantized = quantize(model.mod, model.calibration_inputs(1))
     (image,) = model.calibration_inputs(1, seed=3)
-    partitioned = partition(quantized.mod, NpuConfig())
+    partitioned = partition(quantized.mod, GemminiConfig())
     assert_layers_match(partitioned, quantized, image, RESNET50.blocks_per_stage)
 
 
@@ -91,7 +91,7 @@ def test_resnet18_on_noise_matches_to_the_last_bit(resnet18, integer_resnet18):
 @pytest.mark.slow
 def test_partitioned_resnet18_matches_layer_by_layer(resnet18):
     model, quantized = resnet18
-    partitioned = partition(quantized.mod, NpuConfig())
+    partitioned = partition(quantized.mod, GemminiConfig())
     assert {region.op for region in partitioned.regions} == {
         "conv2d",
         "add",

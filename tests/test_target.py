@@ -14,14 +14,15 @@ from hypothesis import strategies as st
 from tvm.target import Target
 
 from npu_target import _register
-from npu_target.config import PRESETS, ConfigError, NpuConfig
+from npu_target.device import ConfigError, presets
 from npu_target.device_api import _library
+from npu_target.devices.gemmini import GemminiConfig
 from npu_target.tags import register_tags
 from npu_target.target import config_of, make_target
 
 
-@pytest.mark.parametrize("config", PRESETS.values(), ids=lambda config: config.name)
-def test_every_preset_has_a_tag(config: NpuConfig) -> None:
+@pytest.mark.parametrize("config", presets().values(), ids=lambda config: config.name)
+def test_every_preset_has_a_tag(config: GemminiConfig) -> None:
     tag = f"npu/{config.name}"
     target = Target(tag)
     assert (target.kind.name, str(target.tag)) == ("ext_dev", tag)
@@ -39,7 +40,7 @@ def test_every_preset_has_a_tag(config: NpuConfig) -> None:
 def test_other_devices_survive_the_way_to_another_process(
     name: str, dim: int, has_pooling: bool, latency: int
 ) -> None:
-    config = NpuConfig(
+    config = GemminiConfig(
         name=name, dim=dim, has_pooling=has_pooling, acc_scale_latency_cycles=latency
     )
     target = make_target(config, host="llvm")
@@ -49,9 +50,9 @@ def test_other_devices_survive_the_way_to_another_process(
 
 
 def test_a_renamed_preset_is_not_the_preset() -> None:
-    config = NpuConfig(name="mine")
+    config = GemminiConfig(name="mine")
     assert config_of(make_target(config)).name == "mine"
-    imposter = NpuConfig(name="gemmini-16x16", dim=8)
+    imposter = GemminiConfig(name="gemmini-16x16", dim=8)
     assert config_of(make_target(imposter)) == imposter
 
 
@@ -77,8 +78,8 @@ def test_ways_to_name_a_device(target: dict[str, Any]) -> None:
         ({"kind": "ext_dev", "tag": "npu/none"}, "names no device"),
         ({"kind": "ext_dev", "device": "vta"}, "device is 'vta', needs 'npu'"),
         ({"kind": "ext_dev", "model": "none"}, "model 'none': no preset is called so; there are"),
-        ({"kind": "ext_dev", "model": "a#0 dims=8"}, "'dims=8' is no field of NpuConfig"),
-        ({"kind": "ext_dev", "model": "a#0 dim=x"}, "'dim=x' is no field of NpuConfig"),
+        ({"kind": "ext_dev", "model": "a#0 dims=8"}, "'dims=8' is no field of GemminiConfig"),
+        ({"kind": "ext_dev", "model": "a#0 dim=x"}, "'dim=x' is no field of GemminiConfig"),
         ({"kind": "ext_dev", "model": "a#0 dim=12"}, "dim is 12, must be a power of two"),
         ({"kind": "ext_dev", "model": "a#0 dim=8"}, "made by a version of npu_target with another"),
     ],
@@ -127,7 +128,8 @@ def test_any_import_order(first: str) -> None:
 
 def test_the_package_is_light() -> None:
     done = python(
-        "import sys, npu_target, npu_target.config, npu_target.program, npu_target._register\n"
+        "import sys, npu_target, npu_target.device, npu_target.program, npu_target._register\n"
+        "npu_target.device.presets()\n"
         "assert not {'tvm', 'tvm_ffi', 'numpy'} & set(sys.modules)"
     )
     assert (done.returncode, done.stderr) == (0, "")

@@ -16,7 +16,7 @@ import psutil
 import pytest
 import tiny_network
 
-from npu_target.config import NpuConfig
+from npu_target.device import preset
 from npu_target.models import registry
 from npu_target.tuning.cli import main
 from npu_target.tuning.header import Header
@@ -24,7 +24,7 @@ from npu_target.tuning.log import RECORDS_FILE, read_log
 from rpc_server.address import Address, free_port
 from rpc_server.local import LocalServers
 
-CONFIG = NpuConfig.preset("gemmini-16x16")
+CONFIG = preset("gemmini-16x16")
 HEADER = Header.of(CONFIG, "tiny", "")
 LAYER_KEYS = {"name", "count", "macs", "default_cycles", "cycles", "utilization"}
 

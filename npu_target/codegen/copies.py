@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from ..config import NpuConfig
-from ..isa import ConfigLd, ConfigSt, LocalAddress, Mvout, mvin_class
+from ..device import DeviceConfig
+from ..devices.gemmini.isa import ConfigLd, ConfigSt, LocalAddress, Mvout, mvin_class
 from ..passes.copies import Load, Store
 from ..passes.linear import Linear, combine
 from ..passes.pooling import pooled_walk
@@ -29,7 +29,7 @@ class CopyOperations:
 
     def __init__(
         self,
-        config: NpuConfig,
+        config: DeviceConfig,
         arguments: Sequence[str],
         settings: DeviceSettings,
         ids: LoopIds,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..config import NpuConfig
+from ..device import DeviceConfig
 from ..passes.linear import Linear
 from .cost import ceil_div
 from .dependences import Touched
@@ -76,7 +76,7 @@ class Part(NamedTuple):
 class Dealer:
     """Deals copies out for a device, whose queues hold so many commands."""
 
-    def __init__(self, config: NpuConfig, ids: LoopIds) -> None:
+    def __init__(self, config: DeviceConfig, ids: LoopIds) -> None:
         self.ids = ids
         self.most_loads = max(1, config.ld_queue_entries - _QUEUE_SLACK)
         self.most_stores = max(1, config.st_queue_entries - _QUEUE_SLACK)

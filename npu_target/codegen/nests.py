@@ -19,7 +19,7 @@ from tvm import tirx
 from tvm.ir import TensorLoad
 from tvm.tirx import BufferStore, Var
 
-from ..config import NpuConfig
+from ..device import DeviceConfig
 from ..intrin import ACCUMULATOR, PACKED, SCRATCHPAD, WIDE, is_gemm
 from ..packing import Packing
 from ..passes.bounds import least
@@ -160,7 +160,9 @@ class Nest:
 class CopyNest(Nest):
     """A nest around a store."""
 
-    def transfers(self, values: Values, config: NpuConfig) -> list[tuple[Load | Store, Transfer]]:
+    def transfers(
+        self, values: Values, config: DeviceConfig
+    ) -> list[tuple[Load | Store, Transfer]]:
         """What the store does, part by part, and how."""
         known = {symbol: values[symbol] for symbol in self._deciding}
         plan = self._plans.get(key := tuple(known.values()))
@@ -171,7 +173,7 @@ class CopyNest(Nest):
         return [(part.at(values), transfer.at(values)) for part, transfer in plan]
 
     def _plan(
-        self, part: Load | Store, around: tuple[LoopExtent, ...], config: NpuConfig
+        self, part: Load | Store, around: tuple[LoopExtent, ...], config: DeviceConfig
     ) -> list[tuple[Load | Store, Transfer]]:
         transfer = plan_transfer(part, around, config)
         columns = transfer.columns
@@ -302,7 +304,9 @@ class PackedNest(CopyNest):
             )
             self._parts.append((part, around))
 
-    def transfers(self, values: Values, config: NpuConfig) -> list[tuple[Load | Store, Transfer]]:
+    def transfers(
+        self, values: Values, config: DeviceConfig
+    ) -> list[tuple[Load | Store, Transfer]]:
         plans = [(part, plan_transfer(part, loops, config)) for part, loops in self._parts]
         return [(part.at(values), plan.at(values)) for part, plan in plans]
 

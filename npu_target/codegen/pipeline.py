@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from functools import cached_property, partial
 from typing import NamedTuple
 
-from ..config import NpuConfig
+from ..device import DeviceConfig
 from ..passes.errors import CodegenError
 from ..passes.linear import Linear
 from ..passes.transfers import LoopExtent
@@ -111,7 +111,7 @@ class Pipeline:
         copies: CopyOperations,
         settings: DeviceSettings,
         overwritten: set[Nest],
-        config: NpuConfig,
+        config: DeviceConfig,
         ids: LoopIds,
         report: NoReport,
     ) -> None:

@@ -18,7 +18,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..config import NpuConfig
+from ..device import DeviceConfig
 from ..passes.linear import Linear
 from ..program import Node
 from .cost import ceil_div
@@ -40,7 +40,7 @@ class Placer:
         self,
         steps: Steps,
         touched: Sequence[Touched],
-        config: NpuConfig,
+        config: DeviceConfig,
         ids: LoopIds,
         report: NoReport,
     ) -> None:

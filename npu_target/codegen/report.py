@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ..isa import LocalAddress
+from ..devices.gemmini.isa import LocalAddress
 from .operations import CopyOperation, Engine
 from .steps import Steps
 

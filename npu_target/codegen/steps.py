@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..config import NpuConfig
-from ..isa import (
+from ..device import DeviceConfig
+from ..devices.gemmini.isa import (
     GARBAGE,
     ComputeAccumulated,
     ComputePreloaded,
@@ -71,7 +71,7 @@ class Steps:
     """
 
     def __init__(
-        self, step: ArrayStep, loops: tuple[LoopExtent, ...], overwrites: bool, config: NpuConfig
+        self, step: ArrayStep, loops: tuple[LoopExtent, ...], overwrites: bool, config: DeviceConfig
     ) -> None:
         rows = step.rows
         around = list(loops)

@@ -143,7 +143,7 @@ def expand_loops(config: Mapping[str, int], commands: bytes) -> bytes:
 
     `commands` is packed as `expand_program` packs them, and so is the result: the simple commands
     of each loop in the order of each unit (loads, computes, stores), the units one after another;
-    the hardware interleaves them. `config` holds the numbers of an NpuConfig. Raises RuntimeError
+    the hardware interleaves them. `config` holds the numbers of a device. Raises RuntimeError
     [undefined_configuration], [address_out_of_range] or [unsupported_command] for a loop that the
     device cannot run.
     """
@@ -159,7 +159,7 @@ def validate_program(program: bytes) -> None:
 def check_config(config: Mapping[str, int]) -> None:
     """Raise RuntimeError [bad_program] unless the device library can be this device.
 
-    `config` holds the numbers of an NpuConfig; those that NpuConfig accepts are accepted.
+    `config` holds the numbers of a device; those that DeviceConfig accepts are accepted.
     """
     _call("npu.sim.check_config", {name: int(value) for name, value in config.items()})
 
@@ -175,7 +175,7 @@ def run_stream(
 ) -> StreamResult:
     """Run raw commands, packed as `expand_program` packs them, on a device of its own.
 
-    `config` holds the numbers of an NpuConfig (`NpuConfig.numbers()`); `memory` is the only DRAM
+    `config` holds the numbers of a device (`DeviceConfig.numbers()`); `memory` is the only DRAM
     there is, writable, from address `base` on; `spad` (int8) and `acc` (int32, the host's byte
     order) are the contents at the start, arbitrary where not given; `races` refuses streams whose
     result depends on an order that the hardware does not keep. Raises RuntimeError with the

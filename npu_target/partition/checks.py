@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
-from ..config import NpuConfig
+from ..device import DeviceConfig
 from ..relax_graph import Graph, attr_ints, constant_of, dtype_of, is_tensor, op_name, shape_of
 from ..topi import (
     Add,
@@ -38,7 +38,7 @@ class Accepted:
     arguments: tuple[relax.Expr | np.ndarray, ...]
 
 
-def check(match: Match, config: NpuConfig) -> Accepted | str:
+def check(match: Match, config: DeviceConfig) -> Accepted | str:
     """What the device makes of ``match``, or why it cannot."""
     not_static = [var for var in match.interior if not is_tensor(var)]
     if not_static:
@@ -99,7 +99,7 @@ def _bias(match: Match, channel_axis: int, channels: int) -> np.ndarray | str | 
     return np.ascontiguousarray(np.broadcast_to(values.reshape(-1), (channels,)))
 
 
-def _conv2d(match: Match, config: NpuConfig) -> Accepted | str:
+def _conv2d(match: Match, config: DeviceConfig) -> Accepted | str:
     attrs = match.call.attrs
     if str(attrs.data_layout) != "NHWC" or str(attrs.out_layout) != "NHWC":
         return f"layout {attrs.data_layout} -> {attrs.out_layout}, the device computes NHWC"
@@ -152,7 +152,7 @@ def _hwio(weight: relax.Expr, layout: str) -> relax.Expr | np.ndarray | str:
     return weight
 
 
-def _matmul(match: Match, _: NpuConfig) -> Accepted | str:
+def _matmul(match: Match, _: DeviceConfig) -> Accepted | str:
     left, right = match.part("data"), match.part("weight")
     a_shape, b_shape = shape_of(left), shape_of(right)
     if min(len(a_shape), len(b_shape)) < 2:
@@ -182,7 +182,7 @@ def _matmul(match: Match, _: NpuConfig) -> Accepted | str:
     return Accepted(operator, (left, right if values is None else values, *biases))
 
 
-def _add(match: Match, config: NpuConfig) -> Accepted | str:
+def _add(match: Match, config: DeviceConfig) -> Accepted | str:
     left, right = match.part("a"), match.part("b")
     if shape_of(left) != shape_of(right):
         return (
@@ -205,7 +205,7 @@ def _add(match: Match, config: NpuConfig) -> Accepted | str:
     return Accepted(operator, (left, right, add_diagonals(a, b, config.dim)))
 
 
-def _max_pool2d(match: Match, config: NpuConfig) -> Accepted | str:
+def _max_pool2d(match: Match, config: DeviceConfig) -> Accepted | str:
     attrs, data = match.call.attrs, match.part("data")
     if not config.has_pooling:
         return f"{config.name} was built without pooling (has_pooling)"
@@ -231,7 +231,7 @@ def _max_pool2d(match: Match, config: NpuConfig) -> Accepted | str:
     return Accepted(operator, (data,))
 
 
-def _global_avg_pool(match: Match, config: NpuConfig) -> Accepted | str:
+def _global_avg_pool(match: Match, config: DeviceConfig) -> Accepted | str:
     data, axes = match.part("data"), match.call.attrs.axis
     if len(shape_of(data)) != 4 or axes is None:
         return "a sum over other axes than an image's lines and pixels"
@@ -244,7 +244,7 @@ def _global_avg_pool(match: Match, config: NpuConfig) -> Accepted | str:
     return Accepted(operator, (data, np.ones(config.dim, np.int8)))
 
 
-_CHECKS: dict[str, Callable[[Match, NpuConfig], Accepted | str]] = {
+_CHECKS: dict[str, Callable[[Match, DeviceConfig], Accepted | str]] = {
     "conv2d": _conv2d,
     "matmul": _matmul,
     "add": _add,

@@ -11,7 +11,7 @@ from tvm import relax
 from tvm.ir import IRModule
 from tvm.tirx import PrimFunc
 
-from ..config import NpuConfig
+from ..device import DeviceConfig
 from ..relax_graph import (
     Graph,
     copy_binding,
@@ -32,7 +32,7 @@ from .patterns import SPELLINGS
 # Attribute of a region's PrimFunc: the region's name.
 REGION_ATTRIBUTE = "npu.region"
 
-Lowering = Callable[[Operator, NpuConfig], PrimFunc]
+Lowering = Callable[[Operator, DeviceConfig], PrimFunc]
 
 
 @dataclass(frozen=True)
@@ -88,12 +88,12 @@ class Partitioned:
     decisions: tuple[Decision, ...]
 
 
-def topi_lowering(operator: Operator, config: NpuConfig) -> PrimFunc:
+def topi_lowering(operator: Operator, config: DeviceConfig) -> PrimFunc:
     """The unscheduled compute definition of the operator's kernel."""
     return operator.kernel().prim_func(config)
 
 
-def partition(mod: IRModule, config: NpuConfig, lower: Lowering = topi_lowering) -> Partitioned:
+def partition(mod: IRModule, config: DeviceConfig, lower: Lowering = topi_lowering) -> Partitioned:
     """Replace every part of ``main`` that the device has an operation for.
 
     A region becomes ``call_tir`` of the PrimFunc that ``lower`` gives for its operator, with the
@@ -117,7 +117,7 @@ def partition(mod: IRModule, config: NpuConfig, lower: Lowering = topi_lowering)
 
 
 def _choose(
-    graph: Graph, config: NpuConfig
+    graph: Graph, config: DeviceConfig
 ) -> tuple[dict[relax.Var, tuple[Match, Accepted]], dict[relax.Var, str]]:
     """Regions by the variable they end at, and for the anchors of refused ones the reason.
 
@@ -166,7 +166,7 @@ class _Emitter:
     def __init__(
         self,
         graph: Graph,
-        config: NpuConfig,
+        config: DeviceConfig,
         lower: Lowering,
         accepted: dict[relax.Var, tuple[Match, Accepted]],
         names: dict[relax.Var, str],

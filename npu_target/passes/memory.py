@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from ..config import NpuConfig
+from ..device import DeviceConfig
 from ..intrin import ACCUMULATOR, SCRATCHPAD
 from .errors import CodegenError, DoesNotFit
 
@@ -70,7 +70,7 @@ class Placement:
         return same_memory and self.row < other.end_row and other.row < self.end_row
 
 
-def allocate(buffers: Sequence[LocalBuffer], config: NpuConfig) -> dict[str, Placement]:
+def allocate(buffers: Sequence[LocalBuffer], config: DeviceConfig) -> dict[str, Placement]:
     """Place every buffer, by name.
 
     Raises
@@ -109,7 +109,7 @@ def allocate(buffers: Sequence[LocalBuffer], config: NpuConfig) -> dict[str, Pla
 
 
 def _check_in_banks(
-    buffer: LocalBuffer, placement: Placement, bank_rows: int, config: NpuConfig
+    buffer: LocalBuffer, placement: Placement, bank_rows: int, config: DeviceConfig
 ) -> None:
     """Raise DoesNotFit for a pooled tile of which a version reaches from one bank into the next."""
     pitch = placement.strides[0] if buffer.versions > 1 else 0

@@ -14,7 +14,7 @@ from tvm import s_tir, tirx
 from tvm.ir import TensorLoad
 from tvm.tirx import BufferStore, Var
 
-from ..config import NpuConfig
+from ..device import DeviceConfig
 from ..intrin import PACKED
 from ..packing import Packing, TileLoop
 from .copies import is_call
@@ -22,7 +22,7 @@ from .errors import CodegenError
 from .linear import Linear, combine, comparisons, linear
 
 
-def packings(func: tirx.PrimFunc, config: NpuConfig) -> dict[str, Packing]:
+def packings(func: tirx.PrimFunc, config: DeviceConfig) -> dict[str, Packing]:
     """The layouts of a scheduled function's packed arguments, by name; the others are as they are.
 
     Raises
@@ -75,7 +75,7 @@ def tile_number(packing: Packing, first: Sequence[Linear]) -> Linear:
     return total
 
 
-def _packing(marked: tirx.For, config: NpuConfig) -> tuple[str, Packing]:
+def _packing(marked: tirx.For, config: DeviceConfig) -> tuple[str, Packing]:
     """The packed argument of a marked load, and its layout."""
     loops: list[tirx.For] = []
     stmt: tirx.Stmt = marked

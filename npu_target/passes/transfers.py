@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ..config import NpuConfig
+from ..device import DeviceConfig
 from .copies import Load, Store
 from .errors import CodegenError
 from .linear import Linear, combine
@@ -58,7 +58,7 @@ class Transfer(NamedTuple):
 
 
 def split_boundaries(
-    copy: Load | Store, loops: tuple[LoopExtent, ...], config: NpuConfig
+    copy: Load | Store, loops: tuple[LoopExtent, ...], config: DeviceConfig
 ) -> list[tuple[Load | Store, tuple[LoopExtent, ...]]]:
     """Cut loops where what a condition says changes, so that it need not be evaluated again and
     again: the last block of channels is narrower, the first line is padding."""
@@ -171,7 +171,9 @@ def _restrict(
     return part, tuple(x for x in resized if x.loop_id != loop.loop_id or x.extent > 1)
 
 
-def plan_transfer(copy: Load | Store, loops: tuple[LoopExtent, ...], config: NpuConfig) -> Transfer:
+def plan_transfer(
+    copy: Load | Store, loops: tuple[LoopExtent, ...], config: DeviceConfig
+) -> Transfer:
     """Choose the axes of a copy.
 
     Raises
@@ -243,25 +245,25 @@ def _column_loop(copy: Load | Store, loops: tuple[LoopExtent, ...], dim: int) ->
     )
 
 
-def max_load_columns(copy: Load, config: NpuConfig) -> int:
+def max_load_columns(copy: Load, config: DeviceConfig) -> int:
     """Columns that one mvin of the copy may take."""
     return config.mvin_max_cols if copy.element_bytes == 1 else config.mvin_max_cols_acc
 
 
-def max_store_columns(copy: Store, config: NpuConfig) -> int:
+def max_store_columns(copy: Store, config: DeviceConfig) -> int:
     """Columns that one mvout of the copy may take."""
     if copy.full_width or copy.pooling is not None:
         return config.dim
     return config.mvin_max_cols
 
 
-def _reaches_blocks(copy: Load | Store, block_rows: int, config: NpuConfig) -> bool:
+def _reaches_blocks(copy: Load | Store, block_rows: int, config: DeviceConfig) -> bool:
     """Whether a command can find blocks so many rows apart in the tile."""
     return block_rows == config.dim if isinstance(copy, Store) else 0 < block_rows < 1 << 16
 
 
 def _block_loop(
-    copy: Load | Store, column: LoopExtent, rest: list[LoopExtent], config: NpuConfig
+    copy: Load | Store, column: LoopExtent, rest: list[LoopExtent], config: DeviceConfig
 ) -> LoopExtent | None:
     """The loop over neighbouring blocks of ``dim`` elements, if the command can take several."""
     if isinstance(copy, Store):

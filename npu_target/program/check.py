@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..isa_encoding import WORD_MASK
+from ..device.commands import WORD_MASK
 from .expr import INT64_MAX, INT64_MIN, MAX_LOOP_ID, Expr, Op, ProgramError
 from .nodes import (
     MAX_EXPR_DEPTH,

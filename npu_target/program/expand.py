@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping
 
-from ..isa_encoding import WORD_MASK
+from ..device.commands import WORD_MASK
 from .expr import ProgramError
 from .program import Program
 

@@ -1,9 +1,9 @@
 """The binary form of a program, little endian, with a checksum.
 
-magic "NPUPROG\\x02", u32 payload bytes, u32 crc32 of the payload, payload
+magic "NPUPROG\\x03", u32 payload bytes, u32 crc32 of the payload, payload
 payload: str name; config; args; expressions; body
 str: u32 bytes, UTF-8
-config: str name, u32 count, count x (str field, i64 value)
+config: str kind, str name, u32 count, count x (str field, i64 value)
 args: u32 count, each str name, u8 role (0 input, 1 output), str dtype, u32 ndim, ndim x u64
 expressions: u32 count, each u8 op, then i64 value | u32 loop id | u32 index of each argument,
     which come before; shared ones are written once
@@ -20,13 +20,13 @@ import zlib
 from functools import cache
 from itertools import chain
 
-from ..config import ConfigError, NpuConfig
+from ..device import ConfigError, DeviceConfig, kind_named
 from .expr import Expr, Op, ProgramError, wrap_int64
 from .nodes import MAX_LOOP_DEPTH, Command, Loop, Node
 from .operand import Operand
 from .program import ROLES, Arg, Program
 
-MAGIC = b"NPUPROG\x02"
+MAGIC = b"NPUPROG\x03"
 _HEADER = struct.Struct("<8sII")
 _LOOP, _COMMAND = 1, 2
 _COUNT = struct.Struct("<I")
@@ -88,8 +88,9 @@ class _Writer:
         self.pack("I", len(encoded))
         self.parts.append(encoded)
 
-    def config(self, config: NpuConfig) -> None:
+    def config(self, config: DeviceConfig) -> None:
         numbers = config.numbers()
+        self.string(config.kind)
         self.string(config.name)
         self.pack("I", len(numbers))
         for key, value in numbers.items():
@@ -183,17 +184,16 @@ class _Reader:
             raise ProgramError(f"{len(self.payload) - self.at} bytes follow the program")
         return Program(name, config, args, body)
 
-    def config(self) -> NpuConfig:
-        name = self.string()
-        fields: dict[str, int | str] = {}
+    def config(self) -> DeviceConfig:
+        kind, name = self.string(), self.string()
+        numbers: dict[str, int] = {}
         for _ in range(self.number("I")):
             key = self.string()
             value = self.number("q")
-            if key in fields or key == "name":
+            if key in numbers or key == "name":
                 raise ProgramError(f"the device's {key} comes twice")
-            is_flag = isinstance(getattr(NpuConfig, key, None), bool)
-            fields[key] = bool(value) if is_flag and value in (0, 1) else value
-        return NpuConfig.from_dict({"name": name, **fields}, source=f"device {name!r}")
+            numbers[key] = value
+        return kind_named(kind).config.from_numbers(name, numbers, f"device {name!r}")
 
     def arg(self) -> Arg:
         name = self.string()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..isa_encoding import WORD_MASK
+from ..device.commands import WORD_MASK
 from .expr import Expr, Op, ProgramError, wrap_int64
 
 

@@ -9,9 +9,16 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from ..config import NpuConfig
+from ..device import DeviceConfig
+from ..device.commands import (
+    WORD_BITS,
+    WORD_MASK,
+    DeviceCommand,
+    FieldSpec,
+    IsaError,
+    PartedWord,
+)
 from ..files import Pathish, write_atomically
-from ..isa_encoding import WORD_BITS, WORD_MASK, DeviceCommand, FieldSpec, IsaError, LocalAddress
 from .check import check_body
 from .expr import Expr, ProgramError, wrap_int64
 from .nodes import Command, Node
@@ -56,13 +63,13 @@ class Arg:
         return prod(self.shape) * _ITEM_BYTES[self.dtype]
 
 
-FieldValue = int | float | LocalAddress | Expr | Operand
+FieldValue = int | float | PartedWord | Expr | Operand
 
 
 def device_command(
     cls: type[DeviceCommand], **fields: FieldValue | tuple[FieldValue, ...]
 ) -> Command:
-    """A command of `isa` whose fields may run.
+    """A command of a device whose fields may run.
 
     A field is a constant as in the class, an expression, an operand, or a tuple of such to be
     summed: `device_command(Mvin, dram_address=Operand.argument(0, 64 * i),
@@ -71,7 +78,7 @@ def device_command(
     Raises IsaError for constants that do not fit and for missing or unknown fields.
     """
     specs, left_out = cls.specs(), cls.left_out(frozenset(fields))
-    rs1, rs2 = OperandSum(cls.kind + left_out[1]), OperandSum(left_out[2])
+    rs1, rs2 = OperandSum(cls.tag + left_out[1]), OperandSum(left_out[2])
     for name, value in fields.items():
         spec = specs[name]
         register = rs1 if spec.register == 1 else rs2
@@ -94,9 +101,9 @@ def _add_running(
     total = register if len(running) == 1 else OperandSum()
     factor = 1 << spec.low_bit if len(running) == 1 else 1
     for term in terms:
-        if isinstance(term, LocalAddress) and spec.kind == "local":
+        if isinstance(term, PartedWord) and spec.parted is not None:
             total.base += term.encode() * factor
-        elif isinstance(term, (float, LocalAddress)):
+        elif isinstance(term, (float, PartedWord)):
             raise IsaError(f"{mnemonic}: {spec.name} has the term {term!r}, needs integers")
         else:
             total.add(term, factor)
@@ -110,8 +117,8 @@ def _add_running(
     base = total.base & WORD_MASK
     # A negative sum wraps to a large base: complain about what it is.
     constant: Any = base if spec.width == WORD_BITS else wrap_int64(base)
-    if spec.kind == "local" and 0 <= constant < 1 << spec.width:
-        constant = LocalAddress.decode(constant)
+    if spec.parted is not None and 0 <= constant < 1 << spec.width:
+        constant = spec.parted.decode(constant)
     register.base += spec.word(constant, mnemonic)
 
 
@@ -120,7 +127,7 @@ class Program:
     """A kernel for one device. Raises ProgramError when the parts do not fit together."""
 
     name: str
-    config: NpuConfig
+    config: DeviceConfig
     args: tuple[Arg, ...]
     body: tuple[Node, ...]
 

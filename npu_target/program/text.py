@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
-from ..isa import command_class  # and with it the commands themselves
-from ..isa_encoding import CONFIG_FUNCT, CONFIG_KIND_MASK, WORD_BITS, FieldSpec, LocalAddress
+from ..device import kind_of
+from ..device.commands import WORD_BITS, DeviceCommand, FieldSpec, PartedWord
 from .expr import BOOLEAN_OPS, Expr, Op, wrap_int64
 from .nodes import Command, Loop, Node
 from .operand import Operand
@@ -62,6 +61,7 @@ class Disassembly:
 
     def __init__(self, program: Program) -> None:
         self.program = program
+        self.commands = kind_of(program.config).commands
         self.args = [arg.name for arg in program.args]
         self.lines: list[str] = []
         self.expressions: dict[Expr, tuple[str, int]] = {}
@@ -90,17 +90,10 @@ class Disassembly:
 
     def command(self, command: Command) -> str:
         sums = {1: _sum_of(command.rs1), 2: _sum_of(command.rs2)}
-        # The kind of a configuration is in its lowest bits: only known when these stay put.
-        cls = command_class(command.funct, sums[1].base)
+        # The tag is only known when its bits stay put, which they do in all that we make.
+        cls = self.commands.find(command.funct, sums[1].base)
         if cls is not None:
-            parts = {
-                register: _split(
-                    sums[register],
-                    [spec for spec in cls.specs().values() if spec.register == register],
-                    cls.kind if command.funct == CONFIG_FUNCT and register == 1 else None,
-                )
-                for register in (1, 2)
-            }
+            parts = {register: _split(sums[register], cls, register) for register in (1, 2)}
             rs1, rs2 = parts[1], parts[2]
             if rs1 is not None and rs2 is not None:
                 fields = {**rs1, **rs2}
@@ -115,8 +108,8 @@ class Disassembly:
         return f"raw  funct {command.funct}, rs1 {rs1_text}, rs2 {rs2_text}"
 
     def field(self, spec: FieldSpec, parts: list[_Sum]) -> str:
-        if spec.kind == "local":
-            return self.local(parts)
+        if spec.parted is not None:
+            return self.parted(spec.parted, parts)
         (part,) = parts
         if part.runs:
             text = self.sum(part, in_hex=spec.in_hex)
@@ -124,18 +117,18 @@ class Disassembly:
             return f"({text})" if items > 1 and spec.width < WORD_BITS else text
         return spec.text(spec.decode(part.base << spec.low_bit))
 
-    def local(self, parts: list[_Sum]) -> str:
-        named = {name: part for (name, _, _), part in zip(LocalAddress.PARTS, parts, strict=True)}
-        row = named.pop("row")
+    def parted(self, cls: type[PartedWord], parts: list[_Sum]) -> str:
+        named = {name: part for (name, *_), part in zip(cls.PARTS, parts, strict=True)}
+        first_name = cls.PARTS[0][0]
+        first = named.pop(first_name)
         running = [
             f"{name}={self.sum(part, in_hex=False)}" for name, part in named.items() if part.runs
         ]
         fixed = {name: part.base for name, part in named.items() if not part.runs}
-        if not row.runs:
-            whole = LocalAddress(row.base, **_typed(fixed))
-            text = str(whole)
+        if not first.runs:
+            text = str(cls.of_parts({first_name: first.base, **fixed}))
         else:
-            text = LocalAddress(0, **_typed(fixed)).format(self.sum(row, in_hex=True))
+            text = cls.of_parts({first_name: 0, **fixed}).format(self.sum(first, in_hex=True))
         return f"{text[:-1]}; {', '.join(running)}]" if running else text
 
     def sum(self, value: _Sum, in_hex: bool) -> str:
@@ -194,25 +187,21 @@ class Disassembly:
         return f"{left} {symbol} {right}", binding
 
 
-def _typed(parts: dict[str, int]) -> dict[str, Any]:
-    """The parts of a local address but its row, as its constructor takes them."""
-    return {name: value if name == "norm" else bool(value) for name, value in parts.items()}
-
-
 def _sum_of(operand: Operand) -> _Sum:
     terms: list[tuple[int, Expr | int]] = [(by, loop_id) for loop_id, by in operand.steps]
     terms += operand.general
     return _Sum(operand.base, operand.address, terms)
 
 
-def _split(value: _Sum, specs: list[FieldSpec], kind: int | None) -> dict[str, list[_Sum]] | None:
-    """The register's fields; a local address in its parts. None when bits belong to no field."""
+def _split(value: _Sum, cls: type[DeviceCommand], register: int) -> dict[str, list[_Sum]] | None:
+    """The fields in a register, a parted one in its parts. None when bits belong to no field."""
     ranges: list[tuple[str, int, int]] = []
-    for spec in specs:
-        if spec.kind == "local":
-            ranges += [
-                (spec.name, spec.low_bit + low, width) for _, low, width in LocalAddress.PARTS
-            ]
+    for spec in cls.specs().values():
+        if spec.register != register:
+            continue
+        if spec.parted is not None:
+            parts_of = spec.parted.PARTS
+            ranges += [(spec.name, spec.low_bit + low, width) for _, low, width, _ in parts_of]
         else:
             ranges.append((spec.name, spec.low_bit, spec.width))
     if value.address is not None and (not ranges or ranges[0][1:] != (0, WORD_BITS)):
@@ -228,7 +217,7 @@ def _split(value: _Sum, specs: list[FieldSpec], kind: int | None) -> dict[str, l
         for part, digit in zip(parts, digits, strict=True):
             if digit:
                 part.terms.append((digit, what))
-    base = value.base & ~CONFIG_KIND_MASK if kind is not None else value.base
+    base = value.base & ~cls.tag_mask if register == 1 else value.base
     signed = [
         part.runs and width >= _SIGNED_FIELD_BITS
         for part, (*_, width) in zip(parts, ranges, strict=True)

@@ -7,6 +7,7 @@ that repeat themselves, and loops of two commands.  Each module here mends one o
 
 from __future__ import annotations
 
+from ..device.command_set import CommandSet
 from ..program import Node
 from .conditions import decided
 from .roll import rolled
@@ -16,10 +17,10 @@ from .unroll import unrolled
 __all__ = ["rewritten"]
 
 
-def rewritten(body: tuple[Node, ...]) -> tuple[Node, ...]:
-    """A program's body with the same stream of commands, better for the host.
+def rewritten(body: tuple[Node, ...], commands: CommandSet) -> tuple[Node, ...]:
+    """A body of a device's commands with the same stream of commands, better for the host.
 
     Conditions are decided first, since what is alike without them is rolled; loops are unrolled
     last, since what is unrolled is not rolled again.
     """
-    return unrolled(split(rolled(decided(body))))
+    return unrolled(split(rolled(decided(body), commands), commands))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import count
 
+from ..device.command_set import CommandSet
 from ..program import Command, Expr, Loop, Node, Op, Operand, const, nodes_of, wrap_int64
 from .shapes import Shape, Shapes, Word
 from .substitute import Replacement
@@ -25,20 +26,20 @@ _SHORT_PROGRAM = 500
 _ROW_BITS = 29
 
 
-def rolled(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
+def rolled(nodes: tuple[Node, ...], commands: CommandSet) -> tuple[Node, ...]:
     """The same commands, with loops for what repeats itself."""
     every = list(nodes_of(nodes))
     used = {node.loop_id for node in every if isinstance(node, Loop)}
     free = (loop_id for loop_id in count(1) if loop_id not in used)
-    roller = _Roller(free, takes_long=len(every) > _SHORT_PROGRAM)
+    roller = _Roller(free, commands, takes_long=len(every) > _SHORT_PROGRAM)
     return tuple([shape.node for shape in roller.body(nodes, 1)])
 
 
 class _Roller:
-    def __init__(self, free_ids: Iterator[int], takes_long: bool) -> None:
+    def __init__(self, free_ids: Iterator[int], commands: CommandSet, takes_long: bool) -> None:
         self.free_ids = free_ids
         self.takes_long = takes_long
-        self.shapes = Shapes()
+        self.shapes = Shapes(commands)
 
     def body(self, nodes: Sequence[Node], times: int) -> list[Shape]:
         """A body that is run so many times."""

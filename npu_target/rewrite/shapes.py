@@ -6,7 +6,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import NamedTuple
 
-from ..isa_encoding import CONFIG_FUNCT
+from ..device.command_set import CommandSet
 from ..program import Command, Expr, Loop, Node, Op, Operand
 
 
@@ -37,7 +37,8 @@ class Shapes:
     of a node holds wherever it stands.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, commands: CommandSet) -> None:
+        self._commands = commands
         self.depths: dict[int, int] = {}  # of the loops around, by id
         self._numbers: dict[object, int] = {}
 
@@ -63,7 +64,9 @@ class Shapes:
         rs1, rs2 = command.rs1, command.rs2
         key = command.funct, self._word(rs1), self._word(rs2)
         number = self._numbers.setdefault(key, len(self._numbers))
-        words = [_kind(command.funct, rs1), _kind(command.funct, rs2)]
+        words = [Word.SETTING] * 2
+        if not self._commands.is_setting(command.funct, rs1.base):
+            words = [Word.ROWS if word.address is None else Word.ADDRESS for word in (rs1, rs2)]
         return Shape(command, number, [rs1.base, rs2.base], words, 1)
 
     def loop(self, node: Loop, parts: list[Shape]) -> Shape:
@@ -91,9 +94,3 @@ class Shapes:
         if expr.op is Op.VAR:
             return "variable", len(self.depths) - self.depths[expr.value]
         return expr.op, tuple([self._expression(arg) for arg in expr.args])
-
-
-def _kind(funct: int, word: Operand) -> Word:
-    if funct == CONFIG_FUNCT:
-        return Word.SETTING
-    return Word.ROWS if word.address is None else Word.ADDRESS

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
-from ..isa import ComputeAccumulated, ComputePreloaded, Preload
+from ..device.command_set import CommandSet
 from ..program import Command, Expr, Loop, Node, Op, const, nodes_of
 from .conditions import decided, is_condition
 from .ranges import Range, Ranges
@@ -17,15 +17,16 @@ _ASKED = 4
 # Instructions to be saved for a command more in the program.  Its code is fetched once, in the time
 # of six; and what is saved brings nothing while the device is busy anyway.
 _FETCHED = 16
-_STEPS = frozenset({Preload.funct, ComputePreloaded.funct, ComputeAccumulated.funct})
 
 
-def split(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
+def split(nodes: tuple[Node, ...], commands: CommandSet) -> tuple[Node, ...]:
     """The same commands, with fewer questions asked in loops."""
-    return tuple(_split(nodes, {}, 1))
+    return tuple(_split(nodes, commands, {}, 1))
 
 
-def _split(nodes: tuple[Node, ...], loops: Mapping[int, Range], times: int) -> list[Node]:
+def _split(
+    nodes: tuple[Node, ...], commands: CommandSet, loops: Mapping[int, Range], times: int
+) -> list[Node]:
     """A body that is run so many times, inside of loops whose variables have these values."""
     found: list[Node] = []
     for node in nodes:
@@ -34,19 +35,22 @@ def _split(nodes: tuple[Node, ...], loops: Mapping[int, Range], times: int) -> l
         elif node.extent.op is Op.CONST:
             extent = node.extent.value
             inner = {**loops, node.loop_id: (0, extent - 1)}
-            body = _split(node.body, inner, times * extent)
-            found += _cut(Loop(node.loop_id, node.extent, tuple(body)), extent, loops, times)
+            body = _split(node.body, commands, inner, times * extent)
+            loop = Loop(node.loop_id, node.extent, tuple(body))
+            found += _cut(loop, commands, extent, loops, times)
         else:
-            body = _split(node.body, loops, times)
+            body = _split(node.body, commands, loops, times)
             found.append(Loop(node.loop_id, node.extent, tuple(body)))
     return found
 
 
-def _cut(loop: Loop, extent: int, loops: Mapping[int, Range], times: int) -> list[Node]:
+def _cut(
+    loop: Loop, commands: CommandSet, extent: int, loops: Mapping[int, Range], times: int
+) -> list[Node]:
     """A loop in ranges in which conditions are decided, if that pays."""
     asked: dict[Expr, int] = {}
     size = _count(loop, 1, asked)
-    if not asked or not _may_cut(loop):
+    if not asked or not _may_cut(loop, commands):
         return [loop]
     cuts: set[int] = set()
     for condition in asked:
@@ -64,13 +68,14 @@ def _cut(loop: Loop, extent: int, loops: Mapping[int, Range], times: int) -> lis
     return list(decided(tuple(nodes), loops))
 
 
-def _may_cut(loop: Loop) -> bool:
+def _may_cut(loop: Loop, commands: CommandSet) -> bool:
     """Whether a loop is an inner one, or of copies only: around the array's steps the host has
     time for questions, and there is much code that would be there twice."""
     if not any(isinstance(node, Loop) and not is_condition(node) for node in loop.body):
         return True
     return not any(
-        isinstance(node, Command) and node.funct in _STEPS for node in nodes_of(loop.body)
+        isinstance(node, Command) and commands.is_computing(node.funct, node.rs1.base)
+        for node in nodes_of(loop.body)
     )
 
 

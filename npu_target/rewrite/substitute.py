@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..isa_encoding import WORD_MASK
+from ..device.commands import WORD_MASK
 from ..program import Command, Expr, Loop, Node, Op, Operand, add, const, mul, var, wrap_int64
 from ..program.expr import MAKE
 

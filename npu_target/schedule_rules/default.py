@@ -11,7 +11,7 @@ from tvm.s_tir import Schedule
 from tvm.tirx import PrimFunc
 
 from ..codegen_tir import CodegenError, build_program
-from ..config import NpuConfig
+from ..device import DeviceConfig
 from ..device_api import program_cycles
 from ..topi import MaxPool2d, Operator
 from ..topi.mac_shape import MacOperator, MacShape
@@ -21,11 +21,11 @@ from .tilings import Tiling, mac_tilings, pool_tilings
 # Schedules that are compiled, of the thousands in a space.
 _LOOKS = 16
 # What was chosen in this process, by what schedules see of an operator.
-_chosen: dict[tuple[Operator, MacShape | None, NpuConfig], Tiling] = {}
+_chosen: dict[tuple[Operator, MacShape | None, DeviceConfig], Tiling] = {}
 
 
 def default_schedule(
-    operator: Operator, config: NpuConfig, func: PrimFunc | None = None
+    operator: Operator, config: DeviceConfig, func: PrimFunc | None = None
 ) -> Schedule:
     """Schedule ``operator`` without measuring; equal operators get equal schedules.
 
@@ -48,7 +48,9 @@ def default_schedule(
     return sch
 
 
-def _choose(sch: Schedule, operator: Operator, shape: MacShape | None, config: NpuConfig) -> Tiling:
+def _choose(
+    sch: Schedule, operator: Operator, shape: MacShape | None, config: DeviceConfig
+) -> Tiling:
     if isinstance(operator, MacOperator):
         assert shape is not None
         tilings = mac_tilings(sch, operator, shape, config)

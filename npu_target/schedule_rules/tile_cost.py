@@ -19,7 +19,7 @@ from ..codegen.cost import (
     memory_cycles,
     store_latency_cycles,
 )
-from ..config import NpuConfig
+from ..device import DeviceConfig
 from ..topi import Add, Matmul
 from ..topi.mac_schedule import KERNEL_LOOPS, MacStructure
 from ..topi.mac_shape import MacOperator, MacShape, Sizes
@@ -40,7 +40,7 @@ def tile_cycles(
     shape: MacShape,
     structure: MacStructure,
     tile: Sizes,
-    config: NpuConfig,
+    config: DeviceConfig,
 ) -> Cycles:
     """Cycles of the whole operator with tiles of these sizes (NumPy arrays)."""
     work = tile_work(operator, shape, structure, tile, config)
@@ -80,7 +80,7 @@ def _operands(
     structure: MacStructure,
     work: TileWork,
     counts: _Counts,
-    config: NpuConfig,
+    config: DeviceConfig,
 ) -> tuple[list[_Operand], _Operand | None]:
     """The operands that every tile loads anew, and the one that stays."""
     stays = None
@@ -105,7 +105,7 @@ def _part_cycles(
     work: TileWork,
     streamed: list[_Operand],
     counts: _Counts,
-    config: NpuConfig,
+    config: DeviceConfig,
 ) -> Cycles:
     """A part of a tile's reduction in the steady state, on average."""
     share = counts.tiles / counts.parts  # of a tile's sums
@@ -159,7 +159,7 @@ def _ends(
     streamed: list[_Operand],
     kept: _Operand | None,
     counts: _Counts,
-    config: NpuConfig,
+    config: DeviceConfig,
 ) -> Cycles:
     """What no tile hides: loads of an operand that stays, the first tile's, the last one's
     stores."""

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..codegen.cost import load_row_cycles, store_row_cycles
-from ..config import NpuConfig
+from ..device import DeviceConfig
 from ..topi import Add, Conv2d, DepthwiseConv2d, GlobalAvgPool, Matmul
 from ..topi.blocking import LEAST_STEP_ROWS, ceil_div
 from ..topi.mac_schedule import MacStructure
@@ -52,7 +52,7 @@ def tile_work(
     shape: MacShape,
     structure: MacStructure,
     tile: Sizes,
-    config: NpuConfig,
+    config: DeviceConfig,
 ) -> TileWork:
     """The work of tiles in a structure."""
     rows = tile["lines"] * tile["steps"] * shape.rows
@@ -97,7 +97,7 @@ def _operands(
     shape: MacShape,
     structure: MacStructure,
     tile: Sizes,
-    config: NpuConfig,
+    config: DeviceConfig,
 ) -> tuple[Copies, Copies]:
     blocks, depth, dim = tile["blocks"], tile["depth"], shape.dim
     line = tile["steps"] * shape.rows
@@ -132,7 +132,7 @@ def _columns(operator: Conv2d | DepthwiseConv2d | Matmul) -> int:
 
 
 def _loads(
-    runs: Cycles, rows: Cycles, blocks: Cycles, total: int, width: int, config: NpuConfig
+    runs: Cycles, rows: Cycles, blocks: Cycles, total: int, width: int, config: DeviceConfig
 ) -> Copies:
     """Loads of ``runs`` times ``rows`` rows of ``blocks`` blocks from a tensor of so many bytes,
     whose lines have ``width`` of them."""
@@ -156,7 +156,7 @@ def _loads(
 
 
 def _windows(
-    operator: Conv2d, shape: MacShape, tile: Sizes, total: int, config: NpuConfig
+    operator: Conv2d, shape: MacShape, tile: Sizes, total: int, config: DeviceConfig
 ) -> Copies:
     """Loads of windows: rows that begin anywhere, and overlap."""
     assert shape.windows is not None
@@ -190,7 +190,7 @@ def _sums(
     structure: MacStructure,
     tile: Sizes,
     steps: Cycles,
-    config: NpuConfig,
+    config: DeviceConfig,
 ) -> Copies:
     """Stores of a tile's results."""
     blocks, dim = tile["blocks"], shape.dim

@@ -9,7 +9,7 @@ import numpy as np
 from tvm.s_tir import Schedule
 
 from ..codegen.cost import load_row_cycles, store_row_cycles
-from ..config import NpuConfig
+from ..device import DeviceConfig
 from ..topi import MaxPool2d
 from ..topi.blocking import ceil_div, divisors
 from ..topi.mac_schedule import MacStructure, mac_loops, schedule_mac, tiled_loops
@@ -79,7 +79,7 @@ class Tiling:
 
 
 def mac_tilings(
-    sch: Schedule, operator: MacOperator, shape: MacShape, config: NpuConfig
+    sch: Schedule, operator: MacOperator, shape: MacShape, config: DeviceConfig
 ) -> Tilings:
     """Those of a multiply-accumulate; ``sch`` has its definition.  The smallest tiles alone where
     nothing fits."""
@@ -112,7 +112,7 @@ def _is_first(shape: MacShape, structure: MacStructure, tile: Sizes) -> np.ndarr
     return (steps_matter | steps_first) & (tiles_matter | tiles_first)
 
 
-def pool_tilings(operator: MaxPool2d, config: NpuConfig) -> Tilings:
+def pool_tilings(operator: MaxPool2d, config: DeviceConfig) -> Tilings:
     """Those of a pooling operator."""
     window = operator.window
     extents = (operator.n, ceil_div(operator.c, config.dim), window.out_h, window.out_w)

@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from rich.table import Table
 
-from npu_target.isa import command_class
-from npu_target.isa_encoding import CONFIG_FUNCT
+from npu_target.device.command_set import CommandSet
 
 # In the order of the simulator's `Reason`: key, and in words.
 REASONS = {
@@ -23,7 +22,7 @@ REASONS = {
     "host_issue": "host issue",
     "drain": "drain",
 }
-_FIRST_CONFIG_KIND = 128
+_FIRST_CONFIG = 128  # of the simulator's numbers: those of commands told apart by a tag
 _BAR_COLUMNS = 16
 
 
@@ -32,13 +31,12 @@ def named_breakdown(cycles: Sequence[int]) -> dict[str, int]:
     return dict(zip(REASONS, cycles, strict=True))
 
 
-def named_counts(counts: Mapping[int, int]) -> dict[str, int]:
+def named_counts(counts: Mapping[int, int], commands: CommandSet) -> dict[str, int]:
     """Commands by mnemonic, for the simulator's kinds."""
     named: dict[str, int] = {}
     for kind, count in counts.items():
-        is_config = kind >= _FIRST_CONFIG_KIND
-        funct, rs1 = (CONFIG_FUNCT, kind - _FIRST_CONFIG_KIND) if is_config else (kind, 0)
-        found = command_class(funct, rs1)
+        funct, tag = (0, kind - _FIRST_CONFIG) if kind >= _FIRST_CONFIG else (kind, 0)
+        found = commands.find(funct, tag)
         named[found.mnemonic if found is not None else f"funct {funct}"] = count
     return named
 

@@ -20,14 +20,14 @@ from typing import Any
 
 from rich.console import Console
 
-from npu_target.config import ConfigError
+from npu_target.device import DEFAULT_DEVICE, ConfigError
 from npu_target.files import open_atomically, write_atomically
 from npu_target.program.expr import ProgramError
 
 from .breakdown import breakdown_table
 from .compare import comparison_tables, difference, explanation, read_result
 from .errors import SimError
-from .run import DEFAULT_DEVICE, MEMORIES, Options, Timeline, run_file
+from .run import MEMORIES, Options, Timeline, run_file
 
 _PROGRAM = "npu_target.sim"
 _STDOUT = "-"
@@ -206,7 +206,7 @@ def _run_with_timeline(
     with open_atomically(path) as out:
         writer = TimelineWriter(out, file.name)
         try:
-            result = run_file(file, options, Timeline(writer.receive, *window))
+            result = run_file(file, options, Timeline(writer, *window))
         except RuntimeError as error:
             if writer.error is not None:
                 raise writer.error from error

@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from npu_target.config import NpuConfig
+from npu_target.device import DEFAULT_DEVICE, DeviceConfig, find, kind_of
 from npu_target.program import Arg, Program
 
 from .breakdown import named_breakdown, named_counts
 from .errors import SimError
 from .stream import pack, read_stream
+from .timeline import TimelineWriter
 
 if TYPE_CHECKING:
     from npu_target.device_api import HostCost
 
 FORMAT = "npu_target.sim/1"
 MEMORIES = ("ideal_memory", "ddr3")
-DEFAULT_DEVICE = "gemmini-16x16"
 _PROGRAM_MAGIC = b"NPUPROG"
 # Where raw streams find their memory: what they touch of it costs memory, the rest nothing.
 RAM_ADDRESS = 0x8000_0000
@@ -56,9 +56,9 @@ class Options:
 
 @dataclass(frozen=True)
 class Timeline:
-    """Where slices go (see `device_api.profile`), and of which cycles."""
+    """Who takes slices (see `device_api.profile`), and of which cycles."""
 
-    receiver: Any
+    writer: TimelineWriter
     start: int
     end: int
 
@@ -73,15 +73,17 @@ def run_file(path: Path, options: Options, timeline: Timeline | None = None) -> 
     return _run_stream(path, options, timeline)
 
 
-def _timeline_arguments(timeline: Timeline | None) -> dict[str, Any]:
+def _timeline_arguments(timeline: Timeline | None, config: DeviceConfig) -> dict[str, Any]:
     from npu_target.device_api.profile import Window
 
     if timeline is None:
         return {}
-    return {"window": Window(timeline.start, timeline.end), "receiver": timeline.receiver}
+    timeline.writer.commands = kind_of(config).commands
+    window = Window(timeline.start, timeline.end)
+    return {"window": window, "receiver": timeline.writer.receive}
 
 
-def _numbers(config: NpuConfig, memory: str) -> dict[str, int]:
+def _numbers(config: DeviceConfig, memory: str) -> dict[str, int]:
     return (config.with_ideal_memory() if memory == "ideal_memory" else config).numbers()
 
 
@@ -89,8 +91,8 @@ def _run_stream(path: Path, options: Options, timeline: Timeline | None) -> dict
     for option in ("inputs", "outputs"):
         if getattr(options, option):
             raise SimError(f"--{option[:-1]}: {path} is a raw stream, which has no arguments")
-    config = NpuConfig.find(options.device or DEFAULT_DEVICE)
-    stream = read_stream(path, options.name, config.host_cycles_per_command)
+    config = find(options.device or DEFAULT_DEVICE)
+    stream = read_stream(path, options.name, config)
     # It imports TVM, which takes a second that a wrong file should not cost.
     from npu_target.device_api.profile import profile_stream
 
@@ -101,7 +103,7 @@ def _run_stream(path: Path, options: Options, timeline: Timeline | None) -> dict
         pack(stream.issues),
         options.repeat,
         options.races,
-        **_timeline_arguments(timeline),
+        **_timeline_arguments(timeline, config),
     )
     return _result(path, stream.name, config, options, profiles)
 
@@ -125,7 +127,7 @@ def _run_program(path: Path, options: Options, timeline: Timeline | None) -> dic
         _numbers(config, options.memory),
         options.repeat,
         options.races,
-        **_timeline_arguments(timeline),
+        **_timeline_arguments(timeline, config),
     )
     for name, target in options.outputs.items():
         with target.open("wb") as file:
@@ -146,10 +148,10 @@ def _host(cost: HostCost, cold: Mapping[str, Any]) -> dict[str, float]:
     }
 
 
-def _device_of(program: Program, device: str | None) -> NpuConfig:
+def _device_of(program: Program, device: str | None) -> DeviceConfig:
     if device is None:
         return program.config
-    config = NpuConfig.find(device)
+    config = find(device)
     for name in _SHAPE_FIELDS:
         needs, has = getattr(program.config, name), getattr(config, name)
         if needs != has:
@@ -209,7 +211,7 @@ def _random(arg: Arg, seed: int) -> np.ndarray:
 
 
 def _result(
-    path: Path, name: str, config: NpuConfig, options: Options, profiles: list[Any]
+    path: Path, name: str, config: DeviceConfig, options: Options, profiles: list[Any]
 ) -> dict[str, Any]:
     runs = [_run(profile, config) for profile in profiles]
     last = {key: value for key, value in runs[-1].items() if key != "cycles"}
@@ -226,8 +228,9 @@ def _result(
     }
 
 
-def _run(profile: Any, config: NpuConfig) -> dict[str, Any]:
+def _run(profile: Any, config: DeviceConfig) -> dict[str, Any]:
     peak = profile.cycles * config.dim * config.dim
+    commands = kind_of(config).commands
     return {
         "cycles": profile.cycles,
         "commands": profile.commands,
@@ -240,6 +243,6 @@ def _run(profile: Any, config: NpuConfig) -> dict[str, Any]:
         "host_instructions": profile.host_instructions,
         "host_once_cycles": profile.host_once_cycles,
         "breakdown": named_breakdown(profile.breakdown),
-        "issued": named_counts(profile.issued),
-        "unrolled": named_counts(profile.unrolled),
+        "issued": named_counts(profile.issued, commands),
+        "unrolled": named_counts(profile.unrolled, commands),
     }

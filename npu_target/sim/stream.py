@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from npu_target.isa import command_class
-from npu_target.isa_encoding import WORD_MASK
+from npu_target.device import DeviceConfig, kind_of
+from npu_target.device.command_set import CommandSet
+from npu_target.device.commands import WORD_MASK
 
 from .errors import SimError
 
@@ -55,19 +56,22 @@ def pack(issues: Iterable[Issue]) -> bytes:
     )
 
 
-def read_stream(path: Path, name: str | None, host_cycles: int) -> CommandStream:
-    """The stream of a file, the one of this name when it has several.
+def read_stream(path: Path, name: str | None, config: DeviceConfig) -> CommandStream:
+    """The stream of a device's commands in a file, the one of this name when it has several.
 
-    `host_cycles` is what a command costs the host where the file does not say. Raises SimError for
+    The device says what a command costs the host where the file does not. Raises SimError for
     a file that is no such stream or has none of that name, OSError when it cannot be read.
     """
+    commands, host_cycles = kind_of(config).commands, config.host_cycles_per_command
     records = _records(path)
     if not records:
         raise SimError(f"{path}: needs a command stream, is empty")
     if all(isinstance(record, list) for _, record in records):
         if name is not None:
             raise SimError(f"{path}: --name {name}: the file is one stream, without a name")
-        issues = tuple(_triple(record, f"{path}:{line}", host_cycles) for line, record in records)
+        issues = tuple(
+            _triple(record, f"{path}:{line}", host_cycles, commands) for line, record in records
+        )
         return CommandStream(path.stem, (), issues)
     for line, record in records:
         if not isinstance(record, dict) or not isinstance(record.get("commands"), list):
@@ -76,7 +80,7 @@ def read_stream(path: Path, name: str | None, host_cycles: int) -> CommandStream
                 "line, or a command [funct, rs1, rs2] on every line"
             )
     line, record = _choose(path, records, name)
-    return _stream(record, f"{path}:{line}", str(record.get("name", path.stem)))
+    return _stream(record, f"{path}:{line}", str(record.get("name", path.stem)), commands)
 
 
 def _records(path: Path) -> list[tuple[int, Any]]:
@@ -129,7 +133,7 @@ def _choose(path: Path, records: Sequence[tuple[int, Any]], name: str | None) ->
     raise SimError(f"{path}: no stream is called {name!r}; there are {hint} and others")
 
 
-def _stream(record: dict[str, Any], where: str, name: str) -> CommandStream:
+def _stream(record: dict[str, Any], where: str, name: str, commands: CommandSet) -> CommandStream:
     setup = record.get("setup", [])
     if not isinstance(setup, list):
         raise SimError(f"{where}: setup needs a list of [funct, rs1, rs2]")
@@ -146,9 +150,11 @@ def _stream(record: dict[str, Any], where: str, name: str) -> CommandStream:
             raise SimError(
                 f"{place}: host instructions go back from {retired} to {now}, need to increase"
             )
-        issues.append(_command(words[1:], place, _host_cycles(now - retired)))
+        issues.append(_command(words[1:], place, _host_cycles(now - retired), commands))
         retired = now
-    ready = tuple(_triple(words, f"{where}: setup {index}", 1) for index, words in enumerate(setup))
+    ready = tuple(
+        _triple(words, f"{where}: setup {index}", 1, commands) for index, words in enumerate(setup)
+    )
     return CommandStream(name, ready, tuple(issues))
 
 
@@ -158,17 +164,17 @@ def _host_cycles(instructions: int) -> int:
     return min(instructions + max(0, pauses), 2**32 - 1)
 
 
-def _triple(words: Any, place: str, host_cycles: int) -> Issue:
+def _triple(words: Any, place: str, host_cycles: int, commands: CommandSet) -> Issue:
     if not isinstance(words, list) or len(words) != 3:
         raise SimError(f"{place}: needs [funct, rs1, rs2], has {_short(words)}")
-    return _command(words, place, host_cycles)
+    return _command(words, place, host_cycles, commands)
 
 
-def _command(words: Sequence[Any], place: str, host_cycles: int) -> Issue:
+def _command(words: Sequence[Any], place: str, host_cycles: int, commands: CommandSet) -> Issue:
     funct = _integer(words[0], place, "funct", 127)
     rs1 = _integer(words[1], place, "rs1", WORD_MASK)
     rs2 = _integer(words[2], place, "rs2", WORD_MASK)
-    if command_class(funct, rs1) is None:
+    if commands.find(funct, rs1) is None:
         raise SimError(f"{place}: funct is {funct}, the device has no such command")
     return Issue(host_cycles, funct, rs1, rs2)
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any, BinaryIO, NamedTuple
 
+from npu_target.device.command_set import CommandSet
 from npu_target.device_api.profile import SLICE_WORDS
-from npu_target.isa import disassemble
 
 from .breakdown import REASONS
 
@@ -59,16 +58,14 @@ class Slice(NamedTuple):
     lost: int
 
 
-@lru_cache(maxsize=4096)
-def _text(funct: int, rs1: int, rs2: int) -> str:
-    return disassemble([(funct, rs1, rs2)])
-
-
 class TimelineWriter:
     """Writes the events to a file: `receive` what the simulator sends, then `close`."""
 
     def __init__(self, file: BinaryIO, title: str, max_slices: int | None = None) -> None:
         self._file = file
+        # Of the device, known once the file to be run is open.
+        self.commands: CommandSet | None = None
+        self._texts: dict[tuple[int, int, int], str] = {}
         self._left = MAX_SLICES if max_slices is None else max_slices
         self._lane_ends: dict[int, list[int]] = {lane: [] for lane in _DMA}
         self._named: set[int] = set()
@@ -114,7 +111,7 @@ class TimelineWriter:
         if piece.lane == _ARRAY:
             title, arguments = list(REASONS.values())[piece.reason], _array_arguments(piece)
         else:
-            title = _text(piece.funct, piece.rs1 & _WORD_MASK, piece.rs2 & _WORD_MASK)
+            title = self._text(piece.funct, piece.rs1 & _WORD_MASK, piece.rs2 & _WORD_MASK)
             arguments = _command_arguments(piece)
         yield {
             "ph": "X",
@@ -126,6 +123,13 @@ class TimelineWriter:
             "dur": piece.end - piece.start,
             "args": arguments,
         }
+
+    def _text(self, funct: int, rs1: int, rs2: int) -> str:
+        words = funct, rs1, rs2
+        if words not in self._texts:
+            assert self.commands is not None
+            self._texts[words] = self.commands.disassemble([words])
+        return self._texts[words]
 
     def _free_lane(self, piece: Slice) -> int:
         ends = self._lane_ends[piece.lane]

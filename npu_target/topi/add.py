@@ -16,7 +16,7 @@ from tvm import tirx
 from tvm.script import tirx as T
 from tvm.tirx import PrimFunc
 
-from ..config import NpuConfig
+from ..device import DeviceConfig
 from ..intrin import gemm_intrinsic
 from .blocking import LEAST_STEP_ROWS, Steps, balanced_steps, ceil_div, even_steps
 from .operator import (
@@ -84,7 +84,7 @@ class Add(Operator):
     def canonical(self) -> Add:
         return replace(self, relu=False, scale=CANONICAL_SCALE)
 
-    def line_elements(self, config: NpuConfig) -> int:
+    def line_elements(self, config: DeviceConfig) -> int:
         """Elements that lie side by side in one row of every block: the tensors are read as lines
         of so many, whatever their channels are.  Whole blocks, as many as a load takes, or else
         less than one, so that no line is cut short."""
@@ -94,17 +94,17 @@ class Add(Operator):
                 return line
         return next(line for line in range(config.dim, 0, -1) if total % line == 0)
 
-    def blocks(self, config: NpuConfig) -> int:
+    def blocks(self, config: DeviceConfig) -> int:
         """Blocks of ``dim`` columns of a line."""
         return ceil_div(self.line_elements(config), config.dim)
 
-    def steps(self, config: NpuConfig) -> Steps:
+    def steps(self, config: DeviceConfig) -> Steps:
         """The array's steps over the lines."""
         lines = self.rows * self.cols // self.line_elements(config)
         steps = even_steps(lines, config.dim)
         return steps if steps.rows >= LEAST_STEP_ROWS else balanced_steps(lines, config.dim)
 
-    def prim_func(self, config: NpuConfig) -> PrimFunc:
+    def prim_func(self, config: DeviceConfig) -> PrimFunc:
         D = config.dim
         if self.dim != D:
             raise ValueError(f"{self.name}: weights laid out for dim {self.dim}, device has {D}")

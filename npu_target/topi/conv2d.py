@@ -14,7 +14,7 @@ from typing import ClassVar
 from tvm.script import tirx as T
 from tvm.tirx import PrimFunc
 
-from ..config import NpuConfig
+from ..device import DeviceConfig
 from ..intrin import gemm_intrinsic
 from .arguments import drop_argument
 from .blocking import Steps, balanced_steps, ceil_div
@@ -73,7 +73,7 @@ class Window:
         """Output pixels a line."""
         return (self.w + self.pad[1] + self.pad[3] - self.kw) // self.strides[1] + 1
 
-    def steps(self, config: NpuConfig) -> Steps:
+    def steps(self, config: DeviceConfig) -> Steps:
         """The pixels of an output line in steps of the array.
 
         A step takes its inputs from rows of one tile, strides apart, so steps are shorter where
@@ -168,7 +168,7 @@ class Conv2d(Operator):
             return replace(self, h=1, w=self.h * self.w)
         return replace(self, windows=takes_windows(self))
 
-    def prim_func(self, config: NpuConfig) -> PrimFunc:
+    def prim_func(self, config: DeviceConfig) -> PrimFunc:
         if self.windows:
             return window_prim_func(self, config)
         if takes_joined(self, config):

@@ -14,7 +14,7 @@ import numpy as np
 from tvm.script import tirx as T
 from tvm.tirx import PrimFunc
 
-from ..config import NpuConfig
+from ..device import DeviceConfig
 from ..intrin import gemm_intrinsic
 from .arguments import drop_argument
 from .blocking import ceil_div
@@ -90,7 +90,7 @@ class DepthwiseConv2d(Operator):
     def canonical(self) -> DepthwiseConv2d:
         return replace(self, relu=False, scale=CANONICAL_SCALE)
 
-    def prim_func(self, config: NpuConfig) -> PrimFunc:
+    def prim_func(self, config: DeviceConfig) -> PrimFunc:
         D = config.dim
         if self.dim != D:
             raise ValueError(f"{self.name}: weights laid out for dim {self.dim}, device has {D}")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from tvm.script import tirx as T
 from tvm.tirx import PrimFunc
 
-from ..config import NpuConfig
+from ..device import DeviceConfig
 from ..intrin import gemm_intrinsic
 from .arguments import drop_argument
 from .blocking import LEAST_STEP_ROWS, ceil_div, even_steps
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _WORTH = 0.95
 
 
-def takes_joined(operator: Conv2d, config: NpuConfig) -> bool:
+def takes_joined(operator: Conv2d, config: DeviceConfig) -> bool:
     """Whether an operator's lines are so short that joining them pays, and its image so small
     that its copies fit."""
     window, dim = operator.window, config.dim
@@ -58,7 +58,7 @@ def _copies(operator: Conv2d) -> tuple[int, int]:
     return (1, out_h + operator.kh - 1) if operator.strides[0] == 1 else (operator.kh, out_h)
 
 
-def joined_prim_func(operator: Conv2d, config: NpuConfig) -> PrimFunc:
+def joined_prim_func(operator: Conv2d, config: DeviceConfig) -> PrimFunc:
     """The definition."""
     D = config.dim
     N, H, W, C, CO = operator.n, operator.h, operator.w, operator.ci, operator.co

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from ..config import NpuConfig
+from ..device import DeviceConfig
 from .add import Add
 from .blocking import balanced_steps, ceil_div
 from .conv2d import Conv2d
@@ -51,7 +51,7 @@ class MacShape:
     windows: Parts | None = None  # which are not cut into tiles
 
     @classmethod
-    def of(cls, operator: Operator, config: NpuConfig) -> MacShape | None:
+    def of(cls, operator: Operator, config: DeviceConfig) -> MacShape | None:
         """The shape, or None for an operator that the array has no part in."""
         dim = config.dim
         if isinstance(operator, Matmul):
@@ -148,7 +148,7 @@ class MacShape:
         rows = self.dim if wide else self.rows
         return tile["blocks"] * tile["lines"] * tile["steps"] * rows
 
-    def fits(self, structure: MacStructure, tile: Sizes, config: NpuConfig) -> Any:
+    def fits(self, structure: MacStructure, tile: Sizes, config: DeviceConfig) -> Any:
         """Whether tiles in a structure, and their versions, have room in a device's memories."""
         versions = 2 if structure.pipelined else 1
         weights_stay = structure.kept and structure.tiles == "weights_kept"

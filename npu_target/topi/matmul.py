@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from tvm.script import tirx as T
 from tvm.tirx import PrimFunc
 
-from ..config import NpuConfig
+from ..device import DeviceConfig
 from ..intrin import gemm_intrinsic
 from .arguments import drop_argument
 from .blocking import balanced_steps, ceil_div
@@ -70,7 +70,7 @@ class Matmul(Operator):
     def canonical(self) -> Matmul:
         return replace(self, relu=False, scale=CANONICAL_SCALE)
 
-    def prim_func(self, config: NpuConfig) -> PrimFunc:
+    def prim_func(self, config: DeviceConfig) -> PrimFunc:
         D = config.dim
         N, M, K, J = self.batch, self.m, self.k, self.n
         steps = balanced_steps(M, D)

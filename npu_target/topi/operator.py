@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 if TYPE_CHECKING:
     from tvm.tirx import PrimFunc
 
-    from ..config import NpuConfig
+    from ..device import DeviceConfig
 
 # A scale that no unit treats specially (the device copies with scale 1 faster), used
 # where a task must not depend on the scale of the layer that it stands for.
@@ -75,7 +75,7 @@ class Operator(ABC):
         return self
 
     @abstractmethod
-    def prim_func(self, config: NpuConfig) -> PrimFunc:
+    def prim_func(self, config: DeviceConfig) -> PrimFunc:
         """The unscheduled TensorIR of this operator for a device."""
 
     def attrs(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from tvm import tirx
 from tvm.script import tirx as T
 from tvm.tirx import PrimFunc
 
-from ..config import NpuConfig
+from ..device import DeviceConfig
 from ..intrin import gemm_intrinsic
 from .blocking import ceil_div
 from .conv2d import Window
@@ -80,7 +80,7 @@ class MaxPool2d(Operator):
     def canonical(self) -> MaxPool2d:
         return self
 
-    def prim_func(self, config: NpuConfig) -> PrimFunc:
+    def prim_func(self, config: DeviceConfig) -> PrimFunc:
         D = config.dim
         N, H, W, C = self.n, self.h, self.w, self.c
         S, (PT, PL, _, _), size = self.stride, self.pad, self.size
@@ -170,7 +170,7 @@ class GlobalAvgPool(Operator):
     def canonical(self) -> GlobalAvgPool:
         return replace(self, scale=CANONICAL_SCALE)
 
-    def prim_func(self, config: NpuConfig) -> PrimFunc:
+    def prim_func(self, config: DeviceConfig) -> PrimFunc:
         D = config.dim
         if self.dim != D:
             raise ValueError(f"{self.name}: ones laid out for dim {self.dim}, device has {D}")

@@ -26,7 +26,7 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-from ..config import NpuConfig
+from ..device import DeviceConfig
 from ..intrin import gemm_intrinsic
 from .blocking import Steps, balanced_steps, ceil_div
 from .requantize import requantize
@@ -58,13 +58,13 @@ class Strip:
         """Bytes under a row of the kernel."""
         return (self.kernel_end - self.kernel_first) * operator.ci
 
-    def parts(self, operator: Conv2d, config: NpuConfig) -> Parts:
+    def parts(self, operator: Conv2d, config: DeviceConfig) -> Parts:
         """What the steps of a kernel row take of these."""
         steps = balanced_steps(operator.window.out_h, config.dim)
         may_stack = self.columns > 1  # in the strip that comes first, when no row is in use
         return window_parts(self.bytes(operator), operator, steps, config, may_stack=may_stack)
 
-    def walk(self, operator: Conv2d, config: NpuConfig) -> Walk:
+    def walk(self, operator: Conv2d, config: DeviceConfig) -> Walk:
         """How its output is walked."""
         parts, lines = self.parts(operator, config), operator.window.out_h
         if parts.last.lines > 1 or self.columns == 1:
@@ -106,7 +106,7 @@ def takes_windows(operator: Conv2d) -> bool:
     return len(found) <= MAX_STRIPS and all(s.kernel_end > s.kernel_first for s in found)
 
 
-def window_prim_func(operator: Conv2d, config: NpuConfig) -> tirx.PrimFunc:
+def window_prim_func(operator: Conv2d, config: DeviceConfig) -> tirx.PrimFunc:
     """The definition; ``x`` is ``[n, h, w * ci]`` and ``weight`` is ``[kh, kw * ci, co]``."""
     intrinsics: dict[str, str] = {}
     loops: dict[str, list[str]] = {}
@@ -146,7 +146,7 @@ class _StripBlocks:
     def __init__(
         self,
         operator: Conv2d,
-        config: NpuConfig,
+        config: DeviceConfig,
         strip: Strip,
         suffix: str,
         buffers: dict[str, Any],
@@ -178,7 +178,7 @@ class _StripBlocks:
             return lines, (pixels - 1) * down + kernel
         return (lines - 1) * down + kernel, pixels
 
-    def largest_tile(self, config: NpuConfig) -> dict[str, int]:
+    def largest_tile(self, config: DeviceConfig) -> dict[str, int]:
         """The largest tile that fits the memories, by what its loops walk."""
         extents = {"lines": self.lines, "steps": self.steps.number, "blocks": self.blocks}
         tile = dict(extents)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from tvm import tirx
 
-from ..config import NpuConfig
+from ..device import DeviceConfig
 from .blocking import Steps, ceil_div
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class Parts:
 
 
 def window_parts(
-    n_bytes: int, operator: Conv2d, steps: Steps, config: NpuConfig, *, may_stack: bool
+    n_bytes: int, operator: Conv2d, steps: Steps, config: DeviceConfig, *, may_stack: bool
 ) -> Parts:
     """The parts that take the fewest steps, of those the fewest parts, and of those the widest."""
     choices = []
@@ -93,7 +93,7 @@ def window_parts(
     return min(choices, key=lambda parts: (parts.steps, parts.depth, -parts.columns))
 
 
-def _lines(columns: int, others: int, operator: Conv2d, steps: Steps, config: NpuConfig) -> int:
+def _lines(columns: int, others: int, operator: Conv2d, steps: Steps, config: DeviceConfig) -> int:
     """The most lines of so many bytes that a row of the scratchpad can hold.  Bytes alone are not
     stacked: a load takes about as long for one as for several."""
     most = min(operator.kh, config.dim // columns)
@@ -106,7 +106,9 @@ def _lines(columns: int, others: int, operator: Conv2d, steps: Steps, config: Np
     )
 
 
-def _is_ordered(lines: int, others: int, operator: Conv2d, steps: Steps, config: NpuConfig) -> bool:
+def _is_ordered(
+    lines: int, others: int, operator: Conv2d, steps: Steps, config: DeviceConfig
+) -> bool:
     """Whether the device keeps steps that read a stack and loads of it in their order."""
     above = operator.pad[0]  # loads of zeros, of all rows of which no step waits if they are few
     if others:

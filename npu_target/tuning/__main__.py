@@ -62,10 +62,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _repair(options: argparse.Namespace) -> int:
-    from ..config import NpuConfig
+    from ..device import find
     from .repair import repair
 
-    config = NpuConfig.find(options.device) if options.device else None
+    config = find(options.device) if options.device else None
     results = repair(options.folder, config, options.model)
     for result in results:
         print(f"{result.file}: {result.kept} lines kept, {len(result.dropped)} dropped")
@@ -89,7 +89,7 @@ def _in_ranges(lines: list[tuple[int, str]]) -> Iterator[tuple[str, str]]:
 
 
 def _remeasure(options: argparse.Namespace) -> int:
-    from ..config import NpuConfig
+    from ..device import find, preset
     from .build_pool import BuildPool
     from .cli import RUN_LOG_FILE
     from .devices import device_pool
@@ -102,7 +102,7 @@ def _remeasure(options: argparse.Namespace) -> int:
     from .report import make_console
 
     header = Header.read(options.folder)
-    config = NpuConfig.find(options.device) if options.device else NpuConfig.preset(header.device)
+    config = find(options.device) if options.device else preset(header.device)
     header.check_device(Header.of(config, header.model, ""), options.folder)
     console = make_console()
     log = read_log(options.folder, header)

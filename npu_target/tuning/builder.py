@@ -16,7 +16,7 @@ from tvm.ir.utils import derived_object
 from tvm.s_tir import meta_schedule as ms
 
 from ..codegen_tir import CodegenError, DoesNotFit, build_program
-from ..config import NpuConfig
+from ..device import DeviceConfig
 from ..passes.packings import packings
 from .failure import BUILD_ERROR, DOES_NOT_FIT, Failure
 from .workload import operator_of, to_json
@@ -35,7 +35,7 @@ class NpuBuilder(ms.builder.PyBuilder):
     `close` at the end.
     """
 
-    def __init__(self, config: NpuConfig) -> None:
+    def __init__(self, config: DeviceConfig) -> None:
         super().__init__()
         self._config = config
         self._folder = Path(tempfile.mkdtemp(prefix="npu-build-"))

@@ -9,7 +9,7 @@ from tvm.ir import IRModule
 from tvm.s_tir import meta_schedule as ms
 from tvm.s_tir.schedule import Trace
 
-from ..config import NpuConfig
+from ..device import DeviceConfig
 from ..target import make_target
 from .compiling import Compiled
 from .failure import Failure
@@ -30,7 +30,7 @@ class RecordForm:
     arguments: Any
 
     @classmethod
-    def of(cls, mod: IRModule, config: NpuConfig) -> RecordForm:
+    def of(cls, mod: IRModule, config: DeviceConfig) -> RecordForm:
         record = ms.database.TuningRecord(
             Trace([], {}),
             ms.database.Workload(mod),

@@ -11,7 +11,7 @@ from types import MappingProxyType
 import numpy as np
 import tvm
 
-from ..config import NpuConfig
+from ..device import DeviceConfig
 from ..device_api import create_module, last_stats
 from ..packing import Packing, packed
 from ..program import Program
@@ -34,7 +34,7 @@ class _Sample:
 class ProgramCheck:
     """Runs programs on this process's simulated device, each distinct one once."""
 
-    def __init__(self, config: NpuConfig) -> None:
+    def __init__(self, config: DeviceConfig) -> None:
         self._config = config
         self._samples: dict[Operator, _Sample] = {}
         # Of programs that are right, by their digests and layouts.

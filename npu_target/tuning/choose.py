@@ -10,7 +10,7 @@ from tvm.s_tir import Schedule
 from tvm.tirx import PrimFunc
 
 from ..codegen_tir import build_program
-from ..config import NpuConfig
+from ..device import DeviceConfig
 from ..device_api import program_cycles
 from ..passes.packings import packings
 from ..program import Program
@@ -40,14 +40,14 @@ class _Choice:
 class Chooser:
     """Takes a layer's schedule from `log` where it has one that is faster than the default."""
 
-    def __init__(self, config: NpuConfig, log: TuningLog | None) -> None:
+    def __init__(self, config: DeviceConfig, log: TuningLog | None) -> None:
         self._config = config
         self._log = log
         self._target = make_target(config)
         self._check = ProgramCheck(config)
         self._choices: dict[Operator, _Choice] = {}
 
-    def device_function(self, operator: Operator, _: NpuConfig) -> PrimFunc:
+    def device_function(self, operator: Operator, _: DeviceConfig) -> PrimFunc:
         """The scheduled kernel of an operator, marked for the device. For `partition`.
 
         Its program, with the operator's own scale and activation, is run and compared with NumPy's

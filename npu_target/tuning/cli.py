@@ -14,7 +14,7 @@ from .options import INTERRUPTED, add_network_options, add_output_options, repor
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ..config import NpuConfig
+    from ..device import DeviceConfig, find
     from .layers import Layer
     from .log import TuningLog
     from .pool import DevicePool
@@ -111,7 +111,6 @@ def _run(options: argparse.Namespace, command: str) -> int:
     from rpc_server.address import Address
     from rpc_server.tracker_client import TrackerClient
 
-    from ..config import NpuConfig
     from ..partition import explain
     from .devices import device_pool
     from .dump import check_can_dump
@@ -121,7 +120,7 @@ def _run(options: argparse.Namespace, command: str) -> int:
     from .report import check_can_write, make_console
 
     # Whatever can be refused is refused before anything takes time.
-    config = NpuConfig.find(options.device)
+    config = find(options.device)
     check_model(options.model)
     check_ops(options.ops)
     header = Header.of(config, options.model, command)
@@ -158,7 +157,7 @@ def _run(options: argparse.Namespace, command: str) -> int:
 def _tune(
     options: argparse.Namespace,
     command: str,
-    config: NpuConfig,
+    config: DeviceConfig,
     layers: list[Layer],
     log: TuningLog,
     pool: DevicePool,

@@ -15,7 +15,7 @@ from tvm.s_tir import Schedule, TensorIntrin
 from tvm.s_tir.schedule import Trace
 
 from ..codegen_tir import CodegenError, DoesNotFit, build_program
-from ..config import NpuConfig
+from ..device import DeviceConfig
 from ..packing import Packing
 from ..passes.conditions import without_sure_conditions
 from ..passes.packings import packings
@@ -36,7 +36,7 @@ class CompileJob:
     that begins from (`definition`, made anew where it is not given)."""
 
     operator: Operator
-    config: NpuConfig
+    config: DeviceConfig
     trace: Any
     definition: str | None = None
 
@@ -76,7 +76,7 @@ def compile_trace(job: CompileJob) -> Compiled | Failure:
 
 
 @lru_cache(maxsize=64)
-def definition(operator: Operator, config: NpuConfig) -> str:
+def definition(operator: Operator, config: DeviceConfig) -> str:
     """What schedules of the operator's workload begin from, with its intrinsics, as text: reading
     that takes a builder process milliseconds, parsing TVMScript some tenths of a second."""
     func = workload_module(operator, config)["main"]

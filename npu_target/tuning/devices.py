@@ -13,13 +13,13 @@ from rich.console import Console
 from rpc_server.address import Address
 from rpc_server.local import LocalServers
 
-from ..config import NpuConfig
+from ..device import DeviceConfig
 from .pool import DevicePool
 
 
 @contextlib.contextmanager
 def device_pool(
-    config: NpuConfig,
+    config: DeviceConfig,
     tracker: Address | None,
     servers: int | None,
     output_file: Path,

@@ -13,7 +13,7 @@ import numpy as np
 from tvm.s_tir import Schedule
 
 from ..codegen_tir import build_program
-from ..config import NpuConfig
+from ..device import DeviceConfig
 from ..device_api import host_cost
 from ..files import write_atomically
 from ..packing import Packing, packed
@@ -52,13 +52,13 @@ def argument_addresses(program: Program) -> dict[str, int]:
     return addresses
 
 
-def best_program(result: LayerResult, config: NpuConfig, log: TuningLog) -> Program:
+def best_program(result: LayerResult, config: DeviceConfig, log: TuningLog) -> Program:
     """The best known program of a layer. Raises LogError as `tuned_schedule` does."""
     schedule = best_schedule(result, config, log)
     return build_program(schedule.mod["main"], config, result.layer.operator.name)
 
 
-def best_schedule(result: LayerResult, config: NpuConfig, log: TuningLog) -> Schedule:
+def best_schedule(result: LayerResult, config: DeviceConfig, log: TuningLog) -> Schedule:
     """The best known schedule of a layer. Raises LogError as `tuned_schedule` does."""
     operator = result.layer.operator
     schedule = tuned_schedule(operator, config, log) if result.source == TUNED else None
@@ -66,7 +66,7 @@ def best_schedule(result: LayerResult, config: NpuConfig, log: TuningLog) -> Sch
 
 
 def with_layouts(
-    results: Sequence[LayerResult], config: NpuConfig, log: TuningLog
+    results: Sequence[LayerResult], config: DeviceConfig, log: TuningLog
 ) -> list[LayerResult]:
     """The results with the arguments that each layer's best known schedule has packed.
 
@@ -80,7 +80,7 @@ def with_layouts(
 
 
 def with_host_costs(
-    results: Sequence[LayerResult], config: NpuConfig, log: TuningLog
+    results: Sequence[LayerResult], config: DeviceConfig, log: TuningLog
 ) -> list[LayerResult]:
     """The results with what each layer's best known program asks of the host core.
 
@@ -93,7 +93,7 @@ def with_host_costs(
 
 
 def dump_layers(
-    folder: Path, results: Sequence[LayerResult], config: NpuConfig, log: TuningLog, seed: int
+    folder: Path, results: Sequence[LayerResult], config: DeviceConfig, log: TuningLog, seed: int
 ) -> None:
     """Dump the best known program of each layer, with inputs drawn from `seed`.
 
@@ -112,7 +112,7 @@ def dump_regions(
     folder: Path,
     partitioned: Partitioned,
     schedule: Callable[[Operator], Schedule],
-    config: NpuConfig,
+    config: DeviceConfig,
 ) -> None:
     """Dump the program of each region of a network with its own weights and scales; activations
     are drawn at random. `schedule` gives an operator's schedule. Raises as `dump_layer` does.

@@ -11,14 +11,14 @@ from tvm.s_tir import Schedule
 
 from ..codegen.report import Entry, ScheduleReport
 from ..codegen_tir import build_program
-from ..config import NpuConfig
+from ..device import DeviceConfig
 from .report import LayerResult
 
 
 def explain_schedules(
     console: Console,
     results: Iterable[LayerResult],
-    config: NpuConfig,
+    config: DeviceConfig,
     schedule: Callable[[LayerResult], Schedule],
 ) -> None:
     """Print a table for each layer's program; `schedule` gives the layer's chosen schedule."""

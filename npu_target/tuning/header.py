@@ -16,7 +16,7 @@ import tvm
 
 import npu_target
 
-from ..config import NpuConfig
+from ..device import DeviceConfig
 from ..files import check_name, write_atomically
 from .errors import LogError
 
@@ -28,7 +28,7 @@ FORMAT = 1
 class Header:
     """Everything by which two folders of logs may differ.
 
-    `device` is the device's name, `device_hash` its NpuConfig.hash, `device_numbers` what the
+    `device` is the device's name, `device_hash` its DeviceConfig.hash, `device_numbers` what the
     hash is made of. `command` is the command line that made the folder, for the reader.
     """
 
@@ -47,7 +47,7 @@ class Header:
         check_name("the model's name", self.model, LogError)
 
     @classmethod
-    def of(cls, config: NpuConfig, model: str, command: str) -> Header:
+    def of(cls, config: DeviceConfig, model: str, command: str) -> Header:
         """The header of logs made now."""
         numbers = {name: int(value) for name, value in config.numbers().items()}
         return cls(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ..config import NpuConfig
+from ..device import DeviceConfig
 from ..topi import Operator
 
 
@@ -36,7 +36,7 @@ def layers_of(operators: Iterable[Operator]) -> list[Layer]:
     return [Layer(operator, count) for operator, count in counts.items()]
 
 
-def least_cycles(operator: Operator, config: NpuConfig) -> int:
+def least_cycles(operator: Operator, config: DeviceConfig) -> int:
     """Cycles that no schedule can go below: the array at its peak, or every argument over the
     bus once."""
     item_bytes = {"int8": 1, "int32": 4}

@@ -12,7 +12,7 @@ from functools import cached_property
 from math import prod
 
 from ..codegen.steps import step_sizes
-from ..config import NpuConfig
+from ..device import DeviceConfig
 from ..schedule_rules import Design
 from ..topi import Add, Conv2d, DepthwiseConv2d, GlobalAvgPool, Matmul, Operator
 from ..topi.mac_schedule import MacStructure
@@ -56,7 +56,7 @@ class MacTiles:
         weights = batch * shape.blocks * shape.reduction
         return self._pixels * weights * (rows - longest + dim)
 
-    def load_beats(self, config: NpuConfig) -> int:
+    def load_beats(self, config: DeviceConfig) -> int:
         """Transfers of the bus at least, for loading both operands as often as the order of the
         tiles has it."""
         operator = self.operator
@@ -100,7 +100,7 @@ class MacPoints(PointLimits):
     """The limits of an operator's points; ``designs`` are those that the structures' traces come
     from, in their order."""
 
-    def __init__(self, operator: Operator, config: NpuConfig, designs: Sequence[Design]) -> None:
+    def __init__(self, operator: Operator, config: DeviceConfig, designs: Sequence[Design]) -> None:
         """Raises TypeError for an operator that the array has no part in."""
         shape = MacShape.of(operator, config)
         if shape is None or not isinstance(operator, MacOperator):

@@ -7,7 +7,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
 from typing import Any
 
-from ..config import NpuConfig
+from ..device import DeviceConfig
 from ..topi import Operator
 from .build_pool import BuildPool
 from .compiling import Compiled, CompileJob, definition
@@ -41,7 +41,7 @@ class Measurer:
 
     def __init__(
         self,
-        config: NpuConfig,
+        config: DeviceConfig,
         builders: BuildPool,
         devices: DevicePool,
         interrupted: Callable[[], bool],

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tvm.tirx import PrimFunc
 
-from ..config import NpuConfig
+from ..device import DeviceConfig
 from ..models import MODELS, Model, get_model
 from ..partition import Partitioned, partition
 from ..partition.partitioner import Lowering
@@ -26,7 +26,7 @@ class Network:
     """A model on its way to a device. The kernels in `partitioned` only stand for layers."""
 
     model: Model
-    config: NpuConfig
+    config: DeviceConfig
     quantized: Quantized
     partitioned: Partitioned
 
@@ -48,7 +48,7 @@ def check_model(name: str) -> None:
 
 def load_network(
     name: str,
-    config: NpuConfig,
+    config: DeviceConfig,
     weights: Path | None = None,
     seed: int = 0,
     images: Sequence[Path] = (),
@@ -65,7 +65,7 @@ def load_network(
     return Network(model, config, quantized, partition(quantized.mod, config, _stand_in))
 
 
-def _stand_in(operator: Operator, config: NpuConfig) -> PrimFunc:
+def _stand_in(operator: Operator, config: DeviceConfig) -> PrimFunc:
     """A kernel of the right shape; for equal layers the same one, which takes time to make."""
     return workload_module(operator, config)["main"]
 

@@ -7,7 +7,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-DEFAULT_DEVICE = "gemmini-16x16"
+from ..device import DEFAULT_DEVICE
+
 DEFAULT_LOGS = Path("tuning_logs")
 INTERRUPTED = 130  # the exit code that a shell expects after Ctrl-C
 
@@ -47,7 +48,7 @@ def add_network_options(parser: argparse._ActionsContainer) -> None:
         default=DEFAULT_DEVICE,
         metavar="NAME|FILE",
         help="a preset's name (gemmini-16x16, gemmini-8x8, gemmini-32x32) or a file that "
-        "NpuConfig.save wrote (default: %(default)s)",
+        "DeviceConfig.save wrote (default: %(default)s)",
     )
     parser.add_argument(
         "--logs",
@@ -108,7 +109,7 @@ def _user_errors() -> tuple[type[Exception], ...]:
     from rpc_server.tracker_client import TrackerError
 
     from ..codegen_tir import CodegenError, DoesNotFit
-    from ..config import ConfigError
+    from ..device import ConfigError
     from ..models import ModelError
     from ..quantize import QuantizeError
     from ..relax_graph import GraphError

@@ -18,7 +18,7 @@ from rpc_server.address import Address
 from rpc_server.process import ProcessError
 from rpc_server.tracker_client import Endpoint, NoDevice, TrackerClient, TrackerError, device_key
 
-from ..config import NpuConfig
+from ..device import DeviceConfig
 from .errors import TuningError
 from .failure import DEVICE_LOST, TIMED_OUT, Failure
 from .session import Job, Outcome, ServerMismatch, connect, measure
@@ -48,7 +48,7 @@ class DevicePool:
     def __init__(
         self,
         tracker: Address,
-        config: NpuConfig,
+        config: DeviceConfig,
         output_file: Path,
         servers: int | None = None,
         on_lost: Callable[[int], None] | None = None,

@@ -15,16 +15,7 @@ from math import prod
 
 import numpy as np
 
-from ..isa import (
-    COMPUTES,
-    CONFIG_FUNCT,
-    GARBAGE,
-    LOADS,
-    ConfigSt,
-    Mvout,
-    Preload,
-)
-from ..isa_encoding import command_class
+from ..devices.gemmini.isa import COMMANDS, COMPUTES, GARBAGE, LOADS, ConfigSt, Mvout, Preload
 from ..program import Command, Node, Program
 from ..program.evaluate import evaluated, share_of_comparison
 from ..program.expr import Expr, Op
@@ -247,7 +238,7 @@ class _Walk:
                 self.weights_bank = self.bank(local)
                 likely["weight_changes"] += times
                 self.sure["weight_changes"] += sure if _has_fixed_sizes(command.rs1) else 0
-        elif funct == CONFIG_FUNCT:
+        elif COMMANDS.is_setting(funct, command.rs1.base):
             likely["configurations"] += times
             self.can_pool = self.can_pool or _pools(command)
 
@@ -322,7 +313,7 @@ def _has_fixed_sizes(register: Operand) -> bool:
 
 
 def _pools(command: Command) -> bool:
-    return command_class(command.funct, command.rs1.base) is ConfigSt and bool(
+    return COMMANDS.find(command.funct, command.rs1.base) is ConfigSt and bool(
         command.rs1.base & _POOL_STRIDE.mask
     )
 

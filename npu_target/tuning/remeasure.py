@@ -6,7 +6,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..config import NpuConfig
+from ..device import DeviceConfig
 from ..topi import OperatorError
 from .batch import Batch
 from .candidate import Candidate
@@ -39,7 +39,11 @@ class Remeasured:
 
 
 def remeasure(
-    folder: Path, most: int | None, config: NpuConfig, measurer: Measurer, progress: TuningProgress
+    folder: Path,
+    most: int | None,
+    config: DeviceConfig,
+    measurer: Measurer,
+    progress: TuningProgress,
 ) -> list[Remeasured]:
     """Replay and measure the records of a folder, of each layer the fastest `most` or all, and
     put logs of the results in its place.
@@ -78,7 +82,7 @@ def remeasure(
     return results
 
 
-def _dropped(name: str, records: list[RecordLine], config: NpuConfig) -> Remeasured:
+def _dropped(name: str, records: list[RecordLine], config: DeviceConfig) -> Remeasured:
     cycles = round(records[0].seconds * config.clock_khz * 1e3)
     return Remeasured(name, cycles, None, 0, len(records))
 
@@ -87,7 +91,7 @@ def _remeasure(
     old: TuningLog,
     layer: Layer,
     records: list[RecordLine],
-    config: NpuConfig,
+    config: DeviceConfig,
     measurer: Measurer,
     recorder: Recorder,
 ) -> Remeasured:

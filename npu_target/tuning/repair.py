@@ -19,7 +19,7 @@ from typing import Any
 
 from tvm.s_tir import meta_schedule as ms
 
-from ..config import NpuConfig
+from ..device import DeviceConfig
 from ..files import write_atomically
 from .errors import LogError
 from .header import HEADER_FILE, Header
@@ -63,7 +63,7 @@ class _Found:
 
 
 def repair(
-    folder: Path, config: NpuConfig | None = None, model: str | None = None
+    folder: Path, config: DeviceConfig | None = None, model: str | None = None
 ) -> list[Repaired]:
     """Drop the damaged lines of each file, put the others back into their order, and give a
     checksum to those that have none. A changed file's old form is kept beside it with `.broken`
@@ -97,7 +97,7 @@ def repair(
     return list(results.values())
 
 
-def _repair_header(folder: Path, config: NpuConfig | None, model: str | None) -> None:
+def _repair_header(folder: Path, config: DeviceConfig | None, model: str | None) -> None:
     try:
         Header.read(folder)
         return

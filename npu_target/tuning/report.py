@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from ..config import NpuConfig
+from ..device import DeviceConfig
 from ..device_api import HostCost
 from ..files import write_atomically
 from .errors import TuningError
@@ -41,7 +41,7 @@ class LayerResult:
     host: HostCost | None = None
     packed: tuple[str, ...] | None = None
 
-    def utilization(self, config: NpuConfig) -> float:
+    def utilization(self, config: DeviceConfig) -> float:
         """Share of the array's peak, 0 to 1."""
         return self.layer.macs / (self.cycles * config.dim**2)
 
@@ -57,7 +57,7 @@ class LayerResult:
         }
 
 
-def to_json(results: Sequence[LayerResult], config: NpuConfig, **more: Any) -> dict[str, Any]:
+def to_json(results: Sequence[LayerResult], config: DeviceConfig, **more: Any) -> dict[str, Any]:
     """The results as plain values; `more` goes on top."""
     return {
         "device": config.name,
@@ -108,7 +108,7 @@ def make_console() -> Console:
 def print_table(
     console: Console,
     results: Sequence[LayerResult],
-    config: NpuConfig,
+    config: DeviceConfig,
     has_host_columns: bool = False,
 ) -> None:
     """One line a layer, and the network's total; on request, what the host does for each."""

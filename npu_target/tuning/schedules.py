@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tvm.s_tir import Schedule
 
-from ..config import NpuConfig
+from ..device import DeviceConfig
 from ..schedule_rules import default_schedule
 from ..topi import Operator
 from .errors import LogError
@@ -13,13 +13,13 @@ from .log import TuningLog
 from .workload import workload_module
 
 
-def default_of(operator: Operator, config: NpuConfig) -> Schedule:
+def default_of(operator: Operator, config: DeviceConfig) -> Schedule:
     """The default schedule of what tuning calls the operator's workload."""
     func = workload_module(operator, config)["main"]
     return default_schedule(operator.canonical(), config, func)
 
 
-def tuned_schedule(operator: Operator, config: NpuConfig, log: TuningLog) -> Schedule | None:
+def tuned_schedule(operator: Operator, config: DeviceConfig, log: TuningLog) -> Schedule | None:
     """The fastest schedule that the logs have for `operator`, applied to its kernel with its own
     scales and activation; None where they have none.
 

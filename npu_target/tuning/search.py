@@ -21,7 +21,7 @@ from typing import Any
 
 from tvm.s_tir import Schedule
 
-from ..config import NpuConfig
+from ..device import DeviceConfig
 from ..schedule_rules import designs
 from ..topi import Operator
 from ..topi.mac_schedule import mac_loops
@@ -54,7 +54,7 @@ Compile = Callable[[Operator, Any], "Future[Compiled | Failure]"]
 
 
 def point_space(
-    operator: Operator, config: NpuConfig, space: str, seed: int, generator: random.Random
+    operator: Operator, config: DeviceConfig, space: str, seed: int, generator: random.Random
 ) -> PointSpace:
     """The points of a layer's schedules (`operator` in canonical form; `space` is template, rules
     or both); draws are from `generator`."""
@@ -68,7 +68,7 @@ def point_space(
 class SearchFactory:
     """Begins searches over layers that share a cost model."""
 
-    def __init__(self, config: NpuConfig, space: str, seed: int, compile: Compile) -> None:
+    def __init__(self, config: DeviceConfig, space: str, seed: int, compile: Compile) -> None:
         self._config = config
         self._space = space
         self._seed = seed

@@ -8,7 +8,7 @@ from typing import Any
 
 from tvm.ir import IRModule
 
-from ..config import NpuConfig
+from ..device import DeviceConfig
 from .candidate import RecordForm
 from .failure import Failure
 from .layers import Layer, least_cycles
@@ -33,7 +33,7 @@ class LayerState:
 
     layer: Layer
     mod: IRModule
-    config: NpuConfig
+    config: DeviceConfig
     default_seconds: float = 0.0
     best_seconds: float = 0.0
     trials: int = 0

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
-from ..config import NpuConfig
+from ..device import DeviceConfig
 from .batch import Batch
 from .candidate import trace_json
 from .errors import TuningError
@@ -40,7 +40,7 @@ class Tuner:
 
     def __init__(
         self,
-        config: NpuConfig,
+        config: DeviceConfig,
         layers: Sequence[Layer],
         log: TuningLog,
         measurer: Measurer,

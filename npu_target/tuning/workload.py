@@ -9,14 +9,14 @@ from typing import Any
 
 from tvm.ir import IRModule
 
-from ..config import NpuConfig
+from ..device import DeviceConfig
 from ..topi import Operator, make
 
 # Kept by every schedule primitive, so that a scheduled module tells what it should compute.
 _ATTRIBUTE = "npu.operator"
 
 
-def workload_module(operator: Operator, config: NpuConfig) -> IRModule:
+def workload_module(operator: Operator, config: DeviceConfig) -> IRModule:
     """The workload under which an operator is tuned and found in the logs.
 
     It is made of the operator's canonical form: scales and activations do not matter to time.
@@ -25,7 +25,7 @@ def workload_module(operator: Operator, config: NpuConfig) -> IRModule:
 
 
 @lru_cache(maxsize=256)  # parsing TVMScript takes some tenths of a second
-def _module_of(operator: Operator, config: NpuConfig) -> IRModule:
+def _module_of(operator: Operator, config: DeviceConfig) -> IRModule:
     func = operator.prim_func(config).with_attr(
         {"global_symbol": "main", _ATTRIBUTE: to_json(operator)}
     )

@@ -19,11 +19,12 @@ from benchmarks.against_vendor import (
     units_of,
 )
 from benchmarks.vendor_rtl import search_cycles
-from npu_target.config import NpuConfig
+from npu_target.device import preset
+from npu_target.devices.gemmini import GemminiConfig
 from npu_target.topi import Conv2d, Matmul, MaxPool2d
 from npu_target.tuning.errors import TuningError
 
-CONFIG = NpuConfig()
+CONFIG = GemminiConfig()
 CONV = Conv2d(1, 12, 12, 3, 16, 3, 3, (1, 1), (1,) * 4, relu=True)
 POOL = MaxPool2d(1, 12, 12, 16, 2, 2)
 MATMUL = Matmul(1, 8, 16, 24, True, True, 0.01)
@@ -63,7 +64,7 @@ def test_rows_compare_both():
 @pytest.mark.parametrize("device", ["gemmini-16x16", "gemmini-8x8"])
 def test_only_the_measured_device_has_rtl_figures(device):
     units = units_of([Matmul(1, 1, 512, 1000, True, False)])
-    (row,) = compare(units, NpuConfig.preset(device), None)
+    (row,) = compare(units, preset(device), None)
     if device == CONFIG.name:
         assert row.rtl == 58_000
         assert row.deviation == pytest.approx(row.vendor_call / row.rtl - 1)

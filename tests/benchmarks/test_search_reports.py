@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks import search_curves, search_speed
 from benchmarks.search_runs import COMPILE, DEVICE, SEARCH, Moment, SearchRun, search_from_nothing
-from npu_target.config import NpuConfig
+from npu_target.device import preset
 from npu_target.topi import Add, Matmul
 from npu_target.tuning.layers import Layer
 
@@ -73,7 +73,7 @@ def test_an_unknown_model_is_one_line(capsys):
 @pytest.mark.rpc
 def test_a_run_is_told_as_it_went():
     layers = [Layer(Matmul(1, 40, 64, 48).canonical(), 2)]
-    run = search_from_nothing(NpuConfig.preset("gemmini-16x16"), layers, 20, servers=1)
+    run = search_from_nothing(preset("gemmini-16x16"), layers, 20, servers=1)
     assert run.measured == 20 and run.moments[-1].measurements == 20
     cycles = [moment.cycles for moment in run.moments]
     assert cycles == sorted(cycles, reverse=True)

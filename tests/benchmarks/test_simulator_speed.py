@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.simulator_speed import layer_program, machine, markdown, measure
-from npu_target.config import NpuConfig
+from npu_target.device import preset
 from npu_target.device_api import create_module, last_stats
 from npu_target.program import Program
 
@@ -12,7 +12,7 @@ def test_a_small_layer_is_measured() -> None:
     import numpy as np
     import tvm
 
-    program = layer_program(6, 16, 1, NpuConfig.preset("gemmini-16x16"))
+    program = layer_program(6, 16, 1, preset("gemmini-16x16"))
     speed = measure("small", program, repeats=3)
     tensors = [
         tvm.runtime.tensor(np.ones(arg.shape, arg.dtype))

@@ -24,14 +24,15 @@ from benchmarks.vendor_library import (
     vendor_program,
 )
 from benchmarks.vendor_matmul import matmul_tile
-from npu_target.config import NpuConfig
+from npu_target.device import preset
 from npu_target.device_api import create_module, without_race_checks
+from npu_target.devices.gemmini import GemminiConfig
 from npu_target.program import Arg, Program
 from npu_target.topi import Add, Conv2d, DepthwiseConv2d, GlobalAvgPool, Matmul, MaxPool2d
 from npu_target.tuning.expected import expected_output, sample_inputs
 
-CONFIG = NpuConfig()
-SMALL = NpuConfig.preset("gemmini-8x8")
+CONFIG = GemminiConfig()
+SMALL = preset("gemmini-8x8")
 
 
 def check(operator, config, pool=None):

@@ -9,12 +9,13 @@ from tvm.script import tirx as T
 
 from npu_target import topi
 from npu_target.codegen_tir import CodegenError, DoesNotFit, build_program
-from npu_target.config import NpuConfig
+from npu_target.device import preset
+from npu_target.devices.gemmini import GemminiConfig
 from npu_target.schedule_rules import default_schedule
 from npu_target.topi.mac_schedule import MacStructure, schedule_mac
 from npu_target.topi.requantize import requantize
 
-CONFIG = NpuConfig()
+CONFIG = GemminiConfig()
 D = CONFIG.dim
 SPAD, ACC = "global.scratchpad", "global.accumulator"
 
@@ -177,7 +178,7 @@ def test_an_unscheduled_definition_has_temporaries_in_dram():
 def test_a_kernel_of_another_device_is_refused():
     func = default_schedule(topi.Matmul(1, 4, 4, 4), CONFIG).mod["main"]
     with pytest.raises(CodegenError, match=r"rows of 16 elements, .* of gemmini-8x8 has 8"):
-        build_program(func, NpuConfig.preset("gemmini-8x8"), "my_kernel")
+        build_program(func, preset("gemmini-8x8"), "my_kernel")
 
 
 def test_tiles_that_exceed_a_memory():

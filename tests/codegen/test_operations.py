@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from npu_target.codegen.operations import CopyKind, CopyOperation, Engine, Guard, LoopIds
-from npu_target.config import NpuConfig
-from npu_target.isa import LocalAddress, Mvin
+from npu_target.device import preset
+from npu_target.devices.gemmini.isa import LocalAddress, Mvin
 from npu_target.passes.linear import Linear
 from npu_target.passes.transfers import LoopExtent
 
-CONFIG = NpuConfig.preset("gemmini-8x8")
+CONFIG = preset("gemmini-8x8")
 DIM = CONFIG.dim
 LOADS = CopyKind(Engine.LOAD, Mvin, LocalAddress(0), 0, DIM, 40)
 Values = dict[int, int]

@@ -18,11 +18,11 @@ from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from npu_target.codegen_tir import build_program
-from npu_target.config import NpuConfig
+from npu_target.device import preset
 from npu_target.intrin import ACCUMULATOR, GEMM_CALL, SCRATCHPAD
 from npu_target.program import Program
 
-CONFIG = NpuConfig.preset("gemmini-8x8")
+CONFIG = preset("gemmini-8x8")
 BLOCKS, SIDE, TILES = 5, 8, 2
 
 

@@ -16,12 +16,13 @@ from npu_target.codegen.operations import CopyKind, CopyOperation, Engine, LoopI
 from npu_target.codegen.placement import Placer
 from npu_target.codegen.report import NoReport
 from npu_target.codegen.steps import ArrayStep, Steps
-from npu_target.config import NpuConfig
-from npu_target.isa import DeviceCommand, LocalAddress, Mvin, Mvout
+from npu_target.device import preset
+from npu_target.device.commands import DeviceCommand
+from npu_target.devices.gemmini.isa import LocalAddress, Mvin, Mvout
 from npu_target.passes.linear import Linear
 from npu_target.passes.memory import Placement
 
-CONFIG = NpuConfig.preset("gemmini-8x8")
+CONFIG = preset("gemmini-8x8")
 DIM = CONFIG.dim
 SPAD, ACC = "global.scratchpad", "global.accumulator"
 # The tiles of the operands and of the sums, and two that the steps do not touch.

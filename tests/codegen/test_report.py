@@ -23,13 +23,14 @@ from npu_target.codegen.report import (
     ScheduleReport,
 )
 from npu_target.codegen_tir import build_program
-from npu_target.config import NpuConfig
-from npu_target.isa import decode
+from npu_target.device import preset
+from npu_target.devices.gemmini import GemminiConfig
+from npu_target.devices.gemmini.isa import COMMANDS
 from npu_target.schedule_rules import default_schedule
 from npu_target.topi.mac_schedule import MacStructure, schedule_mac
 from npu_target.topi.templates import templates
 
-CONFIG = NpuConfig.preset("gemmini-8x8")
+CONFIG = preset("gemmini-8x8")
 D = CONFIG.dim
 SPAD, ACC = "global.scratchpad", "global.accumulator"
 ENGINES = {"mvin": "load", "mvout": "store", "preload": "execute", "compute": "execute"}
@@ -38,7 +39,7 @@ ENGINES = {"mvin": "load", "mvout": "store", "preload": "execute", "compute": "e
 def counts_of(program) -> Counter[str]:
     """How many commands of each engine the expanded program has."""
     addresses = {arg.name: (index + 1) << 28 for index, arg in enumerate(program.args)}
-    names = [str(decode(*words)).split()[0] for words in program.expand(addresses)]
+    names = [str(COMMANDS.decode(*words)).split()[0] for words in program.expand(addresses)]
     found = [engine for name in names for key, engine in ENGINES.items() if name.startswith(key)]
     return Counter(found)
 
@@ -115,7 +116,7 @@ def test_the_first_loads_and_the_last_store_find_no_steps():
 def test_copies_that_take_longer_than_the_steps_are_told():
     """An addition: two steps for what two loads bring."""
     report = ScheduleReport()
-    config = NpuConfig()
+    config = GemminiConfig()
     operator = topi.Add(49, 512, config.dim, scale=0.01)
     build_program(default_schedule(operator, config).mod["main"], config, "add", report)
     entries = report.entries
@@ -174,7 +175,7 @@ def test_parts_for_which_settings_do_not_suffice_are_told_apart():
     """Windows of a padded image have strips with strides of their own: more than three."""
     report = ScheduleReport()
     operator = topi.Conv2d(1, 40, 40, 3, 16, 7, 7, (2, 2), (3, 3, 3, 3))
-    config = NpuConfig()
+    config = GemminiConfig()
     func = default_schedule(operator.kernel(), config).mod["main"]
     program = build_program(func, config, operator.name, report)
     apart = [entry for entry in report.entries if PHASES in entry.reason]

@@ -14,13 +14,14 @@ from tvm.s_tir import Schedule
 
 from npu_target import topi
 from npu_target.codegen_tir import DoesNotFit, build_program
-from npu_target.config import NpuConfig
+from npu_target.device import preset
+from npu_target.devices.gemmini import GemminiConfig
 from npu_target.schedule_rules import default_schedule, space_generator
 from npu_target.tuning.workload import workload_module
 
-PRESETS = [NpuConfig.preset(f"gemmini-{side}x{side}") for side in (8, 16, 32)]
+PRESETS = [preset(f"gemmini-{side}x{side}") for side in (8, 16, 32)]
 SPACES = ["template", "rules", "default"]
-Case = tuple[NpuConfig, topi.Operator, str, int, int]
+Case = tuple[GemminiConfig, topi.Operator, str, int, int]
 # Macs of what is compared: commands are gone through one by one.
 _MOST_MACS = 1 << 21
 OPERATORS = sorted(operators(PRESETS[0]))
@@ -31,7 +32,7 @@ ALL = [
 ]
 
 
-def cases(config: NpuConfig, op: str, space: str) -> st.SearchStrategy[Case]:
+def cases(config: GemminiConfig, op: str, space: str) -> st.SearchStrategy[Case]:
     """Operators of any size, for structures that `index` counts and tiles that `seed` draws."""
     sizes = operators(config)[op].filter(lambda operator: operator.macs <= _MOST_MACS)
     sizes = sizes.map(lambda operator: operator.canonical())
@@ -67,7 +68,7 @@ def check(case: Case) -> None:
 @settings(max_examples=2)  # the first is as small as can be
 @given(data=st.data())
 def test_every_row_sees_the_same(
-    data: st.DataObject, config: NpuConfig, op: str, space: str
+    data: st.DataObject, config: GemminiConfig, op: str, space: str
 ) -> None:
     check(data.draw(cases(config, op, space)))
 
@@ -77,6 +78,6 @@ def test_every_row_sees_the_same(
 @settings(max_examples=20)
 @given(data=st.data())
 def test_every_row_of_many_programs(
-    data: st.DataObject, config: NpuConfig, op: str, space: str
+    data: st.DataObject, config: GemminiConfig, op: str, space: str
 ) -> None:
     check(data.draw(cases(config, op, space)))

@@ -7,13 +7,14 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from npu_target import isa
 from npu_target.codegen.settings import DeviceSettings
-from npu_target.config import NpuConfig
-from npu_target.isa import ConfigEx, ConfigLd, ConfigSt, DeviceCommand
+from npu_target.device import preset
+from npu_target.device.commands import DeviceCommand
+from npu_target.devices.gemmini import isa
+from npu_target.devices.gemmini.isa import ConfigEx, ConfigLd, ConfigSt
 from npu_target.program import Command
 
-CONFIG = NpuConfig.preset("gemmini-8x8")
+CONFIG = preset("gemmini-8x8")
 ZEROS = "zeros"
 NEEDS = st.one_of(
     st.integers(1, 5).map(lambda n: ConfigLd(stride_bytes=16 * n, block_stride=8)),
@@ -33,7 +34,7 @@ class Device:
     def run(self, commands: tuple[Any, ...]) -> None:
         for node in commands:
             assert isinstance(node, Command)
-            setting = isa.decode(node.funct, node.rs1.base, node.rs2.base)
+            setting = isa.COMMANDS.decode(node.funct, node.rs1.base, node.rs2.base)
             key = setting.id if isinstance(setting, ConfigLd) else type(setting)
             self.held[key] = setting
 

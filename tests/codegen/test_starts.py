@@ -16,16 +16,18 @@ from tvm.s_tir import Schedule
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-from npu_target import isa, topi
+from npu_target import topi
 from npu_target.codegen_tir import CodegenError, build_program
-from npu_target.config import NpuConfig
+from npu_target.device import preset
+from npu_target.device.commands import DeviceCommand
+from npu_target.devices.gemmini import isa
 from npu_target.intrin import ACCUMULATOR, GEMM_CALL, SCRATCHPAD
 from npu_target.program import Command, Program
 from npu_target.program.nodes import nodes_of
 from npu_target.schedule_rules import default_schedule
 from npu_target.topi.mac_schedule import MacStructure, schedule_mac
 
-CONFIG = NpuConfig.preset("gemmini-16x16")
+CONFIG = preset("gemmini-16x16")
 MATMUL = topi.Matmul(1, 64, 96, 96, bias=False)
 KEPT = MacStructure(kept=True, two_sums=True)
 
@@ -36,13 +38,13 @@ def program_of(operator: topi.Operator, structure: MacStructure, **tiles: list[i
     return build_program(schedule.mod["main"], CONFIG, "sums")
 
 
-def commands(program: Program, *kinds: type) -> list[isa.DeviceCommand]:
+def commands(program: Program, *kinds: type) -> list[DeviceCommand]:
     found = [node for node in nodes_of(program.body) if isinstance(node, Command)]
-    decoded = [isa.decode(node.funct, node.rs1.base, node.rs2.base) for node in found]
+    decoded = [isa.COMMANDS.decode(node.funct, node.rs1.base, node.rs2.base) for node in found]
     return [command for command in decoded if isinstance(command, kinds)]
 
 
-def starting_loads(program: Program) -> list[isa.DeviceCommand]:
+def starting_loads(program: Program) -> list[DeviceCommand]:
     return [load for load in commands(program, *isa.LOADS) if load.local.accumulator]
 
 
@@ -96,7 +98,7 @@ def test_parts_of_a_reduction_add_to_zeros():
     st.integers(0, 99),
 )
 def test_values_are_the_same(operator, preset, seed):
-    config = NpuConfig.preset(preset)
+    config = preset(preset)
     check_schedule(operator, default_schedule(operator.kernel(), config), config, seed)
 
 
@@ -111,7 +113,7 @@ class Part:
 
 
 BLOCKS, SIDE = 4, 8
-SMALL = NpuConfig.preset("gemmini-8x8")
+SMALL = preset("gemmini-8x8")
 PARTS = st.builds(
     lambda kind, ends: Part(kind, min(ends), max(ends) + 1),
     st.sampled_from(["zeros", "zeros", "step", "step", "store"]),

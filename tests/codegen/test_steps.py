@@ -10,10 +10,10 @@ from npu_target.codegen.operations import LoopIds
 from npu_target.codegen.placement import Placer
 from npu_target.codegen.report import NoReport
 from npu_target.codegen.steps import ArrayStep, Run, Steps, step_sizes
-from npu_target.config import NpuConfig
+from npu_target.device import preset
 from npu_target.passes.linear import Linear
 
-CONFIG = NpuConfig.preset("gemmini-16x16")
+CONFIG = preset("gemmini-16x16")
 DIM = CONFIG.dim
 
 

@@ -10,10 +10,10 @@ from tvm.s_tir import Schedule
 from tvm.script import tirx as T
 
 from npu_target.codegen_tir import CodegenError, build_program
-from npu_target.config import NpuConfig
+from npu_target.devices.gemmini import GemminiConfig
 from npu_target.intrin import ACCUMULATOR, SCRATCHPAD, gemm_intrinsic
 
-CONFIG = NpuConfig()
+CONFIG = GemminiConfig()
 D = CONFIG.dim
 STEPS, UNWRITTEN = 4, 85
 

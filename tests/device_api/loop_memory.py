@@ -10,14 +10,16 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from reference.device import ReferenceDevice
 
-from npu_target.config import NpuConfig
 from npu_target.device_api import expand_loops, run_stream
+from npu_target.devices.gemmini import GemminiConfig
 
 SETTINGS = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 FAST = settings(max_examples=80, **SETTINGS)
 THOROUGH = settings(max_examples=2500, **SETTINGS)
 CONFIGS = {
-    dim: NpuConfig(name=f"loops-{dim}", dim=dim, spad_bank_rows=64 * dim, acc_bank_rows=16 * dim)
+    dim: GemminiConfig(
+        name=f"loops-{dim}", dim=dim, spad_bank_rows=64 * dim, acc_bank_rows=16 * dim
+    )
     for dim in (4, 8, 16)
 }
 # Halves of the scratchpad for A and B of loops in turn (0: the loop's own). Two loops that follow
@@ -58,7 +60,7 @@ class Memory:
         return expected
 
 
-def check(config: NpuConfig, words: list[Words], memory: Memory, expected: np.ndarray) -> None:
+def check(config: GemminiConfig, words: list[Words], memory: Memory, expected: np.ndarray) -> None:
     """The stream turns the memory into what is expected, and so does its expansion."""
     result = run_stream(config.numbers(), pack(words), BASE, memory.bytes.tobytes())
     np.testing.assert_array_equal(np.frombuffer(result.memory, np.uint8), expected)
@@ -74,7 +76,7 @@ def padded(values: np.ndarray, extra: int) -> np.ndarray:
     return wide
 
 
-def check_expanded(config: NpuConfig, words: list[Words], memory: Memory, expected: np.ndarray):
+def check_expanded(config: GemminiConfig, words: list[Words], memory: Memory, expected: np.ndarray):
     """The expansion, executed one simple command after another by the NumPy device."""
     expanded = list(struct.iter_unpack("<QQQ", expand_loops(config.numbers(), pack(words))))
     assert all(funct < 8 or funct == 14 for funct, _, _ in expanded)

@@ -1,6 +1,6 @@
 """Streams of loop commands for tests: encoders, and tilings of whole problems into loops.
 
-Written from the command set, not with npu_target.isa, so that a wrong bit there shows here.
+Written from the command set, not with the device's own, so that a wrong bit there shows here.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from device_api.streams import Words, config_ex, config_ld, config_st
 
-from npu_target.config import NpuConfig
+from npu_target.devices.gemmini import GemminiConfig
 
 LOOP_WS, LOOP_CONV_WS = 8, 15
 
@@ -90,7 +90,7 @@ class MatmulProblem:
             config_ld(d_stride * d_bytes, 1.0, self.low_d, 2, dim),
         ]
 
-    def words(self, config: NpuConfig) -> list[Words]:
+    def words(self, config: GemminiConfig) -> list[Words]:
         words = self.configuration(config.dim)
         for number, tile in enumerate(self.tiles(config.dim)):
             a_id, b_id = self.spad_ids[number % len(self.spad_ids)]

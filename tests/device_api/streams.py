@@ -1,6 +1,6 @@
 """Command streams for tests: encoders, and hypothesis strategies of correct streams.
 
-Written from the command set, not with npu_target.isa, so that a wrong bit there shows here.
+Written from the command set, not with the device's own, so that a wrong bit there shows here.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from reference.device import (
     PRELOAD,
 )
 
-from npu_target.config import NpuConfig
+from npu_target.devices.gemmini import GemminiConfig
 
 FLUSH, COUNTER = 7, 126
 ACC, ACCUMULATE, FULL_WIDTH = 1 << 31, 3 << 30, 5 << 29
@@ -32,7 +32,7 @@ MEMORY_BYTES = 1 << 13
 Words = tuple[int, int, int]
 
 # Small memories: collisions between commands are what streams are for.
-SMALL = NpuConfig(name="small", spad_bank_rows=32, acc_bank_rows=64)
+SMALL = GemminiConfig(name="small", spad_bank_rows=32, acc_bank_rows=64)
 # As narrow as sums can be in some: they wrap around.
 CONFIGS = {
     dim: SMALL.replace(
@@ -107,7 +107,7 @@ class Draw:
     """Draws the parts of commands for one device."""
 
     draw: st.DrawFn
-    config: NpuConfig
+    config: GemminiConfig
 
     def integer(self, least: int, most: int) -> int:
         return self.draw(st.integers(least, most))
@@ -241,7 +241,7 @@ class Draw:
 
 
 @st.composite
-def streams(draw: st.DrawFn) -> tuple[NpuConfig, list[Words]]:
+def streams(draw: st.DrawFn) -> tuple[GemminiConfig, list[Words]]:
     """A device and a correct stream for it."""
     parts = Draw(draw, CONFIGS[draw(st.sampled_from(sorted(CONFIGS)))])
     words: list[Words] = []

@@ -12,14 +12,14 @@ import pytest
 import tvm
 
 from npu_target.codegen_tir import build_program
-from npu_target.config import NpuConfig
+from npu_target.device import preset
 from npu_target.device_api import create_module, set_limits, validate_program
 from npu_target.program import Program
 from npu_target.program.expr import ProgramError
 from npu_target.schedule_rules import default_schedule
 from npu_target.topi import Matmul
 
-CONFIG = NpuConfig.preset("gemmini-16x16")
+CONFIG = preset("gemmini-16x16")
 HEAD_BYTES = 16  # magic, length and checksum of what follows
 
 
@@ -32,7 +32,7 @@ def program() -> bytes:
 
 def sealed(payload: bytes) -> bytes:
     """A program file of this payload, with the length and the checksum that belong to it."""
-    return b"NPUPROG\x02" + struct.pack("<II", len(payload), zlib.crc32(payload)) + payload
+    return b"NPUPROG\x03" + struct.pack("<II", len(payload), zlib.crc32(payload)) + payload
 
 
 def damaged(payload: bytes, seed: int) -> bytes:

@@ -20,15 +20,15 @@ from device_api.streams import (
 )
 from reference.device import GARBAGE
 
-from npu_target.config import NpuConfig
 from npu_target.device_api import run_stream, validate_program
+from npu_target.devices.gemmini import GemminiConfig
 
 GARBAGE_TILE = local(GARBAGE, 16, 16)
 PRELOAD_ZERO = (6, GARBAGE_TILE, local(ACC, 16, 16))
 LD, ST, EX = config_ld(16), config_st(16), config_ex()
 
 
-def run(commands: list[Words], config: NpuConfig = SMALL) -> None:
+def run(commands: list[Words], config: GemminiConfig = SMALL) -> None:
     run_stream(config.numbers(), pack(commands), BASE, bytes(MEMORY_BYTES))
 
 

@@ -9,8 +9,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from program_strategies import bodies
 
-from npu_target.config import NpuConfig
+from npu_target.device import preset
 from npu_target.device_api import HostCost, host_cost
+from npu_target.devices.gemmini import GemminiConfig
 from npu_target.program import (
     Arg,
     Command,
@@ -26,13 +27,13 @@ from npu_target.program import (
     var,
 )
 
-CONFIG = NpuConfig.preset("gemmini-16x16")
+CONFIG = preset("gemmini-16x16")
 # Cycles are instructions, and all registers there can be.
 COUNTING = CONFIG.replace(host_icache_miss_cycles=0, host_branch_miss_cycles=0, host_registers=64)
 ARGS = (Arg("x", "input", "int8", (64,)), Arg("y", "output", "int8", (64,)))
 
 
-def cost(*body: Node, config: NpuConfig = CONFIG) -> HostCost:
+def cost(*body: Node, config: GemminiConfig = CONFIG) -> HostCost:
     return host_cost(Program("k", config, ARGS, body).to_bytes())
 
 

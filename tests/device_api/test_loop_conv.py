@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reference import loops as reference
 
-from npu_target.config import NpuConfig
+from npu_target.devices.gemmini import GemminiConfig
 
 
-def fits(config: NpuConfig, problem: ConvProblem) -> bool:
+def fits(config: GemminiConfig, problem: ConvProblem) -> bool:
     """Whether a tile takes at most half of each memory."""
     batches, prows, pcols, ochs, krows, kcols, kchs = problem.tile
     size, pool_stride, _ = problem.pooling
@@ -44,7 +44,7 @@ def fits(config: NpuConfig, problem: ConvProblem) -> bool:
 
 
 @st.composite
-def convs(draw: st.DrawFn) -> tuple[NpuConfig, ConvProblem]:
+def convs(draw: st.DrawFn) -> tuple[GemminiConfig, ConvProblem]:
     """A problem without addresses."""
     dim = draw(st.sampled_from(sorted(CONFIGS)))
     config = CONFIGS[dim]
@@ -102,7 +102,7 @@ def convs(draw: st.DrawFn) -> tuple[NpuConfig, ConvProblem]:
 
 
 def tiled(
-    draw: st.DrawFn, config: NpuConfig, problem: ConvProblem, wholes: tuple[int, ...]
+    draw: st.DrawFn, config: GemminiConfig, problem: ConvProblem, wholes: tuple[int, ...]
 ) -> ConvProblem:
     """`problem` with a tile that fits: random sizes, halved until they do."""
     tile = [draw(st.integers(-(-whole // 2), whole)) for whole in wholes]
@@ -121,7 +121,7 @@ def tiled(
     return problem
 
 
-def check_conv(config: NpuConfig, problem: ConvProblem, seed: int) -> None:
+def check_conv(config: GemminiConfig, problem: ConvProblem, seed: int) -> None:
     memory = Memory(seed)
     kernel, channels = problem.kernel, problem.in_channels
     x = memory.int8(problem.batch, *problem.in_shape, channels)
@@ -163,14 +163,14 @@ def check_conv(config: NpuConfig, problem: ConvProblem, seed: int) -> None:
 
 @given(convs(), st.integers(0, 2**32))
 @FAST
-def test_conv(case: tuple[NpuConfig, ConvProblem], seed: int) -> None:
+def test_conv(case: tuple[GemminiConfig, ConvProblem], seed: int) -> None:
     check_conv(*case, seed)
 
 
 @pytest.mark.slow
 @given(convs(), st.integers(0, 2**32))
 @THOROUGH
-def test_many_convs(case: tuple[NpuConfig, ConvProblem], seed: int) -> None:
+def test_many_convs(case: tuple[GemminiConfig, ConvProblem], seed: int) -> None:
     check_conv(*case, seed)
 
 

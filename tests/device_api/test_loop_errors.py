@@ -8,10 +8,10 @@ import pytest
 from device_api.loop_streams import ConvProblem, MatmulTile, pack_fields
 from device_api.streams import BASE, Words, config_ld, config_st, pack
 
-from npu_target.config import NpuConfig
 from npu_target.device_api import expand_loops, run_stream
+from npu_target.devices.gemmini import GemminiConfig
 
-CONFIG = NpuConfig(name="small", spad_bank_rows=64, acc_bank_rows=64)  # halves: 128 and 64 rows
+CONFIG = GemminiConfig(name="small", spad_bank_rows=64, acc_bank_rows=64)  # halves: 128 and 64 rows
 TILE = MatmulTile((1, 1, 1), (0, 0, 0), (BASE, BASE, 0, BASE), (16, 16, 16, 16))
 LOADS = [config_ld(16, load_id=load_id) for load_id in range(3)]
 CONV = ConvProblem(
@@ -22,7 +22,7 @@ CONV = ConvProblem(
 WIDE = dataclasses.replace(CONV, in_channels=8, tile=(1, 2, 2, 4, 3, 3, 8), pixels_per_row=3)
 
 
-def run(commands: list[Words], config: NpuConfig = CONFIG) -> None:
+def run(commands: list[Words], config: GemminiConfig = CONFIG) -> None:
     expand_loops(config.numbers(), pack(commands))
     run_stream(config.numbers(), pack(commands), BASE, bytes(4096))
 

@@ -23,11 +23,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import loops as reference
 
-from npu_target.config import NpuConfig
+from npu_target.devices.gemmini import GemminiConfig
 
 
 @st.composite
-def matmuls(draw: st.DrawFn) -> tuple[NpuConfig, MatmulProblem, str]:
+def matmuls(draw: st.DrawFn) -> tuple[GemminiConfig, MatmulProblem, str]:
     """A problem without addresses and strides, and its D: none, int32, int8 or a row."""
     dim = draw(st.sampled_from(sorted(CONFIGS)))
     m, n, k = (draw(st.integers(1, 5 * dim)) for _ in range(3))
@@ -52,7 +52,7 @@ def matmuls(draw: st.DrawFn) -> tuple[NpuConfig, MatmulProblem, str]:
     return CONFIGS[dim], problem, d
 
 
-def check_matmul(config: NpuConfig, problem: MatmulProblem, d_kind: str, seed: int) -> None:
+def check_matmul(config: GemminiConfig, problem: MatmulProblem, d_kind: str, seed: int) -> None:
     memory = Memory(seed)
     m, n, k = problem.shape
     extras = [int(extra) for extra in memory.random.integers(0, 6, 4)]
@@ -85,14 +85,14 @@ def check_matmul(config: NpuConfig, problem: MatmulProblem, d_kind: str, seed: i
 
 @given(matmuls(), st.integers(0, 2**32))
 @FAST
-def test_matmul(case: tuple[NpuConfig, MatmulProblem, str], seed: int) -> None:
+def test_matmul(case: tuple[GemminiConfig, MatmulProblem, str], seed: int) -> None:
     check_matmul(*case, seed)
 
 
 @pytest.mark.slow
 @given(matmuls(), st.integers(0, 2**32))
 @THOROUGH
-def test_many_matmuls(case: tuple[NpuConfig, MatmulProblem, str], seed: int) -> None:
+def test_many_matmuls(case: tuple[GemminiConfig, MatmulProblem, str], seed: int) -> None:
     check_matmul(*case, seed)
 
 

@@ -18,8 +18,8 @@ from device_api.streams import Words, pack
 from reference import loops as reference
 from reference.device import as_float32, bits
 
-from npu_target.config import NpuConfig
 from npu_target.device_api import run_stream
+from npu_target.devices.gemmini import GemminiConfig
 
 RAM = 0x80000000
 _FOLDER = Path(__file__).absolute().parents[2].parent / "shared" / "reference"
@@ -57,7 +57,7 @@ class Device:
         random = np.random.default_rng(0)
         size = max(addresses) - RAM + (1 << 21)
         self.before = random.integers(0, 256, size, dtype=np.uint8)
-        result = run_stream(NpuConfig().numbers(), pack(words), RAM, self.before.tobytes())
+        result = run_stream(GemminiConfig().numbers(), pack(words), RAM, self.before.tobytes())
         self.after = np.frombuffer(result.memory, np.uint8)
 
     def least(self, funct: int, position: int) -> int:

@@ -8,21 +8,21 @@ import tvm
 
 from npu_target import topi
 from npu_target.codegen_tir import build_program
-from npu_target.config import NpuConfig
 from npu_target.device_api import create_module, last_stats, program_cycles
+from npu_target.devices.gemmini import GemminiConfig
 from npu_target.program import Program
 from npu_target.schedule_rules import default_schedule
 
 OPERATORS = [
     topi.Conv2d(1, 9, 9, 20, 24, 3, 3, (1, 1), (1, 1, 1, 1)),
-    topi.Add(49, 64, NpuConfig().dim),
+    topi.Add(49, 64, GemminiConfig().dim),
     topi.MaxPool2d(1, 8, 8, 16, 3, 2),
 ]
 
 
 def program_of(operator: topi.Operator) -> Program:
-    schedule = default_schedule(operator, NpuConfig())
-    return build_program(schedule.mod["main"], NpuConfig(), operator.name)
+    schedule = default_schedule(operator, GemminiConfig())
+    return build_program(schedule.mod["main"], GemminiConfig(), operator.name)
 
 
 @pytest.mark.parametrize("operator", OPERATORS, ids=lambda operator: operator.op)

@@ -16,15 +16,15 @@ from device_api.streams import config_ld, config_st, local
 from tvm import rpc
 
 from npu_target import device_api
-from npu_target.config import NpuConfig
+from npu_target.devices.gemmini import GemminiConfig
 from npu_target.program import Arg, Command, Loop, Operand, Program, const
 
-CONFIG = NpuConfig()
+CONFIG = GemminiConfig()
 TILES = 3
 SHAPE = (TILES * CONFIG.dim, CONFIG.dim)
 
 
-def copy_program(name: str = "copy", config: NpuConfig = CONFIG) -> Program:
+def copy_program(name: str = "copy", config: GemminiConfig = CONFIG) -> Program:
     """Copies x to y, one square tile an iteration."""
     tile = config.dim * config.dim
 

@@ -23,13 +23,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from reference.device import GARBAGE, ReferenceDevice
 
-from npu_target.config import NpuConfig
 from npu_target.device_api import run_stream
+from npu_target.devices.gemmini import GemminiConfig
 
 SETTINGS = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 
 
-def check_against_reference(config: NpuConfig, commands: list[Words], seed: int) -> None:
+def check_against_reference(config: GemminiConfig, commands: list[Words], seed: int) -> None:
     random = np.random.default_rng(seed)
     memory = random.integers(0, 256, MEMORY_BYTES, dtype=np.uint8)
     spad = random.integers(-128, 128, (config.spad_rows, config.dim), dtype=np.int8)
@@ -48,14 +48,14 @@ def check_against_reference(config: NpuConfig, commands: list[Words], seed: int)
 
 @given(streams(), st.integers(0, 2**32))
 @settings(max_examples=800, **SETTINGS)
-def test_random_streams(stream: tuple[NpuConfig, list[Words]], seed: int) -> None:
+def test_random_streams(stream: tuple[GemminiConfig, list[Words]], seed: int) -> None:
     check_against_reference(*stream, seed)
 
 
 @pytest.mark.slow
 @given(streams(), st.integers(0, 2**32))
 @settings(max_examples=16000, **SETTINGS)
-def test_many_random_streams(stream: tuple[NpuConfig, list[Words]], seed: int) -> None:
+def test_many_random_streams(stream: tuple[GemminiConfig, list[Words]], seed: int) -> None:
     check_against_reference(*stream, seed)
 
 

@@ -11,11 +11,11 @@ import numpy as np
 from tvm.script import tirx as T
 from tvm.tirx import PrimFunc
 
-from npu_target.config import NpuConfig
+from npu_target.device import preset
 from npu_target.topi.arguments import drop_argument
 from npu_target.topi.requantize import requantize
 
-CONFIG = NpuConfig.preset("gemmini-8x8")
+CONFIG = preset("gemmini-8x8")
 D = CONFIG.dim
 # What the output holds before a run: an element that a definition leaves out keeps it.
 UNWRITTEN = 85

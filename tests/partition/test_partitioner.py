@@ -19,11 +19,12 @@ from relax_functions import function_of
 from tvm import relax
 from tvm.relax import op
 
-from npu_target.config import NpuConfig
+from npu_target.device import preset
+from npu_target.devices.gemmini import GemminiConfig
 from npu_target.host import build_host, run_host
 from npu_target.partition import partition
 
-CONFIG = NpuConfig()
+CONFIG = GemminiConfig()
 
 
 def check(shapes, body, expected_ops, config=CONFIG):
@@ -103,7 +104,7 @@ def test_depthwise_weights_are_laid_out_for_the_device():
     def body(emit, x):
         return requantize(emit, conv2d(emit, x, int8(3, 3, 1, 20), groups=20))
 
-    check([(1, 5, 5, 20)], body, ["depthwise_conv2d"], NpuConfig.preset("gemmini-8x8"))
+    check([(1, 5, 5, 20)], body, ["depthwise_conv2d"], preset("gemmini-8x8"))
 
 
 @pytest.mark.parametrize("layout", ["OIHW", "OHWI"])
@@ -156,7 +157,7 @@ def test_residual_add(shape, multipliers, has_relu):
 
 
 def test_a_device_without_scaled_loads_adds_all_the_same():
-    device = NpuConfig().replace(has_mvin_scale=False)
+    device = GemminiConfig().replace(has_mvin_scale=False)
     check([(2, 20), (2, 20)], residual, ["add"], device)
 
 

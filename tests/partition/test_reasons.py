@@ -20,11 +20,11 @@ from rich.console import Console
 from tvm import relax
 from tvm.relax import op
 
-from npu_target.config import NpuConfig
+from npu_target.devices.gemmini import GemminiConfig
 from npu_target.partition import explain, partition
 
 IMAGE = (1, 8, 8, 4)
-CONFIG = NpuConfig()
+CONFIG = GemminiConfig()
 
 
 def decisions_of(body, shapes=(IMAGE,), config=CONFIG, dtype="int8"):

@@ -14,13 +14,13 @@ from tvm.script import tirx as T
 
 from npu_target import topi
 from npu_target.codegen_tir import CodegenError, build_program
-from npu_target.config import NpuConfig
+from npu_target.device import preset
 from npu_target.intrin import ACCUMULATOR, GEMM_CALL, SCRATCHPAD
 from npu_target.passes.columns import check_columns
 from npu_target.topi.templates import templates
 
-CONFIG = NpuConfig.preset("gemmini-16x16")
-SMALL = NpuConfig.preset("gemmini-8x8")
+CONFIG = preset("gemmini-16x16")
+SMALL = preset("gemmini-8x8")
 D = CONFIG.dim
 K, N = 48, 32
 UNWRITTEN = 85

@@ -7,10 +7,10 @@ from tvm import ir, tirx
 from tvm.script import tirx as T
 
 from npu_target import topi
-from npu_target.config import NpuConfig
+from npu_target.device import preset
 from npu_target.passes.conditions import without_sure_conditions
 
-CONFIG = NpuConfig.preset("gemmini-16x16")
+CONFIG = preset("gemmini-16x16")
 
 
 @T.prim_func(s_tir=True)

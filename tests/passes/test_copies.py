@@ -6,13 +6,13 @@ import pytest
 from tvm import tirx
 from tvm.script import tirx as T
 
-from npu_target.config import NpuConfig
+from npu_target.devices.gemmini import GemminiConfig
 from npu_target.passes.copies import Load, Pooling, Store, recognise
 from npu_target.passes.errors import CodegenError
 from npu_target.passes.linear import Linear
 from npu_target.topi.requantize import requantize
 
-D = NpuConfig().dim
+D = GemminiConfig().dim
 R, C = Linear.loop(0), Linear.loop(1)
 SPAD, ACC = "global.scratchpad", "global.accumulator"
 

@@ -8,13 +8,13 @@ from tvm import tirx
 from tvm.script import tirx as T
 
 from npu_target import topi
-from npu_target.config import NpuConfig
+from npu_target.device import preset
 from npu_target.intrin import ACCUMULATOR, SCRATCHPAD
 from npu_target.passes.lower import allocated_buffers, lower
 from npu_target.topi.mac_schedule import MacStructure, schedule_mac
 from npu_target.topi.requantize import requantize
 
-CONFIG = NpuConfig.preset("gemmini-8x8")
+CONFIG = preset("gemmini-8x8")
 CONV = topi.Conv2d(1, 5, 9, 20, 9, 3, 3, (2, 1), (1, 1, 0, 0), True, True, 0.25)
 # Two tiles of one output block each.
 TILES = {"blocks": [2, 1], "lines": [1, 2], "steps": [1, 1], "depth": [1, 3]}

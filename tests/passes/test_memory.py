@@ -10,12 +10,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from operator_strategies import devices
 
-from npu_target.config import NpuConfig
+from npu_target.devices.gemmini import GemminiConfig
 from npu_target.intrin import ACCUMULATOR, SCRATCHPAD
 from npu_target.passes.errors import CodegenError
 from npu_target.passes.memory import DoesNotFit, LocalBuffer, Placement, allocate
 
-CONFIG = NpuConfig()
+CONFIG = GemminiConfig()
 MEMORIES = {SCRATCHPAD: CONFIG.spad_rows, ACCUMULATOR: CONFIG.acc_rows}
 
 
@@ -38,7 +38,7 @@ def in_use_together(one: LocalBuffer, other: LocalBuffer) -> bool:
 
 
 @st.composite
-def tiles(draw, config: NpuConfig) -> list[LocalBuffer]:
+def tiles(draw, config: GemminiConfig) -> list[LocalBuffer]:
     buffers = []
     for n in range(draw(st.integers(1, 4))):
         versions = draw(st.sampled_from([1, 1, 2, 3]))

@@ -6,7 +6,7 @@ import pytest
 from tvm.s_tir import Schedule
 from tvm.script import tirx as T
 
-from npu_target.config import NpuConfig
+from npu_target.device import preset
 from npu_target.intrin import PACKED
 from npu_target.packing import Packing, TileLoop
 from npu_target.passes.errors import CodegenError
@@ -15,7 +15,7 @@ from npu_target.passes.packings import packings, tile_number
 from npu_target.topi import Conv2d, Matmul
 from npu_target.topi.mac_schedule import MacStructure, schedule_mac
 
-CONFIG = NpuConfig.preset("gemmini-16x16")
+CONFIG = preset("gemmini-16x16")
 
 
 def scheduled(operator, structure, tiles):

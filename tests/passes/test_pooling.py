@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from npu_target.config import NpuConfig
+from npu_target.devices.gemmini import GemminiConfig
 from npu_target.passes.copies import Pooling, Store
 from npu_target.passes.errors import CodegenError, DoesNotFit
 from npu_target.passes.linear import Linear, combine
 from npu_target.passes.pooling import pooled_walk
 from npu_target.passes.transfers import LoopExtent, plan_transfer
 
-CONFIG = NpuConfig()
+CONFIG = GemminiConfig()
 LINE, PIXEL, COLUMN = 0, 1, 2
 CHANNELS = 64
 

@@ -8,12 +8,12 @@ from tvm.s_tir import Schedule
 from tvm.script import tirx as T
 
 from npu_target.codegen_tir import build_program
-from npu_target.config import NpuConfig
+from npu_target.devices.gemmini import GemminiConfig
 from npu_target.intrin import ACCUMULATOR, SCRATCHPAD, gemm_intrinsic
 from npu_target.passes.lower import allocated_buffers, lower
 from npu_target.passes.tiles import tile_buffers
 
-CONFIG = NpuConfig()
+CONFIG = GemminiConfig()
 D = CONFIG.dim
 STEPS, BLOCKS = 2, 3
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from npu_target.codegen.copies import CopyOperations
 from npu_target.codegen.operations import LoopIds
 from npu_target.codegen.settings import DeviceSettings
-from npu_target.config import NpuConfig
 from npu_target.device_api import expand_program, run_stream
+from npu_target.devices.gemmini import GemminiConfig
 from npu_target.passes.copies import Load, Store
 from npu_target.passes.errors import CodegenError
 from npu_target.passes.linear import Linear, combine
@@ -22,7 +22,7 @@ from npu_target.passes.transfers import LoopExtent, plan_transfer, split_boundar
 from npu_target.program import Arg, Loop, Program, expr
 
 # Small enough to compare every element, and rows of 64 bytes hold many blocks.
-DEVICE = NpuConfig(name="tiny", dim=4, spad_bank_rows=256, acc_banks=2, acc_bank_rows=256)
+DEVICE = GemminiConfig(name="tiny", dim=4, spad_bank_rows=256, acc_banks=2, acc_bank_rows=256)
 BASE = 0x80010000
 OUTER, OUTER_EXTENT = 400, 3  # a loop of the program around the copy
 COLUMN = 0

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from npu_target.config import NpuConfig
-from npu_target.isa import LocalAddress, Mvin
+from npu_target.devices.gemmini import GemminiConfig
+from npu_target.devices.gemmini.isa import LocalAddress, Mvin
 from npu_target.program import (
     Arg,
     Command,
@@ -26,7 +26,7 @@ from npu_target.program.cli import main
 
 PROGRAM = Program(
     "kernel",
-    NpuConfig(),
+    GemminiConfig(),
     (Arg("x", "input", "int8", (16,)), Arg("y", "output", "int8", (16,))),
     (Loop(0, const(3), (Command(2, Operand.argument(0, 16 * var(0)), Operand.argument(1)),)),),
 )
@@ -132,7 +132,7 @@ def test_show_knows_the_commands_in_a_process_of_its_own(tmp_path: Path) -> None
     load = device_command(
         Mvin, dram_address=Operand.argument(0), local=LocalAddress.spad(0), cols=16, rows=1
     )
-    Program("kernel", NpuConfig(), PROGRAM.args, (load,)).save(tmp_path / "kernel.npu")
+    Program("kernel", GemminiConfig(), PROGRAM.args, (load,)).save(tmp_path / "kernel.npu")
     shown = run("show", str(tmp_path / "kernel.npu"))
     assert "mvin  x -> spad[0x0], 16 cols, 1 rows" in shown.stdout
 
@@ -154,7 +154,7 @@ def test_help() -> None:
 
 
 def test_a_reader_that_leaves_early(tmp_path: Path) -> None:
-    many = Program("many", NpuConfig(), (), (Loop(0, const(100_000), PROGRAM_BODY),))
+    many = Program("many", GemminiConfig(), (), (Loop(0, const(100_000), PROGRAM_BODY),))
     many.save(tmp_path / "many.npu")
     process = subprocess.Popen(
         [sys.executable, "-m", "npu_target.program", "expand", str(tmp_path / "many.npu")],

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from program_evaluator import expand
 from program_strategies import programs
 
-from npu_target.config import NpuConfig
+from npu_target.devices.gemmini import GemminiConfig
 from npu_target.program import (
     Arg,
     Command,
@@ -27,7 +27,7 @@ ARGS = (Arg("x", "input", "int8", (16,)), Arg("y", "output", "int8", (16,)))
 
 
 def kernel(*body: Loop | Command) -> Program:
-    return Program("kernel", NpuConfig(), ARGS, body)
+    return Program("kernel", GemminiConfig(), ARGS, body)
 
 
 @given(programs(), st.data())

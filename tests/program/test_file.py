@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from program_strategies import programs
 
 from npu_target import device_api
-from npu_target.config import NpuConfig
+from npu_target.devices.gemmini import GemminiConfig
 from npu_target.program import (
     Arg,
     Command,
@@ -28,7 +28,7 @@ from npu_target.program.expr import Expr, Op
 
 PROGRAM = Program(
     "kernel",
-    NpuConfig(),
+    GemminiConfig(),
     (Arg("x", "input", "int8", (2, 3)), Arg("y", "output", "int32", (4,))),
     (
         Loop(
@@ -41,7 +41,7 @@ PROGRAM = Program(
 
 
 def sealed(payload: bytes) -> bytes:
-    return b"NPUPROG\x02" + struct.pack("<II", len(payload), zlib.crc32(payload)) + payload
+    return b"NPUPROG\x03" + struct.pack("<II", len(payload), zlib.crc32(payload)) + payload
 
 
 @given(programs())
@@ -69,9 +69,11 @@ def test_layout_of_a_small_program() -> None:
     def text(value: str) -> bytes:
         return struct.pack("<I", len(value)) + value.encode()
 
-    config = NpuConfig()
+    config = GemminiConfig()
     fields = config.numbers().items()
-    payload = text("kernel") + text(config.name) + struct.pack("<I", len(fields))
+    payload = (
+        text("kernel") + text(config.kind) + text(config.name) + struct.pack("<I", len(fields))
+    )
     payload += b"".join(text(key) + struct.pack("<q", value) for key, value in fields)
     payload += struct.pack("<I", 2)
     payload += text("x") + b"\0" + text("int8") + struct.pack("<I2Q", 2, 2, 3)
@@ -90,7 +92,7 @@ def test_shared_expressions_are_written_once() -> None:
     for _ in range(100):  # 2**100 nodes as a tree
         shared = Expr(Op.MUL, args=(shared, shared))
     command = Command(2, Operand.of(shared), Operand.of(shared))
-    program = Program("kernel", NpuConfig(), (), (Loop(0, const(1), (command,)),))
+    program = Program("kernel", GemminiConfig(), (), (Loop(0, const(1), (command,)),))
     data = program.to_bytes()
     assert len(data) < 4000
     assert Program.from_bytes(data) == program
@@ -142,7 +144,7 @@ def corrupted(old: bytes, new: bytes) -> bytes:
         (PROGRAM.to_bytes() + b"\0", r"the header says \d+ bytes, \d+ follow"),
         (sealed(PROGRAM.to_bytes()[16:] + b"\0"), "corrupt, 1 bytes follow the program"),
         (corrupted(b"kernel", b"ker\xffel"), "byte 0: a string is not UTF-8"),
-        (corrupted(b"acc_banks", b"acc_bankz"), "NpuConfig has no field 'acc_bankz'"),
+        (corrupted(b"acc_banks", b"acc_bankz"), "kind gemmini has no field 'acc_bankz'"),
         (corrupted(b"acc_banks", b"bus_bytes"), "the device's bus_bytes comes twice"),
         (corrupted(b"int32", b"int33"), "dtype is 'int33'"),
         (corrupted(b"x\0\4", b"x\2\4"), "argument 'x': role 2 is unknown"),

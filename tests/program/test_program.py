@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from program_evaluator import operand_value
 
-from npu_target import isa
-from npu_target.config import NpuConfig
+from npu_target.device.commands import IsaError
+from npu_target.devices.gemmini import GemminiConfig, isa
 from npu_target.program import (
     Arg,
     Command,
@@ -34,7 +34,7 @@ FLUSH = device_command(isa.Flush)
 
 
 def program(*body: Node, args: tuple[Arg, ...] = ()) -> Program:
-    return Program("kernel", NpuConfig(), args, body)
+    return Program("kernel", GemminiConfig(), args, body)
 
 
 @given(st.integers(0, 100), st.integers(0, 100))
@@ -50,7 +50,7 @@ def test_running_fields_are_those_of_the_command(a: int, b: int) -> None:
         command.funct,
         *(operand_value(word, {0: a, 1: b}, [0x80010000]) for word in (command.rs1, command.rs2)),
     )
-    assert isa.decode(*words) == isa.Mvin(
+    assert isa.COMMANDS.decode(*words) == isa.Mvin(
         0x80010000 + 64 * a + 16,
         ACC(0x20 + 16 * b, accumulate=a > 0),
         1 + b,
@@ -105,7 +105,7 @@ def test_expressions_that_fold_are_constants() -> None:
     ],
 )
 def test_commands_that_cannot_be_built(make: Callable[[], Command], message: str) -> None:
-    with pytest.raises(isa.IsaError, match=message):
+    with pytest.raises(IsaError, match=message):
         make()
 
 
@@ -150,7 +150,7 @@ def deep(depth: int) -> Expr:
             "9223372036854775808 is no int64",
         ),
         (lambda: program(args=(Arg("x", "input", "int8", (1,)),) * 2), "two arguments are called"),
-        (lambda: Program("", NpuConfig(), (), ()), "needs a printable name"),
+        (lambda: Program("", GemminiConfig(), (), ()), "needs a printable name"),
         (lambda: Arg("x", "inout", "int8", (1,)), "argument x: role is 'inout', needs"),
         (lambda: Arg("x", "input", "int4", (1,)), "argument x: dtype is 'int4', needs one of"),
         (lambda: Arg("x", "input", "int8", (0,)), r"argument x: shape \(0,\) needs extents from 1"),

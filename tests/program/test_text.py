@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from program_strategies import programs
 
-from npu_target import isa
-from npu_target.config import NpuConfig
+from npu_target.devices.gemmini import GemminiConfig, isa
 from npu_target.program import (
     Arg,
     Command,
@@ -29,7 +28,7 @@ i, j, k = var(0), var(1), var(2)
 
 PROGRAM = Program(
     "conv2d",
-    NpuConfig(),
+    GemminiConfig(),
     (Arg("x", "input", "int8", (1, 56, 64)), Arg("y", "output", "int8", (1, 56, 64))),
     (
         device_command(isa.ConfigEx),
@@ -70,7 +69,7 @@ PROGRAM = Program(
 )  # fmt: skip
 
 TEXT = f"""\
-program conv2d for gemmini-16x16 ({NpuConfig().hash})
+program conv2d for gemmini-16x16 ({GemminiConfig().hash})
   input x: int8[1, 56, 64]
   output y: int8[1, 56, 64]
 body
@@ -108,7 +107,7 @@ def test_fields_that_leave_their_bits_are_shown_raw() -> None:
         Command(2, Operand(), Operand.argument(0)),
     )
     args = (Arg("x", "input", "int8", (1,)),)
-    text = str(Program("odd", NpuConfig(), args, (Loop(0, const(2), body),)))
+    text = str(Program("odd", GemminiConfig(), args, (Loop(0, const(2), body),)))
     assert text.splitlines()[-3:] == [
         "    raw  funct 7, rs1 2*i0, rs2 0x0",
         "    raw  funct 0, rs1 i0, rs2 0x0",
@@ -120,7 +119,7 @@ def test_precedence() -> None:
     def text(value: object) -> str:
         command = Command(99, Operand(0, None, (), ((1, value),)), Operand())
         loops = Loop(0, const(1), (Loop(1, const(1), (Loop(2, const(1), (command,)),)),))
-        line = str(Program("p", NpuConfig(), (), (loops,))).splitlines()[-1]
+        line = str(Program("p", GemminiConfig(), (), (loops,))).splitlines()[-1]
         return line.split("rs1 ")[1].split(", rs2")[0]
 
     assert text((i - (j - k)) // 3) == "(i0 - (i1 - i2)) // 3"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from hypothesis import given, settings
 from program_strategies import bodies
 from program_streams import ARGS, check, command, repeating, stream, text
 
+from npu_target.devices.gemmini.isa import COMMANDS
 from npu_target.program import Command, Expr, Loop, Node, Operand, const, floor_mod, le, var
 from npu_target.rewrite.roll import rolled
 from npu_target.rewrite.substitute import Replacement
@@ -14,12 +17,12 @@ from npu_target.rewrite.substitute import Replacement
 @given(repeating())
 @settings(max_examples=100)
 def test_the_stream_stays(body: tuple[Node, ...]) -> None:
-    check(rolled, body)
+    check(partial(rolled, commands=COMMANDS), body)
 
 
 @given(bodies((), len(ARGS), depth=3))
 def test_the_stream_of_any_program_stays(body: tuple[Node, ...]) -> None:
-    check(rolled, body)
+    check(partial(rolled, commands=COMMANDS), body)
 
 
 def test_neighbours_alike_become_a_loop() -> None:
@@ -28,7 +31,7 @@ def test_neighbours_alike_become_a_loop() -> None:
         return command(16 * index, 256 * index), store
 
     body = (*pair(0), *pair(1), *pair(2), *pair(3))
-    assert text(*rolled(body)) == text(Loop(1, const(4), pair(var(1))))
+    assert text(*rolled(body, COMMANDS)) == text(Loop(1, const(4), pair(var(1))))
 
 
 def test_nests_alike_become_a_loop_whatever_their_variables_are_called() -> None:
@@ -40,21 +43,21 @@ def test_nests_alike_become_a_loop_whatever_their_variables_are_called() -> None
     outer, index = var(3), var(1)
     condition = Loop(0, le(index, const(2)), (command(16 * index + 100 * outer, 64 * index),))
     inner = (condition, command(100 * outer, 0), command(8 + 100 * outer, 64 * index))
-    body = rolled((nest(1, 0), nest(2, 100)))
+    body = rolled((nest(1, 0), nest(2, 100)), COMMANDS)
     assert text(*body) == text(Loop(3, const(2), (Loop(1, const(5), inner),)))
 
 
 def test_what_advances_unevenly_stays() -> None:
     rows = [0, 16, 33, 48, 65, 99]
     body = tuple([command(row) for row in rows])
-    assert rolled(body) == body
+    assert rolled(body, COMMANDS) == body
 
 
 def test_settings_and_flags_do_not_run() -> None:
     configs = tuple([Command(0, Operand(i), Operand(64 * i)) for i in range(8)])
-    assert rolled(configs) == configs
+    assert rolled(configs, COMMANDS) == configs
     flags = tuple([Command(2, Operand(), Operand(i << 29)) for i in range(8)])
-    assert rolled(flags) == flags
+    assert rolled(flags, COMMANDS) == flags
 
 
 def test_rows_may_be_negative_before_loops_add_to_them() -> None:
@@ -65,7 +68,7 @@ def test_rows_may_be_negative_before_loops_add_to_them() -> None:
         return Loop(1, const(4), tuple(nodes))
 
     body = (loop(-40), loop(60), loop(160))
-    found = rolled(body)
+    found = rolled(body, COMMANDS)
     assert len(found) == 1
     assert stream(found) == stream(body)
 
@@ -80,7 +83,7 @@ def test_another_iteration_in_front_or_behind_goes_into_the_loop() -> None:
     # What an iteration is: the condition is decided, the inner loop has another name.
     taken = tuple([Loop(9, const(3), (command(16 * var(9) + 64 * i, 256 * i),)) for i in (-1, 5)])
     conditions = [Replacement(1, 0, i).nodes(body[1:])[0] for i in (-1, 5)]
-    found = rolled((taken[0], conditions[0], loop, taken[1], conditions[1]))
+    found = rolled((taken[0], conditions[0], loop, taken[1], conditions[1]), COMMANDS)
     assert [node.extent for node in found if isinstance(node, Loop)] == [const(7)]
     assert stream(found) == stream((taken[0], conditions[0], loop, taken[1], conditions[1]))
 
@@ -88,4 +91,4 @@ def test_another_iteration_in_front_or_behind_goes_into_the_loop() -> None:
 def test_a_loop_that_costs_more_than_its_code_stays() -> None:
     """Two commands that are run often: a loop around them would take longer each time."""
     often = (Loop(1, const(1000), (command(16 * var(1)), command(16 * var(1) + 8))),)
-    assert rolled(often) == often
+    assert rolled(often, COMMANDS) == often

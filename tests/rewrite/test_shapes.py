@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from program_streams import command
 
+from npu_target.devices.gemmini.isa import COMMANDS
 from npu_target.program import Command, Loop, Node, Operand, const, le, var
 from npu_target.rewrite.shapes import Shapes, Word
 
@@ -15,7 +16,7 @@ def nest(loop_id: int, row: int, extent: int = 4, by: int = 16) -> Loop:
 
 
 def numbers(*nodes: Node) -> list[int]:
-    shapes = Shapes()
+    shapes = Shapes(COMMANDS)
     return [shapes.of(node).number for node in nodes]
 
 
@@ -37,8 +38,8 @@ def test_all_else_does() -> None:
 
 
 def test_words_and_sizes() -> None:
-    shape = Shapes().of(nest(1, 32))
+    shape = Shapes(COMMANDS).of(nest(1, 32))
     assert shape.size == 4
     assert shape.bases == [0, 32 + (16 << 32) + (16 << 48)] * 2
     assert shape.words == [Word.ADDRESS, Word.ROWS] * 2
-    assert Shapes().of(Command(0, Operand(), Operand())).words == [Word.SETTING] * 2
+    assert Shapes(COMMANDS).of(Command(0, Operand(), Operand())).words == [Word.SETTING] * 2

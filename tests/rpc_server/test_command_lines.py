@@ -13,13 +13,13 @@ import time
 import psutil
 import pytest
 
-from npu_target.config import NpuConfig
+from npu_target.device import preset
 from rpc_server.address import Address, free_port
 from rpc_server.tracker_client import TrackerClient, device_key, wait_for_servers
 
 pytestmark = pytest.mark.rpc
 
-CONFIG = NpuConfig.preset("gemmini-16x16")
+CONFIG = preset("gemmini-16x16")
 KEY = device_key(CONFIG)
 
 

@@ -9,7 +9,7 @@ from kernel_runs import check_schedule
 from operator_strategies import devices, operators
 
 from npu_target import topi
-from npu_target.config import NpuConfig
+from npu_target.device import preset
 from npu_target.schedule_rules import default_schedule
 
 seeds = st.integers(0, 2**32)
@@ -31,7 +31,7 @@ def test_equals_numpy(op, data):
 
 def test_steps_without_a_loop():
     """So few that none is left: a store must not come between a preload and its compute."""
-    config = NpuConfig.preset("gemmini-32x32")
+    config = preset("gemmini-32x32")
     operator = topi.Matmul(1, 61, 1, 1, bias=False, scale=1.0)
     check_schedule(operator, default_schedule(operator.kernel(), config), config, 0)
 

@@ -9,15 +9,15 @@ from kernel_runs import check_schedule, kernel_schedule
 from operator_strategies import devices, operators
 
 from npu_target.codegen_tir import CodegenError, DoesNotFit, build_program
-from npu_target.config import NpuConfig
-from npu_target.isa import CONFIG_FUNCT, LOADS, decode
+from npu_target.device import preset
+from npu_target.devices.gemmini.isa import COMMANDS, LOADS
 from npu_target.passes.packings import packings
 from npu_target.schedule_rules.rules import mac_structures
 from npu_target.topi import Conv2d, Matmul
 from npu_target.topi.mac_schedule import MacStructure, for_loops, mac_loops, schedule_mac
 from npu_target.topi.templates import mac_templates
 
-CONFIG = NpuConfig.preset("gemmini-16x16")
+CONFIG = preset("gemmini-16x16")
 WEIGHTS = ("conv2d", "depthwise_conv2d", "matmul")
 
 
@@ -61,7 +61,7 @@ def test_weights_come_in_whole_lines_one_after_the_other():
     program = check_schedule(operator, schedule, CONFIG)
     start = 0x8000_0000
     addresses = {arg.name: start + index * 2**24 for index, arg in enumerate(program.args)}
-    commands = [decode(*words) for words in program.expand(addresses)]
+    commands = [COMMANDS.decode(*words) for words in program.expand(addresses)]
     size = program.args[1].nbytes
     weights = [
         command
@@ -72,7 +72,7 @@ def test_weights_come_in_whole_lines_one_after_the_other():
     assert sorted(places) == list(range(0, size, 1024))
     assert {(command.cols, command.rows) for command in weights} == {(64, 16), (32, 16)}
     assert any(
-        words[0] == CONFIG_FUNCT and "stride_bytes=64" in str(command)
+        words[0] == 0 and "stride_bytes=64" in str(command)
         for words, command in zip(program.expand(addresses), commands, strict=True)
     )
 

@@ -15,7 +15,8 @@ from tvm.s_tir import meta_schedule as ms
 
 from npu_target import topi
 from npu_target.codegen_tir import DoesNotFit
-from npu_target.config import NpuConfig
+from npu_target.device import preset
+from npu_target.devices.gemmini import GemminiConfig
 from npu_target.schedule_rules import SPACES, space_generator
 from npu_target.schedule_rules.rules import mac_structures
 from npu_target.target import make_target
@@ -33,7 +34,7 @@ SMALL = [
 
 
 def design_space(
-    operator: topi.Operator, config: NpuConfig, space: str, seed: int = 1
+    operator: topi.Operator, config: GemminiConfig, space: str, seed: int = 1
 ) -> list[Schedule]:
     """The space's schedules, each with tiles drawn once."""
     context = NpuTuneContext(
@@ -53,7 +54,7 @@ def design_space(
 @pytest.mark.parametrize("space", SPACES)
 @pytest.mark.parametrize("operator", SMALL, ids=lambda operator: operator.op)
 def test_every_structure_equals_numpy(operator, space):
-    config = NpuConfig()
+    config = GemminiConfig()
     schedules = design_space(operator, config, space)
     assert len(schedules) >= 2
     fitting = 0
@@ -68,7 +69,7 @@ def test_every_structure_equals_numpy(operator, space):
 
 @pytest.mark.parametrize("operator", SMALL, ids=lambda operator: operator.op)
 def test_both_spaces_together_are_one_and_the_other(operator):
-    config = NpuConfig()
+    config = GemminiConfig()
     counts = [len(design_space(operator, config, space)) for space in SPACES]
     template, rules, both = counts
     assert max(template, rules) <= both <= template + rules
@@ -112,7 +113,7 @@ def test_generated_structures_equal_numpy_at_length(op, data):
     "operator", [op for op in SMALL if op.op != "max_pool2d"], ids=lambda operator: operator.name
 )
 def test_structures_scheduled_together_are_those_scheduled_alone(operator):
-    start = Schedule(operator.kernel().prim_func(NpuConfig.preset("gemmini-16x16")))
+    start = Schedule(operator.kernel().prim_func(preset("gemmini-16x16")))
     structures = [for_loops(start, one) for one in mac_structures(mac_loops(start))]
     for structure, together in zip(structures, scheduled_mac(start, structures), strict=True):
         alone = start.copy()

@@ -11,12 +11,13 @@ from tvm.s_tir import Schedule
 
 from npu_target import topi
 from npu_target.codegen_tir import build_program
-from npu_target.config import NpuConfig
+from npu_target.device import preset
+from npu_target.devices.gemmini import GemminiConfig
 from npu_target.schedule_rules.tilings import Tilings, mac_tilings, pool_tilings
 from npu_target.topi import Operator
 from npu_target.topi.mac_shape import MacShape
 
-DEFAULT = NpuConfig()
+DEFAULT = GemminiConfig()
 LAYERS = [
     topi.Conv2d(1, 14, 14, 256, 256, 3, 3, (1, 1), (1, 1, 1, 1)),
     topi.Conv2d(1, 7, 7, 512, 512, 3, 3, (1, 1), (1, 1, 1, 1)).kernel(),
@@ -29,7 +30,7 @@ LAYERS = [
 ]
 
 
-def tilings_of(operator: Operator, config: NpuConfig) -> tuple[Schedule, Tilings]:
+def tilings_of(operator: Operator, config: GemminiConfig) -> tuple[Schedule, Tilings]:
     sch = Schedule(operator.prim_func(config))
     if isinstance(operator, topi.MaxPool2d):
         return sch, pool_tilings(operator, config)
@@ -50,7 +51,7 @@ def test_what_is_said_to_fit_compiles(op, data):
 
 def test_inputs_of_all_channels_stay_where_each_has_its_own():
     """A depthwise operator's inputs that stay past all blocks are more than the memory has."""
-    config = NpuConfig.preset("gemmini-32x32")
+    config = preset("gemmini-32x32")
     operator = topi.DepthwiseConv2d(1, 64, 64, 768, 3, 3, 32, (2, 2), (1, 1, 1, 1))
     _, tilings = tilings_of(operator, config)
     stays = [s.kept and s.tiles == "inputs_kept" for s in tilings.structures]

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from npu_target.config import NpuConfig
-from npu_target.isa import (
+from npu_target.device.commands import DeviceCommand
+from npu_target.devices.gemmini import GemminiConfig
+from npu_target.devices.gemmini.isa import (
     GARBAGE,
     ComputePreloaded,
     ConfigEx,
     ConfigLd,
     ConfigSt,
-    DeviceCommand,
     LocalAddress,
     Mvin,
     Mvout,
@@ -25,7 +25,7 @@ from npu_target.isa import (
 from npu_target.program import Arg, Loop, Operand, Program, const, device_command
 
 RAM = 0x8000_0000
-DIM = NpuConfig().dim
+DIM = GemminiConfig().dim
 ACC = LocalAddress(0, accumulator=True)
 
 _FOLDER = Path(__file__).absolute().parents[2].parent / "shared" / "reference"
@@ -97,7 +97,7 @@ def copy_program(lines: int = 3) -> Program:
     shape = (lines, block)
     return Program(
         "copy",
-        NpuConfig(),
+        GemminiConfig(),
         (Arg("x", "input", "int8", shape), Arg("y", "output", "int8", shape)),
         (
             device_command(ConfigLd, stride_bytes=DIM, block_stride=DIM),

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from sim.streams import copy_program, loads_then_products, mvin, trace, words, write_lines
 
-from npu_target.config import NpuConfig
+from npu_target.devices.gemmini import GemminiConfig
 from npu_target.sim.cli import main
 
 
@@ -65,7 +65,7 @@ def test_what_program_expand_prints(program: str, capsys: pytest.CaptureFixture[
 
 def test_devices(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     stream = write_lines(tmp_path / "t.jsonl", [trace("t", loads_then_products(2))])
-    NpuConfig().replace(name="mine").save(tmp_path / "mine.json")
+    GemminiConfig().replace(name="mine").save(tmp_path / "mine.json")
     for option in ("--device", "--config"):
         assert main(["run", str(stream), option, str(tmp_path / "mine.json")]) == 0
         assert "t on mine, ddr3" in capsys.readouterr().out

@@ -20,15 +20,16 @@ from sim.streams import (
     write_lines,
 )
 
-from npu_target.config import ConfigError, NpuConfig
+from npu_target.device import ConfigError, preset
 from npu_target.device_api import create_module, last_stats
 from npu_target.device_api.profile import profile_stream
+from npu_target.devices.gemmini import GemminiConfig
 from npu_target.sim.breakdown import REASONS
 from npu_target.sim.errors import SimError
 from npu_target.sim.run import RAM_ADDRESS, RAM_BYTES, Options, run_file
 from npu_target.sim.stream import Issue, pack
 
-CONFIG = NpuConfig.preset("gemmini-16x16")
+CONFIG = preset("gemmini-16x16")
 
 
 def check_parts(result) -> None:
@@ -134,7 +135,7 @@ def test_the_parts_of_any_stream_add_up(device_and_words) -> None:
     _check_stream(config, commands)
 
 
-def _check_stream(config: NpuConfig, commands) -> None:
+def _check_stream(config: GemminiConfig, commands) -> None:
     packed = pack(Issue(1 + i % 5, *command) for i, command in enumerate(commands))
     assert BASE >= RAM_ADDRESS
     try:
@@ -175,7 +176,7 @@ def test_the_parts_of_every_measured_stream_add_up() -> None:
 
 def test_devices(tmp_path: Path) -> None:
     copy_program().save(tmp_path / "copy.npu")
-    slow = NpuConfig().replace(name="slow", memory_latency_cycles=500)
+    slow = GemminiConfig().replace(name="slow", memory_latency_cycles=500)
     slow.save(tmp_path / "slow.json")
     own = run_file(tmp_path / "copy.npu", Options())
     other = run_file(tmp_path / "copy.npu", Options(device=str(tmp_path / "slow.json")))

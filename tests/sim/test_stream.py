@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from sim.streams import SETUP, loads_then_products, trace, words, write_lines
 
+from npu_target.devices.gemmini import GemminiConfig
 from npu_target.sim.errors import SimError
 from npu_target.sim.stream import Issue, read_stream
 
@@ -15,7 +16,7 @@ COMMANDS = loads_then_products(1)
 
 
 def read(path: Path, name: str | None = None):
-    return read_stream(path, name, host_cycles=7)
+    return read_stream(path, name, GemminiConfig(host_cycles_per_command=7))
 
 
 def issues(commands, cycles):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from operator_strategies import devices
 
-from npu_target.config import NpuConfig
+from npu_target.device import preset
 from npu_target.topi import Add, OperatorError, add_diagonals
 
 
@@ -33,7 +33,7 @@ def test_no_line_is_cut_short(config, rows, cols):
     ],
 )
 def test_lines_are_as_long_as_a_load(rows, cols, line, step_rows):
-    config = NpuConfig.preset("gemmini-16x16")
+    config = preset("gemmini-16x16")
     operator = Add(rows, cols, config.dim)
     assert (operator.line_elements(config), operator.steps(config).rows) == (line, step_rows)
 
@@ -50,6 +50,6 @@ def test_a_multiplier_that_is_no_int8_is_an_error():
 
 
 def test_weights_for_another_device_are_an_error():
-    config = NpuConfig.preset("gemmini-8x8")
+    config = preset("gemmini-8x8")
     with pytest.raises(ValueError, match="add_2x8: weights laid out for dim 16, device has 8"):
         Add(2, 8, 16).prim_func(config)

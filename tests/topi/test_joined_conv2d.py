@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from npu_target.config import NpuConfig
+from npu_target.device import preset
 from npu_target.topi import Conv2d
 from npu_target.topi.blocking import even_steps
 from npu_target.topi.joined_conv2d import image_rows, takes_joined
 
-DEVICE = NpuConfig.preset("gemmini-16x16")
+DEVICE = preset("gemmini-16x16")
 
 
 def conv(size: int, kernel: int, stride: int = 1, ci: int = 32) -> Conv2d:
@@ -34,7 +34,7 @@ def test_short_lines_are_joined(operator, joined):
 
 
 def test_lines_as_long_as_a_step_stay_apart():
-    assert not takes_joined(conv(8, 3), NpuConfig.preset("gemmini-8x8"))
+    assert not takes_joined(conv(8, 3), preset("gemmini-8x8"))
 
 
 def test_copies_of_the_image_leave_room_for_weights():

@@ -11,7 +11,7 @@ from tvm.s_tir import Schedule
 
 from npu_target import topi
 from npu_target.codegen_tir import DoesNotFit
-from npu_target.config import NpuConfig
+from npu_target.devices.gemmini import GemminiConfig
 from npu_target.topi.templates import templates
 
 seeds = st.integers(1, 2**31 - 1)
@@ -60,7 +60,7 @@ def tiled_loops(schedule: Schedule) -> int:
     ("kernel", "splits"), [((3, 3), False), ((8, 8), False), ((11, 11), True), ((1, 65), True)]
 )
 def test_large_kernels_are_tiled(kernel, splits):
-    config = NpuConfig()
+    config = GemminiConfig()
     operator = topi.Conv2d(1, 70, 70, 8, 8, *kernel)  # too many channels for windows
     counts = []
     for template in templates(operator):

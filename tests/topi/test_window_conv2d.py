@@ -10,12 +10,12 @@ from operator_strategies import devices
 from tvm.s_tir import Schedule
 
 from npu_target.codegen_tir import DoesNotFit
-from npu_target.config import NpuConfig
+from npu_target.devices.gemmini import GemminiConfig
 from npu_target.topi import Conv2d
 from npu_target.topi.templates import templates
 from npu_target.topi.window_conv2d import strips
 
-CONFIG = NpuConfig()
+CONFIG = GemminiConfig()
 FIRST_OF_RESNET = Conv2d(1, 224, 224, 3, 64, 7, 7, (2, 2), (3, 3, 3, 3)).kernel()
 
 
@@ -36,7 +36,7 @@ def first_layers(draw) -> Conv2d:
 
 
 @given(first_layers(), devices)
-def test_steps_take_every_byte_of_every_kernel_row_once(operator: Conv2d, config: NpuConfig):
+def test_steps_take_every_byte_of_every_kernel_row_once(operator: Conv2d, config: GemminiConfig):
     for strip in strips(operator.kernel()):
         parts, n_bytes = strip.parts(operator, config), strip.bytes(operator)
         taken = []

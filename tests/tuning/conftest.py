@@ -9,8 +9,8 @@ from tvm.s_tir import meta_schedule as ms
 from tvm.script import tirx as T
 from tvm.target import Target
 
-from npu_target.config import NpuConfig
-from npu_target.isa import (
+from npu_target.devices.gemmini import GemminiConfig
+from npu_target.devices.gemmini.isa import (
     GARBAGE,
     ComputePreloaded,
     ConfigEx,
@@ -71,7 +71,7 @@ def add_program():
 
 
 def _add_program(
-    operator: Add, config: NpuConfig, swap: bool = False, repeat: int = 1, skip_rows: int = 0
+    operator: Add, config: GemminiConfig, swap: bool = False, repeat: int = 1, skip_rows: int = 0
 ) -> Program:
     """A residual add of one tile, written by hand: each operand times its multiplier, and a store.
     `swap` confuses the multipliers, `skip_rows` leaves the last rows of the output unwritten,

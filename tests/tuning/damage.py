@@ -9,7 +9,7 @@ from pathlib import Path
 from hypothesis import strategies as st
 from tvm.ir import IRModule
 
-from npu_target.config import NpuConfig
+from npu_target.device import preset
 from npu_target.tuning.header import Header
 from npu_target.tuning.log import open_log
 from npu_target.tuning.log_files import (
@@ -20,7 +20,7 @@ from npu_target.tuning.log_files import (
     checksum_entry,
 )
 
-CONFIG = NpuConfig.preset("gemmini-8x8")
+CONFIG = preset("gemmini-8x8")
 HEADER = Header.of(CONFIG, "resnet18", "tune.py")
 DATA_FILES = list(CHECKS)
 ALL_FILES = [*DATA_FILES, CHECKSUMS_FILE]

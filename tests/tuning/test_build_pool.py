@@ -8,7 +8,7 @@ import signal
 import psutil
 import pytest
 
-from npu_target.config import NpuConfig
+from npu_target.device import preset
 from npu_target.topi import Add
 from npu_target.tuning.build_pool import BuildPool
 from npu_target.tuning.candidate import trace_json
@@ -17,7 +17,7 @@ from npu_target.tuning.failure import BUILD_ERROR, DOES_NOT_APPLY, Failure
 from npu_target.tuning.schedules import default_of
 from npu_target.tuning.worker_process import WorkerError
 
-CONFIG = NpuConfig.preset("gemmini-16x16")
+CONFIG = preset("gemmini-16x16")
 OPERATOR = Add(16, 16, 16).canonical()
 
 

@@ -7,10 +7,10 @@ import pytest
 import tvm
 
 from npu_target import topi
-from npu_target.config import NpuConfig
+from npu_target.device import preset
 from npu_target.tuning.expected import expected_output, sample_inputs
 
-CONFIG = NpuConfig.preset("gemmini-8x8")
+CONFIG = preset("gemmini-8x8")
 
 OPERATORS = [
     topi.Conv2d(1, 7, 9, 3, 11, 3, 3, (2, 1), (1, 0, 1, 2), True, True, 0.01),

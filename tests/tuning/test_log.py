@@ -12,7 +12,7 @@ import pytest
 import tvm_ffi
 from tvm.s_tir import meta_schedule as ms
 
-from npu_target.config import NpuConfig
+from npu_target.device import preset
 from npu_target.tuning.errors import LogError
 from npu_target.tuning.header import HEADER_FILE, Header
 from npu_target.tuning.log import (
@@ -26,7 +26,7 @@ from npu_target.tuning.log import (
     to_plain,
 )
 
-CONFIG = NpuConfig.preset("gemmini-16x16")
+CONFIG = preset("gemmini-16x16")
 HEADER = Header.of(CONFIG, "resnet18", "tune.py --model resnet18")
 FAILURE = {"task": "task0", "kind": "wrong_result", "message": "no", "program": None}
 

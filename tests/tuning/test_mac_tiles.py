@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tvm.s_tir import Schedule
 
 from npu_target import topi
-from npu_target.config import NpuConfig
+from npu_target.device import preset
 from npu_target.schedule_rules import designs
 from npu_target.topi import Operator
 from npu_target.tuning.compiling import Compiled, CompileJob, compile_trace
@@ -20,7 +20,7 @@ from npu_target.tuning.points import Point, PointSpace
 from npu_target.tuning.search import point_space
 from npu_target.tuning.workload import workload_module
 
-CONFIG = NpuConfig.preset("gemmini-16x16")
+CONFIG = preset("gemmini-16x16")
 ONE_EACH_SIDE = (1, 1, 1, 1)
 OPERATORS = [
     topi.Conv2d(1, 14, 14, 256, 256, 3, 3, (1, 1), ONE_EACH_SIDE),

@@ -10,7 +10,7 @@ import tvm
 from tvm.s_tir import Schedule
 from tvm.s_tir import meta_schedule as ms
 
-from npu_target.config import NpuConfig
+from npu_target.device import preset
 from npu_target.device_api import create_module, last_stats
 from npu_target.intrin import PACKED
 from npu_target.passes.packings import packings
@@ -27,7 +27,7 @@ from npu_target.tuning.session import Job
 from npu_target.tuning.workload import workload_module
 from rpc_server.local import LocalServers
 
-CONFIG = NpuConfig.preset("gemmini-16x16")
+CONFIG = preset("gemmini-16x16")
 OPERATOR = Matmul(1, 24, 40, 200).canonical()
 HEADER = Header.of(CONFIG, "packed", "")
 

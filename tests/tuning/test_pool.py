@@ -9,7 +9,7 @@ import time
 import psutil
 import pytest
 
-from npu_target.config import NpuConfig
+from npu_target.device import preset
 from npu_target.topi import Add
 from npu_target.tuning.pool import DevicePool, DevicesLost
 from npu_target.tuning.session import Job
@@ -18,7 +18,7 @@ from rpc_server.tracker_client import NoDevice, TrackerError
 
 pytestmark = pytest.mark.rpc
 
-CONFIG = NpuConfig.preset("gemmini-16x16")
+CONFIG = preset("gemmini-16x16")
 OPERATOR = Add(9, 13, 16).canonical()
 # More commands than a server gets through in the time it is given.
 ENDLESS = 10**9
@@ -95,7 +95,7 @@ def test_a_program_the_device_refuses_is_named_by_the_device(pool, job, add_prog
 
 
 def test_a_malformed_program_is_a_failure_of_its_own(pool, job):
-    broken = Job(b"NPUPROG\x02" + b"\x00" * 16, "x", OPERATOR, 0, 20.0)
+    broken = Job(b"NPUPROG\x03" + b"\x00" * 16, "x", OPERATOR, 0, 20.0)
     assert pool.submit(broken).result(60).failure.kind == "bad_program"
     assert pool.submit(job()).result(60).failure is None
 
@@ -165,7 +165,7 @@ def test_closing_ends_what_is_under_way(tmp_path, job):
 
 
 def test_no_server_of_the_device(servers, tmp_path):
-    other = NpuConfig.preset("gemmini-8x8")
+    other = preset("gemmini-8x8")
     with pytest.raises(NoDevice, match=r"has no server of gemmini-8x8 .* it has: \d x gemmini-16"):
         DevicePool(servers.tracker, other, tmp_path / "output.log")
 

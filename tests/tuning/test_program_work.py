@@ -13,9 +13,10 @@ from tvm.s_tir import Schedule
 from tvm.s_tir import meta_schedule as ms
 
 from npu_target.codegen_tir import DoesNotFit, build_program
-from npu_target.config import NpuConfig
+from npu_target.device import preset
 from npu_target.device_api import expand_program
-from npu_target.isa import GARBAGE, Preload, decode
+from npu_target.devices.gemmini import GemminiConfig
+from npu_target.devices.gemmini.isa import COMMANDS, GARBAGE, Preload
 from npu_target.schedule_rules import default_schedule, space_generator
 from npu_target.target import make_target
 from npu_target.topi import Add, Conv2d, Matmul, Operator
@@ -25,7 +26,7 @@ from npu_target.tuning.program_work import COUNTS, ProgramWork
 from npu_target.tuning.tune_context import NpuTuneContext
 from npu_target.tuning.workload import workload_module
 
-CONFIG = NpuConfig.preset("gemmini-16x16")
+CONFIG = preset("gemmini-16x16")
 
 
 @pytest.mark.parametrize(
@@ -41,7 +42,7 @@ def test_the_counts_are_those_of_the_expanded_stream(operator):
     program = build_program(default_schedule(operator, CONFIG).mod["main"], CONFIG, operator.name)
     stream = expand_program(program.to_bytes(), list(argument_addresses(program).values()))
     words = np.frombuffer(stream, "<u8").reshape(-1, 3)
-    commands = [decode(*map(int, triple)) for triple in words]
+    commands = [COMMANDS.decode(*map(int, triple)) for triple in words]
     kinds = [type(command).__name__ for command in commands]
     counts = ProgramWork.of(program, operator).likely
     # Boundary tiles may or may not run: the count takes them as run once.
@@ -63,7 +64,9 @@ def test_the_counts_are_those_of_the_expanded_stream(operator):
     assert set(counts) <= set(COUNTS)
 
 
-def drawn_schedules(operator: Operator, config: NpuConfig, space: str, seed: int) -> list[Schedule]:
+def drawn_schedules(
+    operator: Operator, config: GemminiConfig, space: str, seed: int
+) -> list[Schedule]:
     """One schedule a structure of the space, with tiles drawn once."""
     context = NpuTuneContext(
         workload_module(operator, config),
@@ -78,7 +81,9 @@ def drawn_schedules(operator: Operator, config: NpuConfig, space: str, seed: int
     return list(context.generate_design_space())
 
 
-def check_bounds(operator: Operator, config: NpuConfig, schedules: list[Schedule]) -> list[float]:
+def check_bounds(
+    operator: Operator, config: GemminiConfig, schedules: list[Schedule]
+) -> list[float]:
     """The share of its simulated cycles that each schedule's bound is."""
     tightness = []
     for schedule in schedules:

@@ -9,7 +9,7 @@ from tvm.ir import IRModule
 from tvm.s_tir import Schedule
 from tvm.s_tir import meta_schedule as ms
 
-from npu_target.config import NpuConfig
+from npu_target.device import preset
 from npu_target.target import make_target
 from npu_target.topi import Add
 from npu_target.tuning.__main__ import main
@@ -18,7 +18,7 @@ from npu_target.tuning.log import RECORDS_FILE, open_log, read_log
 from npu_target.tuning.schedules import default_of
 from npu_target.tuning.workload import workload_module
 
-CONFIG = NpuConfig.preset("gemmini-8x8")
+CONFIG = preset("gemmini-8x8")
 HEADER = Header.of(CONFIG, "model", "tune.py")
 OPERATORS = [Add(rows, 16, CONFIG.dim).canonical() for rows in (16, 32)]
 

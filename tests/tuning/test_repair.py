@@ -24,7 +24,7 @@ from tuning.damage import (
 )
 from tvm.s_tir import meta_schedule as ms
 
-from npu_target.config import NpuConfig
+from npu_target.device import preset
 from npu_target.tuning.__main__ import DROPPED, main
 from npu_target.tuning.errors import LogError
 from npu_target.tuning.header import HEADER_FILE, Header
@@ -40,7 +40,7 @@ from npu_target.tuning.log_files import (
 )
 from npu_target.tuning.repair import Repaired, repair
 
-HEADER = Header.of(NpuConfig.preset("gemmini-8x8"), "resnet18", "tune.py")
+HEADER = Header.of(preset("gemmini-8x8"), "resnet18", "tune.py")
 COMMITTED = sorted((Path(__file__).parents[2] / "tuning_logs").glob("*/*/"))
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from npu_target.config import NpuConfig
+from npu_target.device import preset
 from npu_target.device_api import HostCost
 from npu_target.topi import Add, Conv2d
 from npu_target.tuning.errors import TuningError
@@ -23,7 +23,7 @@ from npu_target.tuning.report import (
     write_json,
 )
 
-CONFIG = NpuConfig.preset("gemmini-16x16")
+CONFIG = preset("gemmini-16x16")
 CONV = Layer(Conv2d(1, 16, 16, 16, 16, 1, 1), 3)
 RESULTS = [
     LayerResult(CONV, 1000, 400, TUNED, 12),

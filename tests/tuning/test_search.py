@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tvm.s_tir import meta_schedule as ms
 
-from npu_target.config import NpuConfig
+from npu_target.device import preset
 from npu_target.schedule_rules import space_generator
 from npu_target.target import make_target
 from npu_target.topi import Conv2d, Matmul
@@ -34,7 +34,7 @@ from npu_target.tuning.tune_context import NpuTuneContext
 from npu_target.tuning.workload import workload_module
 from rpc_server.local import LocalServers
 
-CONFIG = NpuConfig.preset("gemmini-16x16")
+CONFIG = preset("gemmini-16x16")
 OPERATOR = Matmul(1, 40, 64, 48).canonical()
 LAYER = Layer(OPERATOR, 1)
 NOTHING_KNOWN = float("inf")

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from npu_target.config import NpuConfig
+from npu_target.device import preset
 from npu_target.topi import Add, Matmul
 from npu_target.tuning.layers import Layer, layers_of, least_cycles
 from npu_target.tuning.state import LayerState
 
-CONFIG = NpuConfig.preset("gemmini-16x16")
+CONFIG = preset("gemmini-16x16")
 SECOND_CYCLES = CONFIG.clock_khz * 1e3
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from npu_target.config import NpuConfig
+from npu_target.device import preset
 from npu_target.topi import Add
 from npu_target.tuning.batch import Batch
 from npu_target.tuning.candidate import Candidate
@@ -22,7 +22,7 @@ from npu_target.tuning.measuring import Running
 from npu_target.tuning.state import LayerState
 from npu_target.tuning.tuner import Tuner
 
-CONFIG = NpuConfig.preset("gemmini-16x16")
+CONFIG = preset("gemmini-16x16")
 HEADER = Header.of(CONFIG, "model", "")
 LAYERS = [Layer(Add(rows, 16, 16).canonical(), 1) for rows in (16, 32, 64)]
 CYCLE = 1 / (CONFIG.clock_khz * 1e3)

@@ -31,7 +31,7 @@ const Field* find(std::string_view name) {
   return found == end ? nullptr : found;
 }
 
-// What npu_target/config/limits.py says of the same.
+// What npu_target/device/limits.py says of the same.
 [[noreturn]] void fail(const char* what, int64_t value, const std::string& needs) {
   fail(std::string(what) + " is " + std::to_string(value) + ", must be " + needs);
 }

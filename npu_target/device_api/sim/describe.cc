@@ -26,7 +26,7 @@ std::string config_name(uint64_t rs1) {
   }
 }
 
-// The names of npu_target/isa_loops.py.
+// The names of npu_target/devices/gemmini/isa_loops.py.
 std::string loop_name(uint8_t funct) {
   constexpr const char* kMatmul[] = {"loop_ws",
                                      "loop_ws.bounds",

@@ -7,14 +7,14 @@
 namespace npu::sim {
 namespace {
 
-constexpr std::string_view kMagic("NPUPROG\x02", 8);
+constexpr std::string_view kMagic("NPUPROG\x03", 8);
 
 }  // namespace
 
 Program Program::parse(std::string_view bytes) {
   ByteReader in(bytes, "program file");
   if (bytes.size() < kMagic.size() || in.take(kMagic.size()) != kMagic) {
-    in.fail("needs a program file (NPUPROG, version 2), has other bytes");
+    in.fail("needs a program file (NPUPROG, version 3), has other bytes");
   }
   const uint32_t payload_bytes = in.u32();
   const uint32_t checksum = in.u32();

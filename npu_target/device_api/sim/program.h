@@ -60,6 +60,7 @@ struct Program {
   std::vector<uint64_t> default_addresses() const;
 
   std::string name;
+  std::string kind;  // of device
   std::string config_name;
   Config config;
   std::vector<Argument> arguments;

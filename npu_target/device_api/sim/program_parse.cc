@@ -38,6 +38,8 @@ class Parser {
 
  private:
   void read_config() {
+    program_.kind = in_.text();
+    if (program_.kind != "gemmini") in_.fail("needs a device of kind gemmini, has " + program_.kind);
     program_.config_name = in_.text();
     Config::Pairs pairs;
     const uint32_t fields = in_.count(12);

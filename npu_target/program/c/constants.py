@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ...isa_encoding import WORD_MASK
+from ...device.commands import WORD_MASK
 from ..expr import wrap_int64
 from .lines import Item, Name, Scope
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from itertools import count
 
-from ...isa_encoding import WORD_MASK
+from ...device.commands import WORD_MASK
 from ..expr import BOOLEAN_OPS, ZERO, Expr, Op
 from ..nodes import Command, Loop, Node
 from ..operand import Operand

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ...isa_encoding import WORD_BITS, WORD_MASK
+from ...device.commands import WORD_BITS, WORD_MASK
 from .constants import Constants, Known, fits_addition, number
 from .lines import Item, Line, Name, Scope, directly_in
 

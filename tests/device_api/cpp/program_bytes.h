@@ -33,7 +33,7 @@ class Bytes {
 // Puts magic, length and checksum before a payload.
 inline std::string program_file(const std::string& payload) {
   Bytes file;
-  file.data = std::string("NPUPROG\x02", 8);
+  file.data = std::string("NPUPROG\x03", 8);
   file.u32(static_cast<uint32_t>(payload.size())).u32(crc32(payload));
   return file.data + payload;
 }

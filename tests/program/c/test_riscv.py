@@ -12,14 +12,14 @@ from riscv_machine import COMPILER, Machine, run_kernel
 
 from npu_target import topi
 from npu_target.codegen_tir import build_program
-from npu_target.config import NpuConfig
+from npu_target.device import preset
 from npu_target.device_api import host_cost
 from npu_target.program import Program
 from npu_target.schedule_rules import default_schedule
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="needs riscv64-unknown-elf-gcc")
 
-CONFIG = NpuConfig.preset("gemmini-16x16")
+CONFIG = preset("gemmini-16x16")
 # Layers of ResNet-18, of a kind each.
 LAYERS: list[topi.Operator] = [
     topi.Conv2d(n=1, h=h, w=h, ci=ci, co=co, kh=k, kw=k, strides=(s, s), pad=(k // 2,) * 4,

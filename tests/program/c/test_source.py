@@ -15,8 +15,9 @@ from program_strategies import programs
 
 from npu_target import topi
 from npu_target.codegen_tir import build_program
-from npu_target.config import PRESETS, NpuConfig
-from npu_target.isa import LocalAddress, Mvin
+from npu_target.device import preset, presets
+from npu_target.devices.gemmini import GemminiConfig
+from npu_target.devices.gemmini.isa import LocalAddress, Mvin
 from npu_target.program import (
     Arg,
     Command,
@@ -71,7 +72,7 @@ def check(program: Program, addresses: dict[str, int] | None = None, *options: s
 
 
 def kernel(*body: Node) -> Program:
-    return Program("k", NpuConfig(), ARGS, body)
+    return Program("k", GemminiConfig(), ARGS, body)
 
 
 def load(address: Operand, local: Operand) -> Command:
@@ -124,10 +125,10 @@ def test_registers_that_run_begin_and_come_back(body: tuple[Node, ...]) -> None:
 @pytest.mark.parametrize(
     ("name", "device"),
     [(name, "gemmini-16x16") for name in OPERATORS]
-    + [(name, device) for name in ("matmul", "few channels") for device in sorted(PRESETS)[1:]],
+    + [(name, device) for name in ("matmul", "few channels") for device in sorted(presets())[1:]],
 )
 def test_operators(name: str, device: str) -> None:
-    config = NpuConfig.preset(device)
+    config = preset(device)
     operator = OPERATORS[name](config.dim).kernel()
     schedule = default_schedule(operator, config)
     check(build_program(schedule.mod["main"], config, operator.name), None, "-O1")
@@ -164,7 +165,7 @@ def test_names_of_any_kind(name: str) -> None:
     command = device_command(
         Mvin, dram_address=Operand.argument(0), local=LocalAddress.spad(0), cols=16, rows=1
     )
-    check(Program(name, NpuConfig(), args, (command,)))
+    check(Program(name, GemminiConfig(), args, (command,)))
 
 
 def test_the_text_tells_what_it_issues() -> None:

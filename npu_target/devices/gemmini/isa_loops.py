@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .config import NpuConfig
-from .isa_encoding import WORD_BITS, DeviceCommand, address, flag, uint
+from ...device.commands import WORD_BITS, DeviceCommand, address, flag, uint
+from .config import GemminiConfig
 
 _ACTIVATIONS_WS = ("none", "relu", "layernorm", "igelu", "softmax")
 _ACTIVATIONS_CONV = _ACTIVATIONS_WS[:4]
 
 
 class _LoopCommand(DeviceCommand, mnemonic="loop"):
-    def check_relations(self, config: NpuConfig) -> None:
+    def check_relations(self, config: GemminiConfig) -> None:
         self.needs_feature(config, "has_loop_commands", "a hardware loop")
 
 
@@ -193,3 +193,20 @@ class LoopConvWsAddressesBI(_LoopCommand, mnemonic="loop_conv_ws.config_6", func
 
     bias_address: int = address(1)
     input_address: int = address(2)
+
+
+LOOP_COMMANDS = (
+    LoopWs,
+    LoopWsBounds,
+    LoopWsAddressesAB,
+    LoopWsAddressesDC,
+    LoopWsStridesAB,
+    LoopWsStridesDC,
+    LoopConvWs,
+    LoopConvWsDims,
+    LoopConvWsPool,
+    LoopConvWsKernel,
+    LoopConvWsBounds,
+    LoopConvWsAddressesWO,
+    LoopConvWsAddressesBI,
+)

@@ -6,38 +6,38 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..c_header import CHeader, CHeaderError
-from ..files import Pathish
-from .device import NpuConfig, check_keys
-from .limits import ConfigError
+from ...device import ConfigError
+from ...files import Pathish
+from .c_header import CHeader, CHeaderError
+from .config import GemminiConfig
 from .presets import PRESETS
 
 
-def read(path: Pathish, name: str | None, unstated: Mapping[str, Any]) -> NpuConfig:
-    """See `NpuConfig.from_gemmini_params_h`."""
+def read(path: Pathish, name: str | None, unstated: Mapping[str, Any]) -> GemminiConfig:
+    """See `GemminiConfig.from_gemmini_params_h`."""
     try:
         header = CHeader.parse(Path(path).read_text(encoding="utf-8"))
         fields = _fields_of_header(header)
     except (CHeaderError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: {error}") from error
-    check_keys(unstated, f"{path}")
+    GemminiConfig.check_keys(unstated, f"{path}")
     stated = sorted(fields.keys() & unstated.keys())
     if stated:
         raise ConfigError(f"{path}: the header itself states {', '.join(stated)}")
     acc_rows = fields.pop("acc_rows")
     fields.update(unstated)
-    acc_banks = fields.setdefault("acc_banks", NpuConfig.acc_banks)
+    acc_banks = fields.setdefault("acc_banks", GemminiConfig.acc_banks)
     if acc_banks < 1 or acc_rows % acc_banks:
         raise ConfigError(
             f"{path}: ACC_ROWS {acc_rows} is not a multiple of acc_banks {acc_banks}; "
             "pass the device's acc_banks"
         )
-    config = NpuConfig(
+    config = GemminiConfig(
         **{"name": name or "unnamed", "acc_bank_rows": acc_rows // acc_banks, **fields}
     )
     if name is not None:
         return config
-    for preset in PRESETS.values():
+    for preset in PRESETS:
         if preset.hash == config.hash:
             return preset
     return config.replace(name=f"gemmini-{config.dim}x{config.dim}-{config.hash[:8]}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from npu_target.c_header import CHeader, CHeaderError
+from npu_target.devices.gemmini.c_header import CHeader, CHeaderError
 
 HEADER = CHeader.parse(
     """

@@ -1,4 +1,4 @@
-"""The limits of a device: NpuConfig and the reader of program files have the same."""
+"""The limits of a device: GemminiConfig and the reader of program files have the same."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from npu_target.config import ConfigError, NpuConfig
-from npu_target.config.limits import FIELDS
+from npu_target.device import ConfigError
 from npu_target.device_api import check_config
+from npu_target.devices.gemmini import GemminiConfig
 
-NUMBERS = NpuConfig().numbers()
+NUMBERS = GemminiConfig().numbers()
+FIELDS = GemminiConfig.limits.fields
 # Where limits are likely to be, and anything.
 VALUES = st.one_of(
     st.integers(0, 31).map(lambda exponent: 2**exponent),
@@ -27,9 +28,9 @@ def said_by_python(numbers: dict[str, int]) -> str | None:
         for name, value in numbers.items()
     }
     try:
-        NpuConfig.from_dict({"name": "drawn", **fields})
+        GemminiConfig.from_dict({"name": "drawn", **fields})
     except ConfigError as error:
-        return str(error).removeprefix("NpuConfig 'drawn': ")
+        return str(error).removeprefix("GemminiConfig 'drawn': ")
     return None
 
 

@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from npu_target import isa
-from npu_target.config import PRESETS, NpuConfig
-from npu_target.isa_encoding import DeviceCommand
+from npu_target.device import presets
+from npu_target.device.commands import DeviceCommand, FieldSpec, IsaError
+from npu_target.devices.gemmini import GemminiConfig, isa
 
-CONFIG = NpuConfig()
+CONFIG = GemminiConfig()
 SCALES = st.floats(width=32, allow_nan=False, allow_infinity=False)
 LOCALS = st.builds(isa.LocalAddress.decode, st.integers(0, 2**32 - 1))
 
 
-def values_of(spec: isa.FieldSpec) -> st.SearchStrategy[object]:
-    if spec.kind == "local":
+def values_of(spec: FieldSpec) -> st.SearchStrategy[object]:
+    if spec.kind == "parted":
         return LOCALS
     if spec.kind == "scale":
         return SCALES
@@ -33,27 +33,27 @@ def values_of(spec: isa.FieldSpec) -> st.SearchStrategy[object]:
 
 @st.composite
 def commands(draw: st.DrawFn) -> DeviceCommand:
-    cls = draw(st.sampled_from(list(DeviceCommand.registry.values())))
+    cls = draw(st.sampled_from(list(isa.COMMANDS.classes)))
     return cls(**{name: draw(values_of(spec)) for name, spec in cls.specs().items()})
 
 
 @given(commands())
 def test_decode_inverts_encode(command: DeviceCommand) -> None:
-    assert isa.decode(*command.encode()) == command
+    assert isa.COMMANDS.decode(*command.encode()) == command
 
 
-@given(st.sampled_from([funct for funct, _ in DeviceCommand.registry]), st.data())
+@given(st.sampled_from([cls.funct for cls in isa.COMMANDS.classes]), st.data())
 def test_encode_inverts_decode_or_decode_refuses(funct: int, data: st.DataObject) -> None:
     rs1 = data.draw(st.integers(0, 2**64 - 1))
     rs2 = data.draw(st.integers(0, 2**64 - 1))
     try:
-        command = isa.decode(funct, rs1, rs2)
-    except isa.IsaError:
+        command = isa.COMMANDS.decode(funct, rs1, rs2)
+    except IsaError:
         return
     assert command.encode() == (funct, rs1, rs2)
 
 
-@pytest.mark.parametrize("cls", DeviceCommand.registry.values(), ids=lambda cls: cls.mnemonic)
+@pytest.mark.parametrize("cls", isa.COMMANDS.classes, ids=lambda cls: cls.mnemonic)
 def test_fields_do_not_overlap(cls: type[DeviceCommand]) -> None:
     used = {1: 0b11 if cls.funct == 0 else 0, 2: 0}
     for spec in cls.specs().values():
@@ -117,11 +117,11 @@ KNOWN = [
 @pytest.mark.parametrize(("words", "command"), KNOWN, ids=lambda value: str(value)[:20])
 def test_known_words(words: tuple[int, int, int], command: DeviceCommand) -> None:
     assert command.encode() == words
-    assert isa.decode(*words) == command
+    assert isa.COMMANDS.decode(*words) == command
 
 
 def test_disassembly() -> None:
-    lines = isa.disassemble(words for words, _ in KNOWN[:16]).splitlines()
+    lines = isa.COMMANDS.disassemble(words for words, _ in KNOWN[:16]).splitlines()
     assert lines[0] == (
         "config_ex  weight_stationary, activation=none, a_stride=1, scale=1, c_stride=1"
     )
@@ -134,7 +134,7 @@ def test_disassembly() -> None:
 
 
 def test_disassembly_shows_what_it_cannot_decode() -> None:
-    text = isa.disassemble([(99, 1, 2), (7, 2, 0)])
+    text = isa.COMMANDS.disassemble([(99, 1, 2), (7, 2, 0)])
     assert text.splitlines() == [
         "raw  funct 99, rs1 0x1, rs2 0x2  # funct is 99, the device has no such command",
         "raw  funct 7, rs1 0x2, rs2 0x0  # flush: rs1 is 0x2, needs the reserved bits 0x2 to be 0",
@@ -155,12 +155,12 @@ def test_disassembly_shows_what_it_cannot_decode() -> None:
             "config_ld: shrunk is 3, needs True or False",
         ),
         (lambda: isa.LocalAddress(2**26), "row is 67108864, needs 0 to 67108863"),
-        (lambda: isa.decode(7, 2**64, 0), "rs1 is 0x10000000000000000, needs 64 bits"),
+        (lambda: isa.COMMANDS.decode(7, 2**64, 0), "rs1 is 0x10000000000000000, needs 64 bits"),
         (lambda: isa.mvin_class(3), "mvin: id is 3, needs 0 to 2"),
     ],
 )
 def test_what_the_bits_cannot_hold(make: Callable[[], object], message: str) -> None:
-    with pytest.raises(isa.IsaError, match=message):
+    with pytest.raises(IsaError, match=message):
         make()
 
 
@@ -183,7 +183,7 @@ def test_what_the_bits_cannot_hold(make: Callable[[], object], message: str) -> 
     ],
 )
 def test_what_the_device_cannot_do(command: DeviceCommand, message: str) -> None:
-    with pytest.raises(isa.IsaError, match=message):
+    with pytest.raises(IsaError, match=message):
         command.validate(CONFIG)
 
 
@@ -202,17 +202,17 @@ def test_what_the_device_cannot_do(command: DeviceCommand, message: str) -> None
 )
 def test_features_of_the_device(feature: str, command: DeviceCommand) -> None:
     command.validate(CONFIG)
-    with pytest.raises(isa.IsaError, match=f"needs {feature}, gemmini-16x16 has it off"):
+    with pytest.raises(IsaError, match=f"needs {feature}, gemmini-16x16 has it off"):
         command.validate(CONFIG.replace(**{feature: False}))
 
 
-@pytest.mark.parametrize("config", PRESETS.values(), ids=lambda config: config.name)
-def test_limits_follow_the_device(config: NpuConfig) -> None:
+@pytest.mark.parametrize("config", presets().values(), ids=lambda config: config.name)
+def test_limits_follow_the_device(config: GemminiConfig) -> None:
     whole = isa.Mvin(0, SPAD(config.spad_rows - 1), config.mvin_max_cols, config.dim)
     whole.validate(config)
     changes: list[dict[str, Any]] = [{"cols": config.mvin_max_cols + 1}, {"rows": config.dim + 1}]
     for change in changes:
-        with pytest.raises(isa.IsaError):
+        with pytest.raises(IsaError):
             dataclasses.replace(whole, **change).validate(config)
 
 

@@ -1,31 +1,29 @@
-"""NpuConfig: every hardware number of a device, in one frozen object."""
+"""GemminiConfig: every hardware number of a Gemmini, in one frozen object."""
 
 from __future__ import annotations
 
-import dataclasses
-import hashlib
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
-from ..files import Pathish, check_name
-from .limits import ConfigError, violation
+from ...device import DeviceConfig, Limits, Memories, Memory
+from ...files import Pathish
 
 # Measured for a line of the host's code over a memory of one cycle.
 _IDEAL_ICACHE_MISS_CYCLES = 27
 
 
 @dataclass(frozen=True)
-class NpuConfig:
+class GemminiConfig(DeviceConfig):
     """One device. Sizes in the unit their name ends in; the defaults are `gemmini-16x16`.
 
     Element types are fixed: int8 in the scratchpad, int32 in the accumulator, float32 scales.
-    Every field but `name` is an int or a bool, so that a program file can carry them all; for what
-    a name may be see `files.check_name`, for what the numbers may be `limits.def`, which has every
-    field too.
+    What the numbers may be is in `limits.def`, which the device library has compiled in.
     """
+
+    kind: ClassVar[str] = "gemmini"
+    limits: ClassVar[Limits] = Limits(Path(__file__).with_name("limits.def"))
 
     name: str = "gemmini-16x16"
 
@@ -63,7 +61,6 @@ class NpuConfig:
     has_acc_full_width_store: bool = True
 
     # The system around it.
-    clock_khz: int = 500_000
     l2_bytes: int = 524_288
     l2_ways: int = 8
     l2_line_bytes: int = 64
@@ -92,31 +89,25 @@ class NpuConfig:
     dram_refresh_period_clocks: int = 5_200  # tREFI
     dram_refresh_clocks: int = 107  # tRFC
 
-    # The host core that computes operands and issues the commands: Rocket.
-    host_cycles_per_command: int = 1
-    host_cycles_per_instruction: int = 1  # any other: an addition, a branch, part of a constant
-    host_branch_miss_cycles: int = 3  # more for a branch that goes another way: a loop's last one
-    host_registers: int = 26  # that hold operands: 31 less stack, return address and some room
-    host_icache_bytes: int = 16_384
-    host_icache_line_bytes: int = 64
-    host_icache_ways: int = 4
-    host_icache_miss_cycles: int = 49  # for a line that comes from memory: the first time
-    host_icache_l2_cycles: int = 14  # for one that the L2 has: any other time
-    host_queue_commands: int = 10  # commands under way between the host and the queues above
+    def __hash__(self) -> int:
+        # Devices are keys of caches; the fields are many.
+        return hash(self.hash)
 
-    def __post_init__(self) -> None:
-        check_name("NpuConfig.name", self.name, ConfigError)
-        for field in dataclasses.fields(self):
-            if field.name == "name":
-                continue
-            wanted = bool if isinstance(field.default, bool) else int
-            value = getattr(self, field.name)
-            if type(value) is not wanted:
-                needs = f"must be of type {wanted.__name__}"
-                raise ConfigError(f"NpuConfig {self.name!r}: {field.name} is {value!r}, {needs}")
-        violated = violation(self.numbers())
-        if violated is not None:
-            raise ConfigError(f"NpuConfig {self.name!r}: {violated}")
+    @cached_property
+    def memories(self) -> Memories:
+        """The scratchpad, which the array reads, and the accumulator, which it writes."""
+        scratchpad = Memory(
+            "global.scratchpad", "scratchpad", self.spad_rows, self.spad_bank_rows, self.dim, "int8"
+        )
+        accumulator = Memory(
+            "global.accumulator",
+            "accumulator",
+            self.acc_rows,
+            self.acc_bank_rows,
+            self.dim,
+            "int32",
+        )
+        return Memories(scratchpad, scratchpad, accumulator)
 
     @property
     def spad_rows(self) -> int:
@@ -154,31 +145,7 @@ class NpuConfig:
         """Columns one full-width (int32) MVOUT may take."""
         return self.mvin_max_cols_acc
 
-    @cached_property
-    def hash(self) -> str:
-        """16 hex digits over everything but the name: equal for devices that behave equally."""
-        fields = {key: int(value) for key, value in self.numbers().items()}
-        canonical = json.dumps(fields, sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(canonical.encode()).hexdigest()[:16]
-
-    def __hash__(self) -> int:
-        # Devices are keys of caches; the fields are many.
-        return hash(self.hash)
-
-    def numbers(self) -> dict[str, int]:
-        """Every field but the name, in declaration order."""
-        return {
-            field.name: getattr(self, field.name)
-            for field in dataclasses.fields(self)
-            if field.name != "name"
-        }
-
-    def replace(self, **changes: Any) -> NpuConfig:
-        """A copy with some fields changed. Raises ConfigError for a field that does not exist."""
-        check_keys(changes, f"NpuConfig {self.name!r}: replace()")
-        return dataclasses.replace(self, **changes)
-
-    def with_ideal_memory(self) -> NpuConfig:
+    def with_ideal_memory(self) -> GemminiConfig:
         """The same device over a memory that answers in one cycle and fills the memory bus.
 
         It has no DRAM. The latency left is the bus's own, longer than the default device's beside
@@ -196,48 +163,9 @@ class NpuConfig:
         )
 
     @classmethod
-    def preset(cls, name: str) -> NpuConfig:
-        """The known device of this name. Raises ConfigError for an unknown one."""
-        from .presets import preset
-
-        return preset(name)
-
-    @classmethod
-    def find(cls, name_or_file: str) -> NpuConfig:
-        """The preset of this name, else what is in the file of this name (see `load`).
-
-        Raises ConfigError when it is neither.
-        """
-        from .presets import find
-
-        return find(name_or_file)
-
-    @classmethod
-    def from_dict(cls, fields: Mapping[str, Any], source: str = "NpuConfig") -> NpuConfig:
-        """Build from exactly the fields of the class. `source` names the origin in errors."""
-        check_keys(fields, source)
-        missing = [field.name for field in dataclasses.fields(cls) if field.name not in fields]
-        if missing:
-            raise ConfigError(f"{source}: missing {', '.join(missing)}")
-        return cls(**fields)
-
-    def save(self, path: Pathish) -> None:
-        """Write as JSON, one object with every field."""
-        from .json_file import save
-
-        save(self, path)
-
-    @classmethod
-    def load(cls, path: Pathish) -> NpuConfig:
-        """Read what `save` wrote. Raises ConfigError for a file that is not such, or OSError."""
-        from .json_file import load
-
-        return load(path)
-
-    @classmethod
     def from_gemmini_params_h(
         cls, path: Pathish, name: str | None = None, **unstated: Any
-    ) -> NpuConfig:
+    ) -> GemminiConfig:
         """Read the header that the Gemmini generator writes for the device it generates.
 
         The header gives DIM, the memories and some features. What it does not state (banks of
@@ -246,14 +174,6 @@ class NpuConfig:
         Raises ConfigError when the header lacks something or describes a device with other
         element types, OSError when it cannot be read.
         """
-        from .gemmini_header import read
+        from .params_header import read
 
         return read(path, name, unstated)
-
-
-def check_keys(fields: Mapping[str, Any], source: str) -> None:
-    """Raise ConfigError, which begins with `source`, for what is no field of a device."""
-    known = {field.name for field in dataclasses.fields(NpuConfig)}
-    unknown = sorted(set(fields) - known)
-    if unknown:
-        raise ConfigError(f"{source}: NpuConfig has no field {', '.join(map(repr, unknown))}")

@@ -1,7 +1,7 @@
 """The device's commands: meaning, limits and bits side by side.
 
-`command.encode()` gives the words (funct, rs1, rs2) as the hardware takes them, `decode` gives
-the command back, `command.validate(config)` tells whether a device can do it, `str(command)`
+`command.encode()` gives the words (funct, rs1, rs2) as the hardware takes them, `COMMANDS.decode`
+gives the command back, `command.validate(config)` tells whether a device can do it, `str(command)`
 is its disassembly. The commands of the hardware's own loops are in `isa_loops.py`.
 
 Sizes are in elements unless a name says otherwise; strides in DRAM are in bytes, strides in the
@@ -11,27 +11,22 @@ scratchpad and the accumulator in rows.
 # ruff: noqa: RUF009 (the calls that give a field's bits make dataclass fields)
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
-from .config import NpuConfig
-from .isa_encoding import (
-    CONFIG_FUNCT,
-    GARBAGE,
-    WORD_MASK,
+from ...device.command_set import CommandSet
+from ...device.commands import (
     DeviceCommand,
-    FieldSpec,
     IsaError,
-    LocalAddress,
     address,
-    command_class,
     field,
     flag,
-    local_address,
+    parted,
     scale,
     uint,
 )
+from .config import GemminiConfig
 from .isa_loops import (
+    LOOP_COMMANDS,
     LoopConvWs,
     LoopConvWsAddressesBI,
     LoopConvWsAddressesWO,
@@ -46,8 +41,10 @@ from .isa_loops import (
     LoopWsStridesAB,
     LoopWsStridesDC,
 )
+from .local_address import GARBAGE, OR_GARBAGE, SCRATCHPAD_ONLY, LocalAddress
 
 __all__ = [
+    "COMMANDS",
     "ACTIVATIONS",
     "COMPUTES",
     "DATAFLOWS",
@@ -60,10 +57,7 @@ __all__ = [
     "ConfigNorm",
     "ConfigSt",
     "Counter",
-    "DeviceCommand",
-    "FieldSpec",
     "Flush",
-    "IsaError",
     "LocalAddress",
     "LoopConvWs",
     "LoopConvWsAddressesBI",
@@ -83,38 +77,36 @@ __all__ = [
     "Mvin3",
     "Mvout",
     "Preload",
-    "command_class",
-    "decode",
-    "disassemble",
     "mvin_class",
 ]
 
 DATAFLOWS = ("output_stationary", "weight_stationary")
 ACTIVATIONS = ("none", "relu", "layernorm", "igelu")
 _LOAD_IDS = 3
+_KIND = 0b11  # of the first word: which of the four configurations
 _ACC_BITS = 32
 
 
-def _max_dim(config: NpuConfig) -> int:
+def _max_dim(config: GemminiConfig) -> int:
     return config.dim
 
 
-def _max_local_stride(config: NpuConfig) -> int:
+def _max_local_stride(config: GemminiConfig) -> int:
     """Row strides are kept in as many bits as a row number takes, at most 16."""
     row_bits = (max(config.spad_rows, config.acc_rows) - 1).bit_length()
     return (1 << min(16, row_bits)) - 1
 
 
-def _max_mvin_cols(config: NpuConfig) -> int:
+def _max_mvin_cols(config: GemminiConfig) -> int:
     return max(config.mvin_max_cols, config.mvin_max_cols_acc)
 
 
-def _max_mvout_cols(config: NpuConfig) -> int:
+def _max_mvout_cols(config: GemminiConfig) -> int:
     return max(config.mvout_max_cols, config.mvout_max_cols_acc)
 
 
 @dataclass(frozen=True)
-class ConfigEx(DeviceCommand, mnemonic="config_ex", funct=CONFIG_FUNCT, kind=0):
+class ConfigEx(DeviceCommand, mnemonic="config_ex", funct=0, tag=0, tag_mask=_KIND):
     """Set the dataflow, transpositions and strides of PRELOAD and COMPUTE.
 
     `a_stride` and `c_stride` are rows between successive rows of A and C. `shift` divides what
@@ -133,7 +125,7 @@ class ConfigEx(DeviceCommand, mnemonic="config_ex", funct=CONFIG_FUNCT, kind=0):
     relu6_shift: int = uint(2, 32, 16, default=0)
     c_stride: int = uint(2, 48, 16, default=1, at_most=_max_local_stride)
 
-    def check_relations(self, config: NpuConfig) -> None:
+    def check_relations(self, config: GemminiConfig) -> None:
         if self.strides_only:
             return
         if self.weight_stationary:
@@ -147,7 +139,7 @@ class ConfigEx(DeviceCommand, mnemonic="config_ex", funct=CONFIG_FUNCT, kind=0):
 
 
 @dataclass(frozen=True)
-class ConfigLd(DeviceCommand, mnemonic="config_ld", funct=CONFIG_FUNCT, kind=1):
+class ConfigLd(DeviceCommand, mnemonic="config_ld", funct=0, tag=1, tag_mask=_KIND):
     """Set how MVIN (`id` 0), MVIN2 (1) or MVIN3 (2) loads.
 
     `stride_bytes` lies between rows in DRAM; 0 repeats one row. Columns past the array's side go
@@ -162,7 +154,7 @@ class ConfigLd(DeviceCommand, mnemonic="config_ld", funct=CONFIG_FUNCT, kind=1):
     id: int = uint(1, 3, 2, default=0, at_most=lambda config: _LOAD_IDS - 1)
     pixel_repeats: int = uint(1, 8, 8, default=1, at_most=_max_dim)
 
-    def check_relations(self, config: NpuConfig) -> None:
+    def check_relations(self, config: GemminiConfig) -> None:
         if self.pixel_repeats > 1:
             self.needs_feature(config, "has_first_layer_pixel_repeats", "pixel_repeats > 1")
         if self.scale != 1.0:
@@ -170,7 +162,7 @@ class ConfigLd(DeviceCommand, mnemonic="config_ld", funct=CONFIG_FUNCT, kind=1):
 
 
 @dataclass(frozen=True)
-class ConfigSt(DeviceCommand, mnemonic="config_st", funct=CONFIG_FUNCT, kind=2):
+class ConfigSt(DeviceCommand, mnemonic="config_st", funct=0, tag=2, tag_mask=_KIND):
     """Set how MVOUT stores, with maximum pooling when `pool_stride` is not 0.
 
     `scale` then `activation` apply to what leaves the accumulator as int8. The pooling window is
@@ -192,7 +184,7 @@ class ConfigSt(DeviceCommand, mnemonic="config_st", funct=CONFIG_FUNCT, kind=2):
     out_rows: int = uint(1, 48, 8, default=0)
     out_cols: int = uint(1, 56, 8, default=0)
 
-    def check_relations(self, config: NpuConfig) -> None:
+    def check_relations(self, config: GemminiConfig) -> None:
         if not self.pool_stride:
             return
         self.needs_feature(config, "has_pooling", "pool_stride > 0")
@@ -202,7 +194,7 @@ class ConfigSt(DeviceCommand, mnemonic="config_st", funct=CONFIG_FUNCT, kind=2):
 
 
 @dataclass(frozen=True)
-class ConfigNorm(DeviceCommand, mnemonic="config_norm", funct=CONFIG_FUNCT, kind=3):
+class ConfigNorm(DeviceCommand, mnemonic="config_norm", funct=0, tag=3, tag_mask=_KIND):
     """Set the constants of the integer normalizations and of GELU, where the device has them."""
 
     stats_id: int = uint(1, 8, 8, default=0)
@@ -223,7 +215,7 @@ class _Load(DeviceCommand, mnemonic="load"):
     """
 
     dram_address: int = address(1)
-    local: LocalAddress = local_address(2)
+    local: LocalAddress = parted(2, 0, LocalAddress)
     cols: int = uint(2, 32, 16, at_least=1, at_most=_max_mvin_cols)
     rows: int = uint(2, 48, 16, at_least=1, at_most=_max_dim)
 
@@ -270,11 +262,11 @@ class Mvout(
     """
 
     dram_address: int = address(1)
-    local: LocalAddress = local_address(2)
+    local: LocalAddress = parted(2, 0, LocalAddress)
     cols: int = uint(2, 32, 16, at_least=1, at_most=_max_mvout_cols)
     rows: int = uint(2, 48, 16, at_most=_max_dim)
 
-    def check_relations(self, config: NpuConfig) -> None:
+    def check_relations(self, config: GemminiConfig) -> None:
         if self.local.full_width:
             self.needs_feature(config, "has_acc_full_width_store", "a full-width store")
 
@@ -292,10 +284,10 @@ class Preload(
     garbage is 0. Sizes are logical, after transposition.
     """
 
-    bd: LocalAddress = local_address(1, memory="spad", allows_garbage=True)
+    bd: LocalAddress = parted(1, 0, LocalAddress, SCRATCHPAD_ONLY, OR_GARBAGE)
     bd_cols: int = uint(1, 32, 16, at_most=_max_dim)
     bd_rows: int = uint(1, 48, 16, at_most=_max_dim)
-    c: LocalAddress = local_address(2, allows_garbage=True)
+    c: LocalAddress = parted(2, 0, LocalAddress, OR_GARBAGE)
     c_cols: int = uint(2, 32, 16, at_most=_max_dim)
     c_rows: int = uint(2, 48, 16, at_most=_max_dim)
 
@@ -308,10 +300,10 @@ class _Compute(DeviceCommand, mnemonic="compute"):
     after transposition. A must not be garbage.
     """
 
-    a: LocalAddress = local_address(1)
+    a: LocalAddress = parted(1, 0, LocalAddress)
     a_cols: int = uint(1, 32, 16, at_most=_max_dim)
     a_rows: int = uint(1, 48, 16, at_most=_max_dim)
-    bd: LocalAddress = local_address(2, allows_garbage=True)
+    bd: LocalAddress = parted(2, 0, LocalAddress, OR_GARBAGE)
     bd_cols: int = uint(2, 32, 16, at_most=_max_dim)
     bd_rows: int = uint(2, 48, 16, at_most=_max_dim)
 
@@ -357,23 +349,18 @@ class Counter(DeviceCommand, mnemonic="counter", funct=126):
     unused: int = uint(2, 0, 64, default=0)
 
 
-def decode(funct: int, rs1: int, rs2: int) -> DeviceCommand:
-    """The command of these words. Raises IsaError for an unknown one and for reserved bits."""
-    for name, word in (("rs1", rs1), ("rs2", rs2)):
-        if not 0 <= word <= WORD_MASK:
-            raise IsaError(f"{name} is {word:#x}, needs 64 bits")
-    found = command_class(funct, rs1)
-    if found is None:
-        raise IsaError(f"funct is {funct}, the device has no such command")
-    return found.decode_words(rs1, rs2)
-
-
-def disassemble(words: Iterable[tuple[int, int, int]]) -> str:
-    """One line a command; words that are no command are shown raw."""
-    lines = []
-    for funct, rs1, rs2 in words:
-        try:
-            lines.append(str(decode(funct, rs1, rs2)))
-        except IsaError as error:
-            lines.append(f"raw  funct {funct}, rs1 {rs1:#x}, rs2 {rs2:#x}  # {error}")
-    return "\n".join(lines)
+CONFIGS = (ConfigEx, ConfigLd, ConfigSt, ConfigNorm)
+COMMANDS = CommandSet(
+    (
+        *CONFIGS,
+        *LOADS,
+        Mvout,
+        Preload,
+        *COMPUTES,
+        Flush,
+        Counter,
+        *LOOP_COMMANDS,
+    ),
+    setting=CONFIGS,
+    computing=(Preload, *COMPUTES),
+)

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from npu_target.config import PRESETS, ConfigError, NpuConfig
+from npu_target.device import ConfigError, find, load, preset
+from npu_target.devices.gemmini import PRESETS, GemminiConfig
 
-CONFIG = NpuConfig()
+CONFIG = GemminiConfig()
 NUMBERS = list(CONFIG.numbers())
 HEADER = """
 #define XCUSTOM_ACC 3
@@ -34,17 +35,17 @@ typedef float acc_scale_t;
 """
 
 
-@pytest.mark.parametrize("config", PRESETS.values(), ids=lambda config: config.name)
-def test_presets_hold_the_same_bytes(config: NpuConfig) -> None:
+@pytest.mark.parametrize("config", PRESETS, ids=lambda config: config.name)
+def test_presets_hold_the_same_bytes(config: GemminiConfig) -> None:
     assert config.spad_rows * config.spad_row_bytes == 256 * 1024
     assert config.acc_rows * config.acc_row_bytes == 64 * 1024
     assert config.name == f"gemmini-{config.dim}x{config.dim}"
-    assert NpuConfig.preset(config.name) is config
+    assert preset(config.name) is config
 
 
 @pytest.mark.parametrize(("dim", "cols", "cols_acc"), [(8, 64, 16), (16, 64, 16), (32, 64, 32)])
 def test_most_columns_of_a_load(dim: int, cols: int, cols_acc: int) -> None:
-    config = NpuConfig.preset(f"gemmini-{dim}x{dim}")
+    config = preset(f"gemmini-{dim}x{dim}")
     assert (config.mvin_max_cols, config.mvin_max_cols_acc) == (cols, cols_acc)
     assert (config.mvout_max_cols, config.mvout_max_cols_acc) == (cols, cols_acc)
 
@@ -52,12 +53,12 @@ def test_most_columns_of_a_load(dim: int, cols: int, cols_acc: int) -> None:
 def test_names_of_devices(tmp_path: Path) -> None:
     path = tmp_path / "device.json"
     CONFIG.replace(name="mine", dim=8).save(path)
-    assert NpuConfig.find("gemmini-8x8").name == "gemmini-8x8"
-    assert NpuConfig.find(str(path)).name == "mine"
+    assert find("gemmini-8x8").name == "gemmini-8x8"
+    assert find(str(path)).name == "mine"
     with pytest.raises(ConfigError, match="no device preset is called 'npu'; there are: gemmini"):
-        NpuConfig.preset("npu")
+        preset("npu")
     with pytest.raises(ConfigError, match="no device is called 'npu', and there is no such file"):
-        NpuConfig.find("npu")
+        find("npu")
 
 
 @given(st.sampled_from(NUMBERS))
@@ -76,7 +77,7 @@ def test_save_and_load(tmp_path: Path) -> None:
     path = tmp_path / "device.json"
     config = CONFIG.replace(name="mine", dim=8, has_pooling=False)
     config.save(path)
-    assert NpuConfig.load(path) == config
+    assert load(path) == config
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -85,16 +86,24 @@ def test_save_and_load(tmp_path: Path) -> None:
     [
         ("{", "not a device description in JSON"),
         ("[]", "needs one JSON object, has a list"),
-        ("{}", "missing name, dim, array_output_bits"),
-        (json.dumps({**dataclasses.asdict(CONFIG), "dims": 8}), "NpuConfig has no field 'dims'"),
-        (json.dumps({**dataclasses.asdict(CONFIG), "dim": 8.0}), "dim is 8.0, must be of type int"),
+        ("{}", "needs the 'kind' of the device"),
+        ('{"kind": "tpu"}', "no kind of device is called 'tpu'; installed are: gemmini"),
+        ('{"kind": "gemmini"}', "missing name, clock_khz, host_cycles_per_command"),
+        (
+            json.dumps({"kind": "gemmini", **dataclasses.asdict(CONFIG), "dims": 8}),
+            "kind gemmini has no field 'dims'",
+        ),
+        (
+            json.dumps({"kind": "gemmini", **dataclasses.asdict(CONFIG), "dim": 8.0}),
+            "dim is 8.0, must be of type int",
+        ),
     ],
 )
 def test_files_that_are_no_device(tmp_path: Path, content: str, message: str) -> None:
     path = tmp_path / "device.json"
     path.write_text(content)
     with pytest.raises(ConfigError, match=message):
-        NpuConfig.load(path)
+        load(path)
 
 
 @pytest.mark.parametrize(
@@ -130,8 +139,8 @@ def test_files_that_are_no_device(tmp_path: Path, content: str, message: str) ->
         ),
         ({"name": ""}, "name is '', must be 1 to 100 of the characters"),
         ({"name": 16}, "name is 16, must be 1 to 100"),
-        ({"name": "../../evil"}, "NpuConfig.name is '../../evil', must be"),
-        ({"dims": 8}, "NpuConfig has no field 'dims'"),
+        ({"name": "../../evil"}, "GemminiConfig.name is '../../evil', must be"),
+        ({"dims": 8}, "kind gemmini has no field 'dims'"),
     ],
 )
 def test_devices_that_cannot_be(changes: dict[str, Any], message: str) -> None:
@@ -156,7 +165,7 @@ def header_file(tmp_path: Path, *replacements: tuple[str, str]) -> Path:
 
 
 def test_header_of_the_default_device_is_the_preset(tmp_path: Path) -> None:
-    assert NpuConfig.from_gemmini_params_h(header_file(tmp_path)) == CONFIG
+    assert GemminiConfig.from_gemmini_params_h(header_file(tmp_path)) == CONFIG
 
 
 def test_header_of_another_device(tmp_path: Path) -> None:
@@ -169,7 +178,7 @@ def test_header_of_another_device(tmp_path: Path) -> None:
         ("#define ACC_READ_FULL_WIDTH", ""),
         ("#define HAS_MVIN_SCALE\ntypedef float scale_t;", "typedef int32_t scale_t;"),
     )
-    config = NpuConfig.from_gemmini_params_h(path, name="tiny", acc_banks=1, has_pooling=False)
+    config = GemminiConfig.from_gemmini_params_h(path, name="tiny", acc_banks=1, has_pooling=False)
     assert config == CONFIG.replace(
         name="tiny",
         dim=4,
@@ -181,7 +190,7 @@ def test_header_of_another_device(tmp_path: Path) -> None:
         has_acc_full_width_store=False,
         has_pooling=False,
     )
-    unnamed = NpuConfig.from_gemmini_params_h(path, acc_banks=1, has_pooling=False)
+    unnamed = GemminiConfig.from_gemmini_params_h(path, acc_banks=1, has_pooling=False)
     assert unnamed.name == f"gemmini-4x4-{config.hash[:8]}"
 
 
@@ -202,7 +211,7 @@ def test_header_of_another_device(tmp_path: Path) -> None:
         ("#define ACC_READ_SMALL_WIDTH", "", {}, "cannot store int8"),
         ("", "", {"acc_banks": 3}, "ACC_ROWS 1024 is not a multiple of acc_banks 3; pass"),
         ("", "", {"dim": 8}, "the header itself states dim"),
-        ("", "", {"dims": 8}, "NpuConfig has no field 'dims'"),
+        ("", "", {"dims": 8}, "kind gemmini has no field 'dims'"),
     ],
 )
 def test_headers_that_cannot_be_used(
@@ -210,7 +219,7 @@ def test_headers_that_cannot_be_used(
 ) -> None:
     path = header_file(tmp_path, (old, new)) if old else header_file(tmp_path)
     with pytest.raises(ConfigError, match=message):
-        NpuConfig.from_gemmini_params_h(path, **unstated)
+        GemminiConfig.from_gemmini_params_h(path, **unstated)
 
 
 def test_ideal_memory_changes_only_the_memory() -> None:

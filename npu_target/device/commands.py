@@ -1,7 +1,11 @@
 """How commands are described: fields with their bits, limits and text, and what follows from them.
 
 A command class lists its fields once; encoding, decoding, checking against a device and
-disassembly are derived from that list here. The commands themselves are in `isa.py`.
+disassembly are derived from that list here.
+
+A command is a number (`funct`, as RISC-V's custom instructions have one; 0 where a device has none)
+and two words of 64 bits. Commands of the same number are told apart by a tag, bits of the first
+word.
 """
 
 from __future__ import annotations
@@ -9,93 +13,64 @@ from __future__ import annotations
 import dataclasses
 import math
 import struct
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, ClassVar
 
-from .config import NpuConfig
-
 WORD_BITS = 64
 WORD_MASK = 2**WORD_BITS - 1
-CONFIG_FUNCT = 0  # one funct for four commands, told apart by rs1[1:0]
-CONFIG_KIND_MASK = 0b11
 
 
 class IsaError(ValueError):
     """A command that cannot be encoded, words that are no command, or a device without it."""
 
 
-@dataclass(frozen=True)
-class LocalAddress:
-    """A row of the scratchpad or the accumulator, with what to do there. 32 bits.
+class PartedWord(ABC):
+    """A value of several parts that fill a field, such as a row of a memory and what to do there.
 
-    `accumulate` adds to the row instead of writing it, `full_width` reads int32 instead of
-    scaled int8, `norm` is a normalization command (0: none); all three are for the accumulator.
+    Subclasses are frozen dataclasses. In a program the first part may run along loops.
     """
 
-    row: int
-    accumulator: bool = False
-    accumulate: bool = False
-    full_width: bool = False
-    norm: int = 0
-
-    ROW_BITS: ClassVar[int] = 26
-    BITS: ClassVar[int] = 32
-    # name, lowest bit, width: the parts of the word, lowest first.
-    PARTS: ClassVar[tuple[tuple[str, int, int], ...]] = (
-        ("row", 0, ROW_BITS),
-        ("norm", 26, 3),
-        ("full_width", 29, 1),
-        ("accumulate", 30, 1),
-        ("accumulator", 31, 1),
-    )
+    TITLE: ClassVar[str]  # in messages
+    BITS: ClassVar[int]
+    # name, lowest bit, width, whether it is a flag: the parts of the word, lowest first.
+    PARTS: ClassVar[tuple[tuple[str, int, int, bool], ...]]
 
     def __post_init__(self) -> None:
-        for name, _, width in self.PARTS:
+        for name, _, width, _ in self.PARTS:
             value = getattr(self, name)
             if not 0 <= value < 2**width:
-                raise IsaError(f"local address: {name} is {value}, needs 0 to {2**width - 1}")
-
-    @classmethod
-    def spad(cls, row: int) -> LocalAddress:
-        return cls(row)
-
-    @classmethod
-    def acc(cls, row: int, accumulate: bool = False, full_width: bool = False) -> LocalAddress:
-        return cls(row, True, accumulate, full_width)
-
-    @property
-    def is_garbage(self) -> bool:
-        """The address of nothing: reads as zeros (where allowed), writes go nowhere."""
-        return self == GARBAGE
+                raise IsaError(f"{self.TITLE}: {name} is {value}, needs 0 to {2**width - 1}")
 
     @lru_cache(maxsize=4096)  # noqa: B019  of values, which have no owner
     def encode(self) -> int:
-        return sum(int(getattr(self, name)) << low for name, low, _ in self.PARTS)
+        return sum(int(getattr(self, name)) << low for name, low, *_ in self.PARTS)
 
     @classmethod
     @lru_cache(maxsize=4096)
-    def decode(cls, word: int) -> LocalAddress:
-        parts = {name: word >> low & (2**width - 1) for name, low, width in cls.PARTS}
-        flags = {name: bool(parts[name]) for name in ("accumulator", "accumulate", "full_width")}
-        return cls(**{**parts, **flags})
+    def decode(cls, word: int) -> PartedWord:
+        return cls.of_parts(
+            {name: word >> low & (2**width - 1) for name, low, width, _ in cls.PARTS}
+        )
 
-    def __str__(self) -> str:
-        if self.is_garbage:
-            return "garbage"
-        return self.format(hex(self.row))
+    @classmethod
+    def of_parts(cls, parts: Mapping[str, int]) -> PartedWord:
+        """The value of these parts, each as a number."""
+        flags = {name for name, _, _, is_flag in cls.PARTS if is_flag}
+        return cls(**{k: bool(v) if k in flags else v for k, v in parts.items()})
 
-    def format(self, row_text: str) -> str:
-        memory = "acc" if self.accumulator else "spad"
-        memory += ".add" * self.accumulate + ".full" * self.full_width
-        memory += f".norm{self.norm}" if self.norm else ""
-        return f"{memory}[{row_text}]"
+    @abstractmethod
+    def format(self, first_text: str) -> str:
+        """As text, with this text for its first part."""
+
+    @abstractmethod
+    def check_device(self, spec: FieldSpec, mnemonic: str, config: Any) -> None:
+        """Raise IsaError, which begins with the mnemonic, when a device has no such thing."""
 
 
-GARBAGE = LocalAddress(2**LocalAddress.ROW_BITS - 1, True, True, True, 7)
-
-DeviceLimit = Callable[[NpuConfig], int]
+DeviceLimit = Callable[[Any], int]  # of a DeviceConfig of the command's kind
 
 
 @dataclass(frozen=True, eq=False)  # one object a field
@@ -103,16 +78,16 @@ class FieldSpec:
     """Where a field is, what it may be, and how it reads."""
 
     name: str
-    kind: str  # "uint", "sint", "flag", "scale" (float32) or "local"
-    register: int  # 1: rs1, 2: rs2
+    kind: str  # "uint", "sint", "flag", "scale" (float32) or "parted"
+    register: int  # 1 or 2: which of the words
     low_bit: int
     width: int
     at_least: int = 0
     at_most: DeviceLimit | None = None
     names: tuple[str, ...] = ()  # of the values, for text
     in_hex: bool = False
-    memory: str = "any"  # of a local address: "any" or "spad"
-    allows_garbage: bool = False
+    parted: type[PartedWord] | None = None  # its type
+    rules: tuple[str, ...] = ()  # which of its values are allowed, in words of that type
 
     @property
     def mask(self) -> int:
@@ -121,7 +96,7 @@ class FieldSpec:
 
     def encode(self, value: Any) -> int:
         """The field's bits, at their place in the register."""
-        if self.kind == "local":
+        if self.kind == "parted":
             raw = int(value.encode())
         elif self.kind == "scale":
             raw = int.from_bytes(struct.pack("<f", value), "little")
@@ -130,19 +105,19 @@ class FieldSpec:
         return (raw << self.low_bit) & self.mask
 
     @lru_cache(maxsize=4096)  # noqa: B019  programs have the same few values again and again
-    def _word(self, value: int | LocalAddress, mnemonic: str) -> int:
+    def _word(self, value: int | PartedWord, mnemonic: str) -> int:
         return self.encode(self.normalize(value, mnemonic))
 
     def word(self, value: Any, mnemonic: str) -> int:
         """`encode` of a value that is checked first. Raises as `normalize` does."""
-        if type(value) is int or type(value) is LocalAddress:
+        if type(value) is int or isinstance(value, PartedWord):
             return self._word(value, mnemonic)
         return self.encode(self.normalize(value, mnemonic))
 
     def decode(self, register: int) -> Any:
         raw = (register & self.mask) >> self.low_bit
-        if self.kind == "local":
-            return LocalAddress.decode(raw)
+        if self.parted is not None:
+            return self.parted.decode(raw)
         if self.kind == "scale":
             return struct.unpack("<f", struct.pack("<I", raw))[0]
         if self.kind == "flag":
@@ -157,9 +132,9 @@ class FieldSpec:
         def error(needs: str) -> IsaError:
             return IsaError(f"{mnemonic}: {self.name} is {value!r}, needs {needs}")
 
-        if self.kind == "local":
-            if not isinstance(value, LocalAddress):
-                raise error("a LocalAddress")
+        if self.parted is not None:
+            if not isinstance(value, self.parted):
+                raise error(f"a {self.parted.__name__}")
             return value
         if self.kind == "scale":
             if not isinstance(value, (int, float)) or isinstance(value, bool):
@@ -186,10 +161,10 @@ class FieldSpec:
             raise error(f"{low} to {high} (a field of {self.width} bits)")
         return value
 
-    def check_device(self, value: Any, mnemonic: str, config: NpuConfig) -> None:
+    def check_device(self, value: Any, mnemonic: str, config: Any) -> None:
         """Raise IsaError when `config` has no such row, column, stride..."""
-        if self.kind == "local":
-            self._check_local(value, mnemonic, config)
+        if self.parted is not None:
+            value.check_device(self, mnemonic, config)
         elif self.at_least or self.at_most is not None:
             most = 2**self.width - 1 if self.at_most is None else self.at_most(config)
             if not self.at_least <= value <= most:
@@ -197,22 +172,6 @@ class FieldSpec:
                     f"{mnemonic}: {self.name} is {value}, needs {self.at_least} to {most} "
                     f"on {config.name}"
                 )
-
-    def _check_local(self, value: LocalAddress, mnemonic: str, config: NpuConfig) -> None:
-        if value.is_garbage:
-            if not self.allows_garbage:
-                raise IsaError(f"{mnemonic}: {self.name} is garbage, needs a row")
-            return
-        if value.accumulator and self.memory == "spad":
-            raise IsaError(f"{mnemonic}: {self.name} is {value}, needs a scratchpad row")
-        if not value.accumulator and (value.accumulate or value.full_width or value.norm):
-            raise IsaError(f"{mnemonic}: {self.name} is {value}, needs plain spad[...] or acc")
-        rows = config.acc_rows if value.accumulator else config.spad_rows
-        if value.row >= rows:
-            raise IsaError(
-                f"{mnemonic}: {self.name} is {value}, needs a row of 0x0 to {rows - 1:#x} "
-                f"on {config.name}"
-            )
 
     def text(self, value: Any) -> str:
         if self.kind == "scale":
@@ -243,8 +202,8 @@ def scale(register: int, low_bit: int, default: float = 1.0) -> Any:
     return field("scale", register, low_bit, 32, default=default)
 
 
-def local_address(register: int, **options: Any) -> Any:
-    return field("local", register, 0, LocalAddress.BITS, **options)
+def parted(register: int, low_bit: int, cls: type[PartedWord], *rules: str) -> Any:
+    return field("parted", register, low_bit, cls.BITS, parted=cls, rules=rules)
 
 
 def address(register: int, **options: Any) -> Any:
@@ -258,17 +217,15 @@ class DeviceCommand:
 
     mnemonic: ClassVar[str]
     funct: ClassVar[int]
-    kind: ClassVar[int] = 0  # rs1[1:0] when funct is CONFIG_FUNCT
+    tag_mask: ClassVar[int] = 0  # the bits of the first word that tell it from others
+    tag: ClassVar[int] = 0  # what these are
     template: ClassVar[str]  # of the text; empty: a list of the fields that are not zero
 
-    registry: ClassVar[dict[tuple[int, int], type[DeviceCommand]]] = {}
-
     def __init_subclass__(
-        cls, mnemonic: str, funct: int = -1, kind: int = 0, template: str = ""
+        cls, mnemonic: str, funct: int = -1, tag: int = 0, tag_mask: int = 0, template: str = ""
     ) -> None:
-        cls.mnemonic, cls.funct, cls.kind, cls.template = mnemonic, funct, kind, template
-        if funct >= 0:  # else only a base of others
-            DeviceCommand.registry[funct, kind] = cls
+        cls.mnemonic, cls.funct, cls.template = mnemonic, funct, template
+        cls.tag, cls.tag_mask = tag, tag_mask
 
     def __post_init__(self) -> None:
         for spec in self.specs().values():
@@ -310,8 +267,8 @@ class DeviceCommand:
         return words[0], words[1], words[2]
 
     def encode(self) -> tuple[int, int, int]:
-        """(funct, rs1, rs2)."""
-        words = [0, self.kind, 0]
+        """(funct, word 1, word 2)."""
+        words = [0, self.tag, 0]
         for spec in self.specs().values():
             words[spec.register] |= spec.encode(getattr(self, spec.name))
         return self.funct, words[1], words[2]
@@ -320,7 +277,7 @@ class DeviceCommand:
     def decode_words(cls, rs1: int, rs2: int) -> DeviceCommand:
         """The inverse of `encode`, for words known to be this command's."""
         words = [0, rs1, rs2]
-        used = [0, CONFIG_KIND_MASK if cls.funct == CONFIG_FUNCT else 0, 0]
+        used = [0, cls.tag_mask, 0]
         values = {}
         for spec in cls.specs().values():
             used[spec.register] |= spec.mask
@@ -334,7 +291,7 @@ class DeviceCommand:
                 )
         return cls(**values)
 
-    def validate(self, config: NpuConfig) -> None:
+    def validate(self, config: Any) -> None:
         """Raise IsaError, saying field, value and limit, when the device cannot do this.
 
         What depends on the configuration state (strides, shrunk loads) is left to the simulator.
@@ -343,10 +300,10 @@ class DeviceCommand:
             spec.check_device(getattr(self, spec.name), self.mnemonic, config)
         self.check_relations(config)
 
-    def check_relations(self, config: NpuConfig) -> None:
+    def check_relations(self, config: Any) -> None:
         """The limits that are not those of one field."""
 
-    def needs_feature(self, config: NpuConfig, feature: str, what: str) -> None:
+    def needs_feature(self, config: Any, feature: str, what: str) -> None:
         if not getattr(config, feature):
             raise IsaError(f"{self.mnemonic}: {what} needs {feature}, {config.name} has it off")
 
@@ -375,9 +332,3 @@ class DeviceCommand:
             if spec.encode(getattr(self, spec.name)) == 0
         )
         return self.format(texts, zeros)
-
-
-def command_class(funct: int, rs1: int) -> type[DeviceCommand] | None:
-    """The class that decodes these words, None when the device has no such command."""
-    kind = rs1 & CONFIG_KIND_MASK if funct == CONFIG_FUNCT else 0
-    return DeviceCommand.registry.get((funct, kind))

@@ -1,0 +1,50 @@
+"""The memories of a device of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Rows that the device's commands name.
+
+    scope : its storage scope in TensorIR, such as `global.scratchpad`.
+    title : in messages.
+    rows : how many there are.
+    bank_rows : how many share a port; as many as there are where no banks are told apart.
+    columns : elements of a row.
+    dtype : of an element.
+    """
+
+    scope: str
+    title: str
+    rows: int
+    bank_rows: int
+    columns: int
+    dtype: str
+
+
+@dataclass(frozen=True)
+class Memories:
+    """Where a device keeps what its step takes and gives: `C[i, j] += A[i, k] * B[k, j]`.
+
+    Several may be the same memory.
+
+    inputs : rows of A.
+    weights : rows of B.
+    sums : rows of C.
+    """
+
+    inputs: Memory
+    weights: Memory
+    sums: Memory
+
+    @property
+    def all(self) -> tuple[Memory, ...]:
+        """Each of them once."""
+        return tuple(dict.fromkeys((self.inputs, self.weights, self.sums)))
+
+    def find(self, scope: str) -> Memory | None:
+        """The memory of a storage scope, None where the device has none of it."""
+        return next((memory for memory in self.all if memory.scope == scope), None)

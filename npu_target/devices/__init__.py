@@ -1,0 +1,1 @@
+"""Kinds of device, each in a folder of its own."""

@@ -1,0 +1,14 @@
+"""The manifest of Gemmini."""
+
+from __future__ import annotations
+
+from ...device import DeviceKind
+from .config import GemminiConfig
+from .presets import PRESETS
+
+GEMMINI = DeviceKind(
+    name="gemmini",
+    config=GemminiConfig,
+    presets=PRESETS,
+    commands_at="npu_target.devices.gemmini.isa:COMMANDS",
+)
