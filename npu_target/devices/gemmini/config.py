@@ -96,18 +96,11 @@ class GemminiConfig(DeviceConfig):
     @cached_property
     def memories(self) -> Memories:
         """The scratchpad, which the array reads, and the accumulator, which it writes."""
-        scratchpad = Memory(
-            "global.scratchpad", "scratchpad", self.spad_rows, self.spad_bank_rows, self.dim, "int8"
-        )
-        accumulator = Memory(
-            "global.accumulator",
-            "accumulator",
-            self.acc_rows,
-            self.acc_bank_rows,
-            self.dim,
-            "int32",
-        )
-        return Memories(scratchpad, scratchpad, accumulator)
+        rows, bank_rows = self.spad_rows, self.spad_bank_rows
+        scratchpad = Memory("global.scratchpad", "scratchpad", rows, bank_rows, self.dim, "int8")
+        rows, bank_rows = self.acc_rows, self.acc_bank_rows
+        sums = Memory("global.accumulator", "accumulator", rows, bank_rows, self.dim, "int32")
+        return Memories(scratchpad, scratchpad, sums)
 
     @property
     def spad_rows(self) -> int:

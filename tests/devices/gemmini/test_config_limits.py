@@ -30,7 +30,7 @@ def said_by_python(numbers: dict[str, int]) -> str | None:
     try:
         GemminiConfig.from_dict({"name": "drawn", **fields})
     except ConfigError as error:
-        return str(error).removeprefix("GemminiConfig 'drawn': ")
+        return str(error).removeprefix("device 'drawn': ")
     return None
 
 
