@@ -78,10 +78,19 @@ def test_ways_to_name_a_device(target: dict[str, Any]) -> None:
         ({"kind": "ext_dev", "tag": "npu/none"}, "names no device"),
         ({"kind": "ext_dev", "device": "vta"}, "device is 'vta', needs 'npu'"),
         ({"kind": "ext_dev", "model": "none"}, "model 'none': no preset is called so; there are"),
-        ({"kind": "ext_dev", "model": "gemmini:a#0 dims=8"}, "'dims=8' is no field of a device of kind gemmini"),
-        ({"kind": "ext_dev", "model": "gemmini:a#0 dim=x"}, "'dim=x' is no field of a device of kind gemmini"),
+        (
+            {"kind": "ext_dev", "model": "gemmini:a#0 dims=8"},
+            "'dims=8' is no field of a device of kind gemmini",
+        ),
+        (
+            {"kind": "ext_dev", "model": "gemmini:a#0 dim=x"},
+            "'dim=x' is no field of a device of kind gemmini",
+        ),
         ({"kind": "ext_dev", "model": "gemmini:a#0 dim=12"}, "dim is 12, must be a power of two"),
-        ({"kind": "ext_dev", "model": "gemmini:a#0 dim=8"}, "made by a version of npu_target with another"),
+        (
+            {"kind": "ext_dev", "model": "gemmini:a#0 dim=8"},
+            "made by a version of npu_target with another",
+        ),
     ],
 )
 def test_targets_without_a_device(target: str | dict[str, Any], message: str) -> None:

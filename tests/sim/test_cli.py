@@ -121,7 +121,9 @@ def test_wrong_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     bad = tmp_path / "bad.json"
     bad.write_text("{}")
     stream = write_lines(tmp_path / "t.jsonl", words([mvin()]))
-    assert "bad.json: needs the 'kind'" in _one_line(capsys, "run", str(stream), "--config", str(bad))
+    assert "bad.json: needs the 'kind'" in _one_line(
+        capsys, "run", str(stream), "--config", str(bad)
+    )
 
 
 def test_what_the_device_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

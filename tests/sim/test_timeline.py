@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from sim.streams import copy_program, loads_then_products, trace, write_lines
 
+from npu_target.devices.gemmini.isa import COMMANDS
 from npu_target.sim import timeline
 from npu_target.sim.breakdown import REASONS
 from npu_target.sim.cli import main
@@ -121,6 +122,7 @@ def test_no_half_of_a_file_is_left(file: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_slices_are_written_as_they_come() -> None:
     file = io.BytesIO()
     writer = TimelineWriter(file, "title")
+    writer.commands = COMMANDS
     words = [0, 5, 7, 0, 7, 0, 0, -1, -1, -1, -1, 3, -1, 0, 1]
     before = len(file.getvalue())
     assert writer.receive(b"".join(w.to_bytes(8, "little", signed=True) for w in words))
