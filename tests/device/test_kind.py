@@ -1,0 +1,56 @@
+"""The manifest: what is told when it is made, and when its parts are imported."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from toy_device import COMMANDS, toy_kind
+
+from npu_target.device import KindError, kinds
+from npu_target.devices.gemmini import GEMMINI
+
+
+def test_parts_are_imported_when_needed(tmp_path: Path) -> None:
+    kind = toy_kind(tmp_path)
+    assert kind.commands is COMMANDS
+    kind.check()
+
+
+def test_installed_kinds_are_whole() -> None:
+    for kind in kinds().values():
+        kind.check()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"name": "Toy"}, "device kind 'Toy': the name must match"),
+        ({"name": "tpu"}, "device kind tpu: its config is of kind 'toy'"),
+        ({"presets": ()}, "device kind toy: needs at least one preset"),
+        ({"presets": GEMMINI.presets}, "device kind toy: preset 'gemmini-16x16' is no Config"),
+    ],
+)
+def test_what_is_no_kind(tmp_path: Path, changes: dict[str, object], message: str) -> None:
+    fields = {**changes}
+    with pytest.raises(KindError, match=message):
+        if "name" in fields:
+            kind = toy_kind(tmp_path)
+            type(kind)(str(fields["name"]), kind.config, kind.presets, kind.commands_at)
+        else:
+            toy_kind(tmp_path, **fields)
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        ("toy_nowhere:COMMANDS", "commands_at is 'toy_nowhere:COMMANDS': No module"),
+        ("toy_device:NOTHING", "commands_at is 'toy_device:NOTHING'.*no attribute"),
+        ("toy_device:LIMITS", "commands_at 'toy_device:LIMITS' is a str, needs a CommandSet"),
+        ("no place", "commands_at is 'no place'"),
+    ],
+)
+def test_parts_that_are_not_there(tmp_path: Path, place: str, message: str) -> None:
+    kind = toy_kind(tmp_path, commands_at=place)
+    with pytest.raises(KindError, match=message):
+        kind.check()
