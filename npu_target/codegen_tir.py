@@ -17,9 +17,9 @@ from tvm import tirx
 from tvm.tirx.buffer import BufferType
 
 from .codegen.copies import CopyOperations
-from .codegen.nests import Reader, constant
 from .codegen.operations import LoopIds
 from .codegen.pipeline import Pipeline
+from .codegen.reader import Reader
 from .codegen.report import NoReport, ScheduleReport
 from .codegen.settings import DeviceSettings
 from .codegen.starts import overwritten_sums
@@ -29,6 +29,7 @@ from .device.commands import IsaError
 from .packing import Packing
 from .passes.columns import check_columns
 from .passes.errors import CodegenError, DoesNotFit
+from .passes.linear import constant
 from .passes.lower import Lowered, lower
 from .passes.memory import allocate
 from .passes.packings import packings

@@ -11,8 +11,9 @@ from program_evaluator import expand
 from row_histories import row_histories
 
 from npu_target import codegen_tir
-from npu_target.codegen.nests import Repeat, Statement, Values
+from npu_target.codegen.nests import Values
 from npu_target.codegen.pipeline import Pipeline
+from npu_target.codegen.statements import Repeat, Statement
 from npu_target.codegen.steps import Steps, array_setting, pair
 from npu_target.passes.linear import Linear
 from npu_target.program import Node, Program

@@ -25,7 +25,7 @@ from ..program import Node
 from .copies import CopyOperations
 from .dealing import Copy
 from .dependences import Touched, conflict
-from .nests import Branch, CopyNest, Nest, Repeat, Sequence, Statement, StepNest, Values
+from .nests import CopyNest, Nest, StepNest, Values
 from .operations import CopyOperation, LoopIds, nested
 from .placement import Placer
 from .report import (
@@ -42,6 +42,7 @@ from .report import (
     NoReport,
 )
 from .settings import DeviceSettings
+from .statements import Branch, Repeat, Sequence, Statement
 from .steps import Steps, array_setting
 
 # Iterations of a loop before its steady state.

@@ -20,8 +20,9 @@ from dataclasses import dataclass, field
 from ..passes.copies import Store
 from ..passes.linear import Atom, Linear
 from ..passes.transfers import LoopExtent
-from .nests import Branch, CopyNest, Nest, Repeat, Sequence, Statement, StepNest, Values
+from .nests import CopyNest, Nest, StepNest, Values
 from .rows import form_period, mask_of
+from .statements import Branch, Repeat, Sequence, Statement
 
 # Statements to go through at most: beyond, zeros are written, which is always right.
 _MOST_VISITS = 1 << 15

@@ -16,8 +16,9 @@ from ..passes.copies import Store
 from ..passes.errors import CodegenError
 from ..passes.linear import Linear
 from ..passes.transfers import LoopExtent
-from .nests import Branch, CopyNest, Repeat, Sequence, Statement, StepNest
+from .nests import CopyNest, StepNest
 from .rows import mask_of, rows_over
+from .statements import Branch, Repeat, Sequence, Statement
 
 
 def check_written(parts: Iterable[Statement], dim: int) -> None:

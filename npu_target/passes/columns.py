@@ -23,7 +23,7 @@ from ..intrin import ACCUMULATOR, SCRATCHPAD, is_gemm
 from .bounds import implies, least
 from .copies import is_call, is_zero, without_self
 from .errors import CodegenError
-from .linear import Linear, comparisons, linear
+from .linear import Linear, comparisons, constant, linear
 
 
 def check_columns(func: tirx.PrimFunc) -> None:
@@ -108,8 +108,8 @@ class _Reader:
             for part in stmt.seq:
                 self.visit(part, given)
         elif isinstance(stmt, tirx.For):
-            variable = self.fresh(_constant(stmt.extent))
-            self._env[stmt.loop_var] = variable + _constant(stmt.min)
+            variable = self.fresh(constant(stmt.extent))
+            self._env[stmt.loop_var] = variable + constant(stmt.min)
             self._loops.extend(variable.variables())
             self.visit(stmt.body, given)
             self._loops.pop()
@@ -128,7 +128,7 @@ class _Reader:
         block = realize.block
         given = given + self._known(realize.predicate)
         for iterator, value in zip(block.iter_vars, realize.iter_values, strict=True):
-            first, extent = _constant(iterator.dom.min), _constant(iterator.dom.extent)
+            first, extent = constant(iterator.dom.min), constant(iterator.dom.extent)
             variable = self.fresh(extent) + first
             self._env[iterator.var] = variable
             if given:
@@ -311,9 +311,3 @@ def _of_rows(form: Linear, column: set[int], extents: Mapping[int, int]) -> Line
 
 def _is_tile(buffer: tirx.Buffer) -> bool:
     return buffer.scope() in (SCRATCHPAD, ACCUMULATOR)
-
-
-def _constant(value: tirx.Expr) -> int:
-    if not isinstance(value, tirx.IntImm):
-        raise CodegenError(f"loop bound or extent {value} is not a constant")
-    return int(value.value)

@@ -282,6 +282,13 @@ _EXPR = {
 }
 
 
+def constant(value: tirx.Expr) -> int:
+    """The number that an expression is.  Raises CodegenError for any other."""
+    if not isinstance(value, tirx.IntImm):
+        raise CodegenError(f"loop bound or extent {value} is not a constant")
+    return int(value.value)
+
+
 def comparisons(node: tirx.Expr, env: Mapping[Var, Linear]) -> list[Linear]:
     """A conjunction of comparisons as forms that must all be >= 0.
 
