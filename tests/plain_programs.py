@@ -34,10 +34,8 @@ class PlainPipeline(Pipeline):
     def close(self, opened, behind) -> tuple[Node, ...]:
         waiting = opened.due, opened.free, opened.after, opened.reloads, opened.last
         assert not any(waiting), "copies wait, though each has come at once"
-        loops, inner = self.enter(opened.nest, opened.values)
-        overwrites = opened.nest in self.overwritten
-        steps = Steps(opened.nest.step(inner), loops, overwrites, self.config)
-        settings = self.settings.other(array_setting(steps.step.row_step))
+        steps = self.emitter.steps(opened)
+        settings = self.emitter.settings.other(array_setting(steps.step.row_step))
         return (*settings, *plain_steps(steps))
 
 

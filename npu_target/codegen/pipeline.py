@@ -1,10 +1,8 @@
 """Software pipelining: the statements of a function as a stream of steps with copies around them.
 
 The statements are walked in their order.  The latest nest of steps stays *open* until the next one
-comes: what lies between the two is then dealt out by its dependences.  A copy that the next nest
-needs and that the open one does not touch goes between the steps of the open one; one that needs
-the open nest and that the next one does not touch goes between the steps of the next; what is tied
-to both precedes the next nest's first use of it, or follows the open one's last.
+comes: what lies between the two is then dealt out by its dependences
+(:mod:`npu_target.codegen.waiting`).
 
 A loop becomes a prologue (its first iterations, whose neighbours are others), a steady state and an
 epilogue: the nest that an iteration leaves open is closed by the next one, so the loop of the
@@ -14,27 +12,20 @@ program runs from the middle of one iteration to the middle of the next.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cached_property, partial
 from typing import NamedTuple
 
 from ..device import DeviceConfig
 from ..passes.errors import CodegenError
 from ..passes.linear import Linear
-from ..passes.transfers import LoopExtent
 from ..program import Node
 from .copies import CopyOperations
-from .dealing import Copy
-from .dependences import Touched, conflict
+from .emitter import Emitter
 from .nests import CopyNest, Nest, StepNest, Values
 from .operations import CopyOperation, LoopIds, nested
-from .placement import Placer
 from .report import (
     ALONE,
     BEFORE,
-    BEHIND,
-    IN_ORDER,
     IN_USE,
-    LAST,
     NO_STEPS,
     NO_STEPS_BEFORE,
     NO_STEPS_BEHIND,
@@ -43,57 +34,17 @@ from .report import (
 )
 from .settings import DeviceSettings
 from .statements import Branch, Repeat, Sequence, Statement
-from .steps import Steps, array_setting
+from .waiting import Open, Waiting, closed, dealt_out, shared
 
 # Iterations of a loop before its steady state.
 _PROLOGUE = 2
 
 
-class _Waiting:
-    """A copy that is to be placed, its operations made when they are."""
-
-    def __init__(
-        self, nest: CopyNest, touched: list[Touched], make: Callable[[], list[CopyOperation]]
-    ) -> None:
-        self.nest = nest
-        self.touched = touched
-        self._make = make
-
-    @cached_property
-    def operations(self) -> list[CopyOperation]:
-        """In the order in which they are issued, with one loop for those that advance evenly."""
-        return [operation.merged() for operation in self._make()]
-
-    def rest(self, make: Callable[[], list[CopyOperation]]) -> _Waiting:
-        """A part of it."""
-        return _Waiting(self.nest, self.touched, make)
-
-    def conflicts(self, others: Iterable[_Waiting]) -> bool:
-        """Whether it may touch rows that one of the others does."""
-        return any(conflict(self.touched, other.touched) for other in others)
-
-
-class _Open(NamedTuple):
-    """A nest of steps with the copies that go into it."""
-
-    nest: StepNest
-    values: Values
-    touched: list[Touched]
-    is_first: bool = False  # no steps come before
-    due: tuple[_Waiting, ...] = ()
-    free: tuple[_Waiting, ...] = ()
-    # Behind the steps that they need: all of them, those that the next steps need too, whose rest
-    # precedes these, and those that follow others.
-    after: tuple[_Waiting, ...] = ()
-    reloads: tuple[_Waiting, ...] = ()
-    last: tuple[_Waiting, ...] = ()
-
-
 class _State(NamedTuple):
     """Where the walk is: the open nest, and the copies behind it."""
 
-    open: _Open | None = None
-    behind: tuple[_Waiting, ...] = ()
+    open: Open | None = None
+    behind: tuple[Waiting, ...] = ()
 
     def signature(self) -> object:
         """What is open and waits, whatever the iteration."""
@@ -118,14 +69,13 @@ class Pipeline:
     ) -> None:
         self.report = report
         self.copies = copies
-        self.settings = settings
         self.overwritten = overwritten
         self.config = config
         self.ids = ids
         self.state = _State()
         self.is_dry = False  # whether only the state matters that is left
+        self.emitter = Emitter(settings, overwritten, config, ids, report)
         self._steady: dict[Repeat, bool] = {}
-        self._cycles: dict[Nest, float] = {}
 
     def run(self, parts: Iterable[Statement]) -> tuple[Node, ...]:
         """The nodes of statements that follow each other, with nothing left open."""
@@ -141,7 +91,7 @@ class Pipeline:
         state, self.state = self.state, _State()
         if state.open is None:
             return self.plain(state.behind, ALONE, NO_STEPS)
-        return self.close(_closed(state.open, state.behind), NO_STEPS_BEHIND)
+        return self.close(closed(state.open, state.behind), NO_STEPS_BEHIND)
 
     def statement(self, stmt: Statement, values: Values) -> tuple[Node, ...]:
         """The nodes that a statement brings about: of those before it, often."""
@@ -166,131 +116,35 @@ class Pipeline:
         """A copy waits for the steps behind it."""
 
         def make() -> list[CopyOperation]:
-            inner = self.enter(nest, values)[1]
+            inner = self.emitter.enter(nest, values)[1]
             return [
                 operation
                 for part, transfer in nest.transfers(inner, self.config)
                 for operation in self.copies.of(part, transfer)
             ]
 
-        waiting = _Waiting(nest, nest.touched(values), make)
+        waiting = Waiting(nest, nest.touched(values), make)
         self.state = self.state._replace(behind=(*self.state.behind, waiting))
 
     def steps(self, nest: StepNest, values: Values) -> tuple[Node, ...]:
         """Steps are open until the next ones come; those before are closed."""
-        before, after = self.state.open, _Open(nest, values, nest.touched(values))
-        closed, stay, after = self.dealt_out(before, self.state.behind, after)
-        if closed is not None and not self.state.behind:
-            closed, after = self.shared(closed, after)
+        before, after = self.state.open, Open(nest, values, nest.touched(values))
+        before, stay, after = dealt_out(before, self.state.behind, after, self.emitter.rest)
+        if before is not None and not self.state.behind:
+            cycles = self.emitter.step_cycles, self.emitter.copy_cycles
+            before, after = shared(before, after, *cycles)
         self.state = _State(after)
-        if closed is None:
-            return self.plain(stay, BEFORE, NO_STEPS_BEFORE)
-        return self.close(closed, IN_USE)
-
-    def dealt_out(
-        self, before: _Open | None, copies: Iterable[_Waiting], steps: _Open
-    ) -> tuple[_Open | None, tuple[_Waiting, ...], _Open]:
-        """The copies between two nests of steps, each with those that go into it, and, where there
-        is no nest before, those that come first."""
-        stay: list[_Waiting] = []
-        due: list[_Waiting] = []
-        free: list[_Waiting] = []
-        for waiting in copies:
-            is_needed = conflict(waiting.touched, steps.touched)
-            is_tied = before is None or conflict(waiting.touched, before.touched)
-            if is_needed and waiting.conflicts(free):  # what it follows has to be done with
-                stay, free = stay + free, []
-            if is_needed and waiting.conflicts(due):
-                stay, due = stay + due, []
-            if waiting.conflicts(due) or (is_needed and is_tied and waiting.nest.is_load):
-                due.append(waiting)
-            elif not is_needed:
-                free.append(waiting)
-            else:
-                stay.append(waiting)
         if before is None:
-            steps = steps._replace(is_first=True, due=tuple(due), free=tuple(free))
-            return None, tuple(stay), steps
-        closed = _closed(before, stay)
-        kept = [*closed.free, *closed.after, *closed.last]
-        # What is left of others may be told differently from one iteration to the next.
-        reloads = tuple([w for w in due if w.nest.is_static and not w.conflicts(kept)])
-        due = [w.rest(partial(self.rest, before, w)) if w in reloads else w for w in due]
-        steps = steps._replace(due=tuple(due), free=tuple(free))
-        return closed._replace(reloads=reloads), (), steps
+            return self.plain(stay, BEFORE, NO_STEPS_BEFORE)
+        return self.close(before, IN_USE)
 
-    def shared(self, first: _Open, second: _Open) -> tuple[_Open, _Open]:
-        """Two nests of steps with nothing between them share the copies that go into the first: the
-        second takes those of its share, the last ones, that it does not touch either."""
-        mine, all_steps = self.step_cycles(first), self.step_cycles(first, second)
-        left = sum(map(self.copy_cycles, first.free)) * mine / all_steps
-        keep = 0
-        for index, waiting in enumerate(first.free):
-            if left > 0 or conflict(waiting.touched, second.touched):
-                keep = index + 1
-            left -= self.copy_cycles(waiting)
-        moved = (*first.free[keep:], *second.free)
-        return first._replace(free=first.free[:keep]), second._replace(free=moved)
-
-    def copy_cycles(self, waiting: _Waiting) -> float:
-        """About how long a copy keeps its engine: as long as in the first iteration."""
-        if waiting.nest not in self._cycles:
-            operations = waiting.operations
-            self._cycles[waiting.nest] = sum(x.number * x.cycles for x in operations)
-        return self._cycles[waiting.nest]
-
-    def step_cycles(self, *opened: _Open) -> float:
-        """How long the steps of nests keep the array."""
-        for one in opened:
-            if one.nest not in self._cycles:
-                self._cycles[one.nest] = self.placer(one).steps.cycles
-        return sum(self._cycles[one.nest] for one in opened)
-
-    def rest(self, opened: _Open, waiting: _Waiting) -> list[CopyOperation]:
-        """What has to follow the last steps of a nest of a copy that the next steps need too."""
-        placer = self.placer(opened)
-        rest = [placer.rest(copy) for copy in _copies([waiting])]
-        return [operation for operation in rest if operation is not None]
-
-    def close(self, opened: _Open, behind: str) -> tuple[Node, ...]:
+    def close(self, opened: Open, behind: str) -> tuple[Node, ...]:
         """The nodes of a nest of steps with its copies; ``behind`` is why some stay behind it."""
-        if self.is_dry:
-            return ()
-        self.report.nest(opened.nest, NO_STEPS_BEFORE if opened.is_first else IN_USE, behind)
-        placer = self.placer(opened)
-        settings = self.settings.other(array_setting(placer.steps.step.row_step))
-        before, free = _in_order(opened.free)
-        reloads = [
-            copy._replace(leaves_rest=True, is_own=False) for copy in _copies(opened.reloads)
-        ]
-        nodes = placer.place(_copies(opened.due), free, [*_copies(opened.after), *reloads])
-        first, last = self.plain(before, BEFORE, IN_ORDER), self.plain(opened.last, BEHIND, LAST)
-        self.report.nest(None, "", "")
-        return (*first, *settings, *nodes, *last)
+        return () if self.is_dry else self.emitter.nest(opened, behind)
 
-    def placer(self, opened: _Open) -> Placer:
-        """Places copies in the steps of a nest."""
-        loops, inner = self.enter(opened.nest, opened.values)
-        overwrites = opened.nest in self.overwritten
-        steps = Steps(opened.nest.step(inner), loops, overwrites, self.config)
-        return Placer(steps, opened.touched, self.config, self.ids, self.report)
-
-    def plain(self, copies: Iterable[_Waiting], place: str, reason: str) -> tuple[Node, ...]:
+    def plain(self, copies: Iterable[Waiting], place: str, reason: str) -> tuple[Node, ...]:
         """Copies one after the other: where they are, and why not between steps."""
-        if self.is_dry:
-            return ()
-        operations = [operation for waiting in copies for operation in waiting.operations]
-        for operation in operations:
-            self.report.copy(operation, place, reason)
-        return tuple([node for operation in operations for node in operation.nodes()])
-
-    def enter(self, nest: Nest, values: Values) -> tuple[tuple[LoopExtent, ...], dict[int, Linear]]:
-        """Loops of a nest under ids of their own, and the values of symbols inside."""
-        loops = tuple([self.ids.loop(loop.extent) for loop in nest.loops])
-        inner = dict(values)
-        for symbol, loop in zip(nest.loops, loops, strict=True):
-            inner[symbol.loop_id] = Linear.loop(loop.loop_id)
-        return loops, inner
+        return () if self.is_dry else self.emitter.plain(copies, place, reason)
 
     # ---- loops --------------------------------------------------------------------------
 
@@ -367,57 +221,6 @@ class Pipeline:
                 body(index - before)
         finally:  # a phase that needs too many settings is made again
             self.is_dry = outer
-
-
-def _closed(steps: _Open, copies: Iterable[_Waiting]) -> _Open:
-    """A nest of steps with copies behind it that come before all others: between its steps where
-    these do not touch the same rows, else behind those that do."""
-    ahead: list[_Waiting] = []
-    after: list[_Waiting] = []
-    last: list[_Waiting] = []
-    for waiting in copies:
-        if waiting.conflicts([*steps.free, *ahead, *after, *last]):
-            last.append(waiting)
-        elif conflict(waiting.touched, steps.touched):
-            after.append(waiting)
-        else:
-            ahead.append(waiting)
-    free = (*steps.free, *ahead)
-    return steps._replace(free=free, after=tuple(after), last=tuple(last))
-
-
-def _in_order(copies: Iterable[_Waiting]) -> tuple[list[_Waiting], list[Copy]]:
-    """Copies that may go anywhere but for their order: those that come before all steps, since
-    others that others follow have to follow them, and the rest."""
-    copies = list(copies)
-    depth: dict[int, int] = {}
-    for index, waiting in enumerate(copies):
-        before = [i for i in range(index) if waiting.conflicts([copies[i]])]
-        depth[index] = max([depth[i] + 1 for i in before], default=0)
-    if max(depth.values(), default=0) > 1:
-        return copies, []
-    found = []
-    for index, waiting in enumerate(copies):
-        followed = any(copies[i].conflicts([waiting]) for i in range(index + 1, len(copies)))
-        for operation in waiting.operations:
-            copy = Copy(
-                operation,
-                waiting.touched,
-                followed,
-                depth[index] > 0,
-                is_own=False,
-                is_divisible=operation.is_divisible,
-            )
-            found.append(copy)
-    return [], found
-
-
-def _copies(waiting: Iterable[_Waiting]) -> list[Copy]:
-    return [
-        Copy(operation, one.touched, is_divisible=operation.is_divisible)
-        for one in waiting
-        for operation in one.operations
-    ]
 
 
 def _has_steps(stmt: Statement) -> bool:

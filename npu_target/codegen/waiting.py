@@ -1,0 +1,158 @@
+"""What waits between two nests of steps: copies, dealt out by their dependences.
+
+A copy that the next nest needs and that the open one does not touch goes between the steps of the
+open one; one that needs the open nest and that the next one does not touch goes between the steps
+of the next; what is tied to both precedes the next nest's first use of it, or follows the open
+one's last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cached_property, partial
+from typing import NamedTuple
+
+from .dealing import Copy
+from .dependences import Touched, conflict
+from .nests import CopyNest, StepNest, Values
+from .operations import CopyOperation
+
+
+class Waiting:
+    """A copy that is to be placed, its operations made when they are."""
+
+    def __init__(
+        self, nest: CopyNest, touched: list[Touched], make: Callable[[], list[CopyOperation]]
+    ) -> None:
+        self.nest = nest
+        self.touched = touched
+        self._make = make
+
+    @cached_property
+    def operations(self) -> list[CopyOperation]:
+        """In the order in which they are issued, with one loop for those that advance evenly."""
+        return [operation.merged() for operation in self._make()]
+
+    def rest(self, make: Callable[[], list[CopyOperation]]) -> Waiting:
+        """A part of it."""
+        return Waiting(self.nest, self.touched, make)
+
+    def conflicts(self, others: Iterable[Waiting]) -> bool:
+        """Whether it may touch rows that one of the others does."""
+        return any(conflict(self.touched, other.touched) for other in others)
+
+
+class Open(NamedTuple):
+    """A nest of steps with the copies that go into it."""
+
+    nest: StepNest
+    values: Values
+    touched: list[Touched]
+    is_first: bool = False  # no steps come before
+    due: tuple[Waiting, ...] = ()
+    free: tuple[Waiting, ...] = ()
+    # Behind the steps that they need: all of them, those that the next steps need too, whose rest
+    # precedes these, and those that follow others.
+    after: tuple[Waiting, ...] = ()
+    reloads: tuple[Waiting, ...] = ()
+    last: tuple[Waiting, ...] = ()
+
+
+def dealt_out(
+    before: Open | None,
+    copies: Iterable[Waiting],
+    steps: Open,
+    rest: Callable[[Open, Waiting], list[CopyOperation]],
+) -> tuple[Open | None, tuple[Waiting, ...], Open]:
+    """The copies between two nests of steps, each with those that go into it, and, where there
+    is no nest before, those that come first.  ``rest`` makes what has to follow the last steps of
+    a nest of a copy that the next steps need too."""
+    stay: list[Waiting] = []
+    due: list[Waiting] = []
+    free: list[Waiting] = []
+    for waiting in copies:
+        is_needed = conflict(waiting.touched, steps.touched)
+        is_tied = before is None or conflict(waiting.touched, before.touched)
+        if is_needed and waiting.conflicts(free):  # what it follows has to be done with
+            stay, free = stay + free, []
+        if is_needed and waiting.conflicts(due):
+            stay, due = stay + due, []
+        if waiting.conflicts(due) or (is_needed and is_tied and waiting.nest.is_load):
+            due.append(waiting)
+        elif not is_needed:
+            free.append(waiting)
+        else:
+            stay.append(waiting)
+    if before is None:
+        steps = steps._replace(is_first=True, due=tuple(due), free=tuple(free))
+        return None, tuple(stay), steps
+    before = closed(before, stay)
+    kept = [*before.free, *before.after, *before.last]
+    # What is left of others may be told differently from one iteration to the next.
+    reloads = tuple([w for w in due if w.nest.is_static and not w.conflicts(kept)])
+    due = [w.rest(partial(rest, before, w)) if w in reloads else w for w in due]
+    steps = steps._replace(due=tuple(due), free=tuple(free))
+    return before._replace(reloads=reloads), (), steps
+
+
+def closed(steps: Open, copies: Iterable[Waiting]) -> Open:
+    """A nest of steps with copies behind it that come before all others: between its steps where
+    these do not touch the same rows, else behind those that do."""
+    ahead: list[Waiting] = []
+    after: list[Waiting] = []
+    last: list[Waiting] = []
+    for waiting in copies:
+        if waiting.conflicts([*steps.free, *ahead, *after, *last]):
+            last.append(waiting)
+        elif conflict(waiting.touched, steps.touched):
+            after.append(waiting)
+        else:
+            ahead.append(waiting)
+    free = (*steps.free, *ahead)
+    return steps._replace(free=free, after=tuple(after), last=tuple(last))
+
+
+def shared(
+    first: Open,
+    second: Open,
+    step_cycles: Callable[[Open], float],
+    copy_cycles: Callable[[Waiting], float],
+) -> tuple[Open, Open]:
+    """Two nests of steps with nothing between them share the copies that go into the first: the
+    second takes those of its share, the last ones, that it does not touch either."""
+    mine = step_cycles(first)
+    all_steps = mine + step_cycles(second)
+    left = sum(map(copy_cycles, first.free)) * mine / all_steps
+    keep = 0
+    for index, waiting in enumerate(first.free):
+        if left > 0 or conflict(waiting.touched, second.touched):
+            keep = index + 1
+        left -= copy_cycles(waiting)
+    moved = (*first.free[keep:], *second.free)
+    return first._replace(free=first.free[:keep]), second._replace(free=moved)
+
+
+def in_order(copies: Iterable[Waiting]) -> tuple[list[Waiting], list[Copy]]:
+    """Copies that may go anywhere but for their order: those that come before all steps, since
+    others that others follow have to follow them, and the rest."""
+    copies = list(copies)
+    depth: dict[int, int] = {}
+    for index, waiting in enumerate(copies):
+        before = [i for i in range(index) if waiting.conflicts([copies[i]])]
+        depth[index] = max([depth[i] + 1 for i in before], default=0)
+    if max(depth.values(), default=0) > 1:
+        return copies, []
+    found = []
+    for index, waiting in enumerate(copies):
+        followed = any(copies[i].conflicts([waiting]) for i in range(index + 1, len(copies)))
+        for operation in waiting.operations:
+            copy = Copy(
+                operation,
+                waiting.touched,
+                followed,
+                depth[index] > 0,
+                is_own=False,
+                is_divisible=operation.is_divisible,
+            )
+            found.append(copy)
+    return [], found
