@@ -18,19 +18,14 @@ from tvm.tirx import BufferStore, Var
 from ..device import DeviceConfig
 from ..intrin import ACCUMULATOR, PACKED, SCRATCHPAD
 from ..packing import Packing
+from ..passes.boundaries import nothing, split_boundaries
 from ..passes.bounds import least
 from ..passes.copies import Load, Store, recognise
 from ..passes.errors import CodegenError
 from ..passes.linear import Linear, combine, constant, linear
 from ..passes.memory import Placement
 from ..passes.stacks import stacked
-from ..passes.transfers import (
-    LoopExtent,
-    Transfer,
-    nothing,
-    plan_transfer,
-    split_boundaries,
-)
+from ..passes.transfers import LoopExtent, Transfer, plan_transfer
 from .dependences import Touched
 from .steps import ArrayStep
 

@@ -14,11 +14,11 @@ from npu_target.codegen.copies import CopyOperations
 from npu_target.codegen.operations import LoopIds
 from npu_target.codegen.settings import DeviceSettings
 from npu_target.device_api import expand_program, run_stream
-from npu_target.devices.gemmini import GemminiConfig
+from npu_target.passes.boundaries import split_boundaries
 from npu_target.passes.copies import Load, Store
 from npu_target.passes.errors import CodegenError
 from npu_target.passes.linear import Linear, combine
-from npu_target.passes.transfers import LoopExtent, plan_transfer, split_boundaries
+from npu_target.passes.transfers import LoopExtent, plan_transfer
 from npu_target.program import Arg, Loop, Program, expr
 
 # Small enough to compare every element, and rows of 64 bytes hold many blocks.
