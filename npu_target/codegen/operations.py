@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..device.commands import DeviceCommand
-from ..devices.gemmini.isa import LocalAddress
-from ..passes.linear import Linear, to_expr, to_operand
+from ..devices.gemmini.isa import DeviceCommand, LocalAddress
+from ..passes.linear import Linear
 from ..passes.transfers import LoopExtent
 from ..program import Command, Loop, Node, Operand, device_command, expr
 from ..program.expr import Expr
 from .cost import ceil_div
+from .operands import to_expr, to_operand
 
 # The loop that a condition is: no path has two of them, and no other loop has its id.
 CONDITION_LOOP = 0

@@ -24,10 +24,11 @@ from ..devices.gemmini.isa import (
     LocalAddress,
     Preload,
 )
-from ..passes.linear import Linear, to_operand
+from ..passes.linear import Linear
 from ..passes.transfers import LoopExtent
 from ..program import Node, device_command
 from .cost import ceil_div
+from .operands import to_operand
 from .operations import LoopIds
 
 # Steps of fewer rows wait for the array's queues: see docs/simulator.md.

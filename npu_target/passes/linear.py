@@ -1,7 +1,6 @@
 """Linear forms of index expressions: a constant, a coefficient per loop, and what is left.
 
-Operands of commands are running values wherever they can be; this module finds out where.  A
-form's atoms are loop numbers (``int``) or :class:`Atom`, an expression that is not linear.
+A form's atoms are loop numbers (``int``) or :class:`Atom`, an expression that is not linear.
 """
 
 from __future__ import annotations
@@ -13,9 +12,6 @@ from typing import NamedTuple
 from tvm import tirx
 from tvm.tirx import Var
 
-from ..program import expr
-from ..program.expr import Expr
-from ..program.operand import Operand, OperandSum
 from .errors import CodegenError
 
 
@@ -246,39 +242,6 @@ _BINARY = {
     tirx.FloorMod: "floormod",
     tirx.Min: "min",
     tirx.Max: "max",
-}
-
-
-def to_expr(form: Linear) -> Expr:
-    """The form as a general expression of a program."""
-    total = expr.const(form.const)
-    for key, value in form.items:
-        atom = _atom_expr(key) if isinstance(key, Atom) else expr.var(key)
-        total = expr.add(total, expr.mul(atom, expr.const(value)))
-    return total
-
-
-def to_operand(form: Linear) -> Operand:
-    """The running value of a form; what is not linear in the loops becomes an expression."""
-    total = OperandSum(form.const)
-    steps = total.steps
-    for key, value in form.items:
-        if type(key) is Atom:
-            total.add(_atom_expr(key), value)
-        else:
-            steps[key] = steps.get(key, 0) + value  # type: ignore[index, arg-type]
-    return total.operand()
-
-
-def _atom_expr(atom: Atom) -> Expr:
-    return _EXPR[atom.op](to_expr(atom.a), to_expr(atom.b))
-
-
-_EXPR = {
-    "floordiv": expr.floor_div,
-    "floormod": expr.floor_mod,
-    "min": expr.minimum,
-    "max": expr.maximum,
 }
 
 

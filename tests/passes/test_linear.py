@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from program_evaluator import evaluate
 from tvm import tirx
 
+from npu_target.codegen.operands import to_expr
 from npu_target.passes.errors import CodegenError
 from npu_target.passes.linear import (
     Atom,
@@ -18,7 +19,6 @@ from npu_target.passes.linear import (
     combine,
     comparisons,
     linear,
-    to_expr,
     undivided,
 )
 

@@ -1,0 +1,41 @@
+"""Operands of commands: forms as running values wherever they can be, else as expressions."""
+
+from __future__ import annotations
+
+from ..passes.linear import Atom, Linear
+from ..program import expr
+from ..program.expr import Expr
+from ..program.operand import Operand, OperandSum
+
+
+def to_expr(form: Linear) -> Expr:
+    """The form as a general expression of a program."""
+    total = expr.const(form.const)
+    for key, value in form.items:
+        atom = _atom_expr(key) if isinstance(key, Atom) else expr.var(key)
+        total = expr.add(total, expr.mul(atom, expr.const(value)))
+    return total
+
+
+def to_operand(form: Linear) -> Operand:
+    """The running value of a form; what is not linear in the loops becomes an expression."""
+    total = OperandSum(form.const)
+    steps = total.steps
+    for key, value in form.items:
+        if type(key) is Atom:
+            total.add(_atom_expr(key), value)
+        else:
+            steps[key] = steps.get(key, 0) + value  # type: ignore[index, arg-type]
+    return total.operand()
+
+
+def _atom_expr(atom: Atom) -> Expr:
+    return _EXPR[atom.op](to_expr(atom.a), to_expr(atom.b))
+
+
+_EXPR = {
+    "floordiv": expr.floor_div,
+    "floormod": expr.floor_mod,
+    "min": expr.minimum,
+    "max": expr.maximum,
+}
