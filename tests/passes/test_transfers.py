@@ -14,6 +14,7 @@ from npu_target.codegen.copies import CopyOperations
 from npu_target.codegen.operations import LoopIds
 from npu_target.codegen.settings import DeviceSettings
 from npu_target.device_api import expand_program, run_stream
+from npu_target.devices.gemmini import GemminiConfig
 from npu_target.passes.boundaries import split_boundaries
 from npu_target.passes.copies import Load, Store
 from npu_target.passes.errors import CodegenError
