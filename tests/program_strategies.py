@@ -7,7 +7,7 @@ from functools import cache
 from hypothesis import strategies as st
 
 from npu_target import program as p
-from npu_target.device import presets
+from npu_target.devices.gemmini import PRESETS
 from npu_target.program import Arg, Command, Expr, Loop, Node, Op, Operand, Program
 from npu_target.program.program import ROLES
 
@@ -99,6 +99,6 @@ def programs(draw: st.DrawFn) -> Program:
             unique_by=lambda arg: arg.name,
         )
     )
-    config = draw(st.sampled_from(list(presets().values())))
+    config = draw(st.sampled_from(PRESETS))
     body = draw(bodies((), len(args), depth=3))
     return Program(draw(NAMES), config, tuple(args), body)

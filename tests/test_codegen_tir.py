@@ -33,10 +33,10 @@ REGRESSIONS = [
 
 
 @pytest.mark.parametrize(
-    ("preset", "operator"), REGRESSIONS, ids=lambda value: getattr(value, "name", value)
+    ("device", "operator"), REGRESSIONS, ids=lambda value: getattr(value, "name", value)
 )
-def test_regressions(preset, operator):
-    config = preset(preset)
+def test_regressions(device, operator):
+    config = preset(device)
     check_schedule(operator, default_schedule(operator.kernel(), config), config)
     for template in templates(operator.kernel()):
         schedule = kernel_schedule(operator, config, seed=1)

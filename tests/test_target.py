@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from tvm.target import Target
 
 from npu_target import _register
-from npu_target.device import ConfigError, presets
+from npu_target.device import ConfigError
 from npu_target.device_api import _library
-from npu_target.devices.gemmini import GemminiConfig
+from npu_target.devices.gemmini import PRESETS, GemminiConfig
 from npu_target.tags import register_tags
 from npu_target.target import config_of, make_target
 
 
-@pytest.mark.parametrize("config", presets().values(), ids=lambda config: config.name)
+@pytest.mark.parametrize("config", PRESETS, ids=lambda config: config.name)
 def test_every_preset_has_a_tag(config: GemminiConfig) -> None:
     tag = f"npu/{config.name}"
     target = Target(tag)

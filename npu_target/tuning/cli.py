@@ -14,7 +14,7 @@ from .options import INTERRUPTED, add_network_options, add_output_options, repor
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ..device import DeviceConfig, find
+    from ..device import DeviceConfig
     from .layers import Layer
     from .log import TuningLog
     from .pool import DevicePool
@@ -111,6 +111,7 @@ def _run(options: argparse.Namespace, command: str) -> int:
     from rpc_server.address import Address
     from rpc_server.tracker_client import TrackerClient
 
+    from ..device import find
     from ..partition import explain
     from .devices import device_pool
     from .dump import check_can_dump

@@ -97,8 +97,8 @@ def test_parts_of_a_reduction_add_to_zeros():
     st.sampled_from(["gemmini-8x8", "gemmini-16x16", "gemmini-32x32"]),
     st.integers(0, 99),
 )
-def test_values_are_the_same(operator, preset, seed):
-    config = preset(preset)
+def test_values_are_the_same(operator, device, seed):
+    config = preset(device)
     check_schedule(operator, default_schedule(operator.kernel(), config), config, seed)
 
 

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from npu_target.device import presets
 from npu_target.device.commands import DeviceCommand, FieldSpec, IsaError
-from npu_target.devices.gemmini import GemminiConfig, isa
+from npu_target.devices.gemmini import PRESETS, GemminiConfig, isa
 
 CONFIG = GemminiConfig()
 SCALES = st.floats(width=32, allow_nan=False, allow_infinity=False)
@@ -206,7 +205,7 @@ def test_features_of_the_device(feature: str, command: DeviceCommand) -> None:
         command.validate(CONFIG.replace(**{feature: False}))
 
 
-@pytest.mark.parametrize("config", presets().values(), ids=lambda config: config.name)
+@pytest.mark.parametrize("config", PRESETS, ids=lambda config: config.name)
 def test_limits_follow_the_device(config: GemminiConfig) -> None:
     whole = isa.Mvin(0, SPAD(config.spad_rows - 1), config.mvin_max_cols, config.dim)
     whole.validate(config)
