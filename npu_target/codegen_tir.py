@@ -2,7 +2,7 @@
 
 A scheduled function is lowered (:mod:`npu_target.passes.lower`), its tiles get rows of the
 device's memories (:mod:`npu_target.passes.memory`), and its loops are walked once: a nest around
-a store becomes mvin or mvout commands, a nest around ``npu.gemm`` preloads and computes, any
+a store becomes commands that load or store, one around an intrinsic's call the device's steps, any
 other loop stays a loop of the program.  The program is then made better for the host that runs it
 (:mod:`npu_target.rewrite`).
 """
@@ -48,7 +48,7 @@ def build_program(
 
     Parameters
     ----------
-    func : the function, its tiles in the scopes ``global.scratchpad`` and ``global.accumulator``;
+    func : the function, its tiles in the scopes of the device's memories;
         the last argument is the output, the others are inputs.
     name : of the program, in messages and in the disassembly.
     report : is told where each operation is placed, and what no steps hide.
@@ -63,11 +63,11 @@ def build_program(
     try:
         packed = packings(func, config)
         args = _arguments(func, packed)
-        check_columns(func)
+        check_columns(func, config.memories)
         names = [arg.name for arg in args]
         if report is not None:
             report.arguments = names
-        body = _body(lower(func), config, names, packed, report or NoReport())
+        body = _body(lower(func, config.memories), config, names, packed, report or NoReport())
     except DoesNotFit as error:
         raise DoesNotFit(f"{name}: {error}") from error
     except (CodegenError, IsaError) as error:
@@ -99,14 +99,16 @@ def _body(
     """The commands of a lowered function, in phases of the device's settings: one for all of it,
     or, where that needs too many, one for each of its parts."""
     body = lowered.func.body
-    reader = Reader(allocate(tile_buffers(lowered), config), lowered.versions, packed)
+    memories = config.memories
+    placed = allocate(tile_buffers(lowered, memories), config)
+    reader = Reader(placed, lowered.versions, memories, packed)
     stmts = body.seq if isinstance(body, tirx.SeqStmt) else [body]
     parts = [reader.statement(stmt) for stmt in stmts]
     check_written(parts, config.dim)
-    overwritten = overwritten_sums(parts)
+    overwritten = overwritten_sums(parts, memories)
     settings = DeviceSettings(config)
     ids = LoopIds()
-    source = shrunk_source(lowered.func)
+    source = shrunk_source(lowered.func, memories)
     shrunk = None
     if source is not None:
         shrunk = str(source.name), math.prod(constant(extent) for extent in source.shape)

@@ -49,41 +49,45 @@ def gemm_intrinsic(config: DeviceConfig, rows: int, row_step: int = 1) -> str:
     if TensorIntrin.get(name, allow_missing=True) is not None:
         return name
     span = (rows - 1) * row_step + 1
+    memories = config.memories
+    inputs, weights, sums = memories.inputs, memories.weights, memories.sums
 
     @T.prim_func(s_tir=True)
     def many_rows(a: T.handle, b: T.handle, c: T.handle) -> None:
-        A = T.match_buffer(a, (span, D), "int8", offset_factor=1, scope=SCRATCHPAD)
-        B = T.match_buffer(b, (D, D), "int8", offset_factor=1, scope=SCRATCHPAD)
-        C = T.match_buffer(c, (rows, D), "int32", offset_factor=1, scope=ACCUMULATOR)
+        A = T.match_buffer(a, (span, D), inputs.dtype, offset_factor=1, scope=inputs.scope)
+        B = T.match_buffer(b, (D, D), weights.dtype, offset_factor=1, scope=weights.scope)
+        C = T.match_buffer(c, (rows, D), sums.dtype, offset_factor=1, scope=sums.scope)
         with T.sblock("root"):
             T.reads(C[0:rows, 0:D], A[0:span, 0:D], B[0:D, 0:D])
             T.writes(C[0:rows, 0:D])
             for i, j, k in T.grid(rows, D, D):
                 with T.sblock("mac"):
                     vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-                    C[vi, vj] = C[vi, vj] + T.cast(A[vi * row_step, vk], "int32") * T.cast(
-                        B[vk, vj], "int32"
+                    C[vi, vj] = C[vi, vj] + T.cast(A[vi * row_step, vk], sums.dtype) * T.cast(
+                        B[vk, vj], sums.dtype
                     )
 
     # Tensorizing drops the iterator of a loop that runs once, so one row needs its own form.
     @T.prim_func(s_tir=True)
     def one_row(a: T.handle, b: T.handle, c: T.handle) -> None:
-        A = T.match_buffer(a, (1, D), "int8", offset_factor=1, scope=SCRATCHPAD)
-        B = T.match_buffer(b, (D, D), "int8", offset_factor=1, scope=SCRATCHPAD)
-        C = T.match_buffer(c, (1, D), "int32", offset_factor=1, scope=ACCUMULATOR)
+        A = T.match_buffer(a, (1, D), inputs.dtype, offset_factor=1, scope=inputs.scope)
+        B = T.match_buffer(b, (D, D), weights.dtype, offset_factor=1, scope=weights.scope)
+        C = T.match_buffer(c, (1, D), sums.dtype, offset_factor=1, scope=sums.scope)
         with T.sblock("root"):
             T.reads(C[0, 0:D], A[0, 0:D], B[0:D, 0:D])
             T.writes(C[0, 0:D])
             for _, j, k in T.grid(1, D, D):
                 with T.sblock("mac"):
                     vj, vk = T.axis.remap("SR", [j, k])
-                    C[0, vj] = C[0, vj] + T.cast(A[0, vk], "int32") * T.cast(B[vk, vj], "int32")
+                    C[0, vj] = C[0, vj] + T.cast(A[0, vk], sums.dtype) * T.cast(
+                        B[vk, vj], sums.dtype
+                    )
 
     @T.prim_func(s_tir=True)
     def implementation(a: T.handle, b: T.handle, c: T.handle) -> None:
-        A = T.match_buffer(a, (span, D), "int8", offset_factor=1, scope=SCRATCHPAD)
-        B = T.match_buffer(b, (D, D), "int8", offset_factor=1, scope=SCRATCHPAD)
-        C = T.match_buffer(c, (rows, D), "int32", offset_factor=1, scope=ACCUMULATOR)
+        A = T.match_buffer(a, (span, D), inputs.dtype, offset_factor=1, scope=inputs.scope)
+        B = T.match_buffer(b, (D, D), weights.dtype, offset_factor=1, scope=weights.scope)
+        C = T.match_buffer(c, (rows, D), sums.dtype, offset_factor=1, scope=sums.scope)
         with T.sblock("root"):
             T.reads(C[0:rows, 0:D], A[0:span, 0:D], B[0:D, 0:D])
             T.writes(C[0:rows, 0:D])

@@ -63,7 +63,7 @@ class CopyOperations:
             return self._mvins(copy, transfer, first, end, columns, guards, is_zero=True)
 
         if copy.source is None:
-            if self.shrunk is not None and copy.accumulator and not copy.accumulate:
+            if self.shrunk is not None and self._is_sums(copy) and not copy.accumulate:
                 copy = copy._replace(source=self.shrunk[0], shrunk=True)
                 columns = Linear(min(columns.const, self.shrunk[1]))
             return zeros(_NOTHING, rows, ())
@@ -101,7 +101,7 @@ class CopyOperations:
         kind = CopyKind(
             Engine.LOAD,
             mvin_class(id),
-            _flags(copy.accumulator, accumulate=copy.accumulate),
+            _flags(self._is_sums(copy), accumulate=copy.accumulate),
             None if is_zero else self.arguments[str(copy.source)],
             dim,
             transfer.block_rows,
@@ -145,7 +145,7 @@ class CopyOperations:
 
     def _stores(self, copy: Store, transfer: Transfer) -> list[CopyOperation]:
         dim, config = self.config.dim, self.config
-        flags = _flags(copy.accumulator, full_width=copy.full_width)
+        flags = _flags(self._is_sums(copy), full_width=copy.full_width)
         Mvout(dram_address=0, local=flags, cols=1, rows=1).validate(config)
         setting = _store_setting(transfer.row_bytes, copy.scale, copy.relu)
         kind = self._store_kind(copy, flags, self.settings.other(setting))
@@ -189,7 +189,7 @@ class CopyOperations:
             pool_size=size,
             **walk.counts,
         )
-        flags = _flags(copy.accumulator)
+        flags = _flags(self._is_sums(copy))
         ids = [loop.loop_id for loop in walk.loops]
         rows_read = walk.pool_out_rows * walk.pool_out_cols * size * size
         return CopyOperation(
@@ -211,6 +211,9 @@ class CopyOperations:
         dim = self.config.dim
         argument = self.arguments[copy.target]
         return CopyKind(Engine.STORE, Mvout, flags, argument, dim, dim, settings)
+
+    def _is_sums(self, copy: Load | Store) -> bool:
+        return copy.memory == self.config.memories.sums
 
     def _load_id(self, copy: Load, transfer: Transfer) -> tuple[int, tuple[Command, ...]]:
         if copy.source is None and copy.stack is None:

@@ -15,8 +15,8 @@ from tvm import tirx
 from tvm.ir import TensorLoad
 from tvm.tirx import BufferStore, Var
 
-from ..device import DeviceConfig
-from ..intrin import ACCUMULATOR, PACKED, SCRATCHPAD
+from ..device import DeviceConfig, Memories
+from ..intrin import PACKED
 from ..packing import Packing
 from ..passes.boundaries import nothing, split_boundaries
 from ..passes.bounds import least
@@ -38,6 +38,7 @@ CopyPart = tuple[Load | Store, tuple[LoopExtent, ...]]
 class TileReader(Protocol):
     """What nests ask the reader of the function that they are in."""
 
+    memories: Memories  # of the device
     packings: Mapping[str, Packing]  # of arguments
     symbols: dict[Var, Linear]  # of the loops around
     extents: dict[int, int]  # of those, by their symbols
@@ -60,7 +61,7 @@ class Nest:
 
     ``n_loops`` of TensorIR are around it; ``loops`` are those of more than one iteration, by their
     symbols, in which a loop over the pixels of wide sums is two: over steps, and over the rows of
-    a step.  ``sums`` is the name of the tile in the accumulator that it writes, if it does.
+    a step.  ``sums`` is the name of the tile of sums that it writes, if it does.
     """
 
     def __init__(
@@ -76,7 +77,7 @@ class Nest:
         written = (
             leaf.buffer if isinstance(leaf, BufferStore) else leaf.value.args[3].args[0].source
         )
-        self.sums = str(written.name) if written.scope() == ACCUMULATOR else None
+        self.sums = str(written.name) if written.scope() == reader.memories.sums.scope else None
         self.n_loops = len(loops)
         accesses = reader.tile_accesses(leaf)
         steps = {}
@@ -148,7 +149,7 @@ class CopyNest(Nest):
     @property
     def is_load(self) -> bool:
         """Whether it writes a tile, not DRAM."""
-        return self._leaf.buffer.scope() in (SCRATCHPAD, ACCUMULATOR)
+        return self._leaf.buffer.scope() in self._reader.memories.scopes
 
     @cached_property
     def tile(self) -> str:
@@ -202,7 +203,7 @@ class CopyNest(Nest):
                 f"argument {copy.source} is packed for another load, `{self._leaf}` takes it as it "
                 f"is: mark all of its loads {PACKED}, or none"
             )
-        return stacked(copy, tuple(self.loops), self._reader.fresh)
+        return stacked(copy, tuple(self.loops), self._reader.fresh, self._reader.memories)
 
     @property
     def parts(self) -> list[CopyPart]:
@@ -210,7 +211,8 @@ class CopyNest(Nest):
         return [self._copy]
 
     def _recognised(self) -> Load | Store:
-        return recognise(self._leaf, self._guards, self._symbols, self._reader.local)
+        reader = self._reader
+        return recognise(self._leaf, self._guards, self._symbols, reader.local, reader.memories)
 
 
 class StepNest(Nest):

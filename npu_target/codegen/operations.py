@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..devices.gemmini.isa import DeviceCommand, LocalAddress
+from ..device.commands import DeviceCommand
+from ..devices.gemmini.isa import LocalAddress
 from ..passes.linear import Linear
 from ..passes.transfers import LoopExtent
 from ..program import Command, Loop, Node, Operand, device_command, expr

@@ -175,7 +175,7 @@ class Placer:
         form, touched = operands[operand]
         rows = (touched + form.const).reshape(self.n_blocks, -1)
         order = np.arange(self.n_blocks)
-        size = max(self.config.spad_rows, self.config.acc_rows)
+        size = max(memory.rows for memory in self.config.memories.all)
         table = np.full(size + 1, self.n_blocks if first else -1, dtype=np.int64)
         if first:  # of several values for a row the last one stays
             rows, order = rows[::-1], order[::-1]

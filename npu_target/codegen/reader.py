@@ -17,7 +17,8 @@ from tvm import tirx
 from tvm.ir import TensorLoad
 from tvm.tirx import BufferStore, Var
 
-from ..intrin import ACCUMULATOR, PACKED, SCRATCHPAD, WIDE, is_gemm
+from ..device import Memories
+from ..intrin import PACKED, WIDE, is_gemm
 from ..packing import Packing
 from ..passes.bounds import least
 from ..passes.errors import CodegenError
@@ -37,8 +38,10 @@ class Reader:
         self,
         placements: Mapping[str, Placement],
         versions: Mapping[str, int],
+        memories: Memories,
         packings: Mapping[str, Packing] = MappingProxyType({}),
     ) -> None:
+        self.memories = memories
         self.packings = packings
         self._placements = placements
         self._versions = versions
@@ -115,7 +118,7 @@ class Reader:
 
         def visit(buffer: tirx.Buffer, indices: list[tirx.Expr]) -> None:
             placement = self._placements.get(buffer.name)
-            if placement is not None and buffer.scope() in (SCRATCHPAD, ACCUMULATOR):
+            if placement is not None and buffer.scope() in self.memories.scopes:
                 indices = list(indices)
                 found.append((placement, buffer.name in self._versions, indices))
                 for index in indices:

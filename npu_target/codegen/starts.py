@@ -17,6 +17,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from ..device import Memories, Memory
 from ..passes.copies import Store
 from ..passes.linear import Atom, Linear
 from ..passes.transfers import LoopExtent
@@ -28,10 +29,10 @@ from .statements import Branch, Repeat, Sequence, Statement
 _MOST_VISITS = 1 << 15
 
 
-def overwritten_sums(parts: Iterable[Statement]) -> set[Nest]:
+def overwritten_sums(parts: Iterable[Statement], memories: Memories) -> set[Nest]:
     """The zeros to leave out, and the steps that overwrite in the first part of their reduction:
     all of a tile, or none."""
-    accesses = _accesses(Sequence(tuple(parts)))
+    accesses = _accesses(Sequence(tuple(parts)), memories.sums)
     nests: dict[str, list[Nest]] = {}
     with_zeros: set[str] = set()
     for access in _leaves(accesses):
@@ -60,7 +61,7 @@ class _TooMany(Exception):
 
 @dataclass
 class _Access:
-    """A nest that reads or writes rows of the accumulator: ``row`` (in symbols) over ``loops``
+    """A nest that reads or writes rows of the memory of sums: ``row`` (in symbols) over ``loops``
     that change it, ``n_rows`` of them at a time from there, ``row_offsets`` further ones."""
 
     nest: Nest
@@ -128,20 +129,20 @@ class _Choice:
 _Node = _Access | _Loop | _Choice
 
 
-def _accesses(stmt: Statement) -> list[_Node]:
-    """What a statement does to the accumulator."""
+def _accesses(stmt: Statement, sums: Memory) -> list[_Node]:
+    """What a statement does to the memory of sums."""
     if isinstance(stmt, Sequence):
-        return [node for part in stmt.parts for node in _accesses(part)]
+        return [node for part in stmt.parts for node in _accesses(part, sums)]
     if isinstance(stmt, Repeat):
-        body = _accesses(stmt.body)
+        body = _accesses(stmt.body, sums)
         return [_Loop(stmt, _period(body, stmt.symbol), body)] if body else []
     if isinstance(stmt, Branch):
-        then, otherwise = _accesses(stmt.then), _accesses(stmt.otherwise)
+        then, otherwise = _accesses(stmt.then, sums), _accesses(stmt.otherwise, sums)
         return [_Choice(stmt, then, otherwise)] if then or otherwise else []
     if isinstance(stmt, StepNest):
         step = stmt.step({})
         return [_access(stmt, step.c, list(range(step.rows)))]
-    if isinstance(stmt, CopyNest) and stmt.copy.accumulator:
+    if isinstance(stmt, CopyNest) and stmt.copy.memory == sums:
         copy, offsets = stmt.copy, [0]
         if isinstance(copy, Store) and copy.pooling is not None:
             size, line_rows = copy.pooling

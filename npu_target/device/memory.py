@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 
 @dataclass(frozen=True)
@@ -40,11 +41,20 @@ class Memories:
     weights: Memory
     sums: Memory
 
-    @property
+    @cached_property
     def all(self) -> tuple[Memory, ...]:
         """Each of them once."""
         return tuple(dict.fromkeys((self.inputs, self.weights, self.sums)))
 
+    @cached_property
+    def scopes(self) -> frozenset[str]:
+        """Their storage scopes."""
+        return frozenset(memory.scope for memory in self.all)
+
     def find(self, scope: str) -> Memory | None:
         """The memory of a storage scope, None where the device has none of it."""
         return next((memory for memory in self.all if memory.scope == scope), None)
+
+    def is_of_operands(self, scope: str) -> bool:
+        """Whether rows of A or B are in the memory of a storage scope."""
+        return scope in (self.inputs.scope, self.weights.scope)

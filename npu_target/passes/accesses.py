@@ -15,7 +15,8 @@ from tvm import s_tir, tirx
 from tvm.ir import TensorLoad
 from tvm.tirx import BufferStore, Var
 
-from ..intrin import ACCUMULATOR, SCRATCHPAD, is_gemm
+from ..device import Memories
+from ..intrin import is_gemm
 from .bounds import least
 from .copies import is_call, is_zero, without_self
 from .errors import CodegenError
@@ -73,7 +74,8 @@ class AccessReader:
     """Collects what the statements of a function write and read of tiles.  Raises CodegenError for
     one that reads the output, or writes an input."""
 
-    def __init__(self, func: tirx.PrimFunc) -> None:
+    def __init__(self, func: tirx.PrimFunc, memories: Memories) -> None:
+        self._scopes = memories.scopes
         self.extents: dict[int, int] = {}
         self.writes: dict[str, list[Write]] = {}
         self.reads: list[Read] = []
@@ -157,7 +159,7 @@ class AccessReader:
                     "program writes to memory it cannot read again; keep it in a tile, or make "
                     "two functions of it"
                 )
-            if _is_tile(load.source):
+            if self._is_tile(load.source):
                 at = [linear(index, self._env) for index in load.indices]
                 self.reads.append(Read(load.source.name, at, given, where))
         if store.buffer in self._inputs:
@@ -165,7 +167,7 @@ class AccessReader:
                 f"`{where.text}` writes {store.buffer.name}, which is an input: the last "
                 "argument is the output"
             )
-        if _is_tile(store.buffer) and not accumulates:
+        if self._is_tile(store.buffer) and not accumulates:
             self._load(store, value, where, ())
 
     def _load(
@@ -192,6 +194,9 @@ class AccessReader:
         rows = [form for form in conditions if form not in partial]
         write = Write(at, partial, rows, is_zero(value), where, given)
         self.writes.setdefault(store.buffer.name, []).append(write)
+
+    def _is_tile(self, buffer: tirx.Buffer) -> bool:
+        return buffer.scope() in self._scopes
 
     def _gemm(self, stmt: tirx.Evaluate) -> None:
         where = self._place(stmt)
@@ -228,7 +233,3 @@ def _of_rows(form: Linear, column: set[int], extents: Mapping[int, int]) -> Line
         return form
     first = (rest.const + high) % unit - high  # of the values that rows may have, from -high on
     return rest + low if first >= -low else form
-
-
-def _is_tile(buffer: tirx.Buffer) -> bool:
-    return buffer.scope() in (SCRATCHPAD, ACCUMULATOR)

@@ -1,7 +1,7 @@
-"""Copies: a nest of loops around one store, recognised as what the DMA engines can do.
+"""Copies: a nest of loops around one store, recognised as what a device's engines can do.
 
-A nest that writes a tile becomes a :class:`Load` (mvin: plain, scaled, accumulating, or zeros);
-one that writes DRAM becomes a :class:`Store` (mvout: raw, requantized, or pooled).  Boundaries
+A nest that writes a tile becomes a :class:`Load` (plain, scaled, accumulating, or zeros); one that
+writes DRAM becomes a :class:`Store` (raw, requantized, or pooled).  Boundaries
 stay conditions here; :mod:`npu_target.passes.transfers` turns them into row and column counts.
 """
 
@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+import numpy as np
 import tvm_ffi
 from tvm import ir, tirx
 from tvm.ir import TensorLoad
 from tvm.tirx import BufferStore, Var
 
-from ..intrin import ACCUMULATOR, SCRATCHPAD
+from ..device import Memories, Memory
 from ..topi.requantize import match_requantize
 from .errors import CodegenError
 from .linear import Linear, comparisons, linear, undivided
@@ -33,17 +34,17 @@ class Stack(NamedTuple):
 
 
 class Load(NamedTuple):
-    """mvin of ``source[offset]`` (elements), or zeros without a source, into a tile."""
+    """A copy of ``source[offset]`` (elements), or zeros without a source, into a tile."""
 
     row: Linear
     column: Linear
-    accumulator: bool
+    memory: Memory
     source: str | None
     offset: Linear
     element_bytes: int
     valid: tuple[Linear, ...]  # all >= 0 where the source is read; elsewhere 0 is written
     accumulate: bool = False
-    shrunk: bool = False  # int8 in DRAM, int32 in the accumulator
+    shrunk: bool = False  # of the type of inputs in DRAM, of sums in the tile
     scale: float = 1.0
     stack: Stack | None = None
 
@@ -65,11 +66,11 @@ class Pooling(NamedTuple):
 
 
 class Store(NamedTuple):
-    """mvout of a tile into ``target[offset]`` (elements) where ``valid`` are all >= 0."""
+    """A copy of a tile into ``target[offset]`` (elements) where ``valid`` are all >= 0."""
 
     row: Linear
     column: Linear
-    accumulator: bool
+    memory: Memory
     target: str
     offset: Linear
     element_bytes: int
@@ -94,6 +95,7 @@ def recognise(
     guards: list[tirx.Expr],
     env: Mapping[Var, Linear],
     local: LocalAccess,
+    memories: Memories,
 ) -> Load | Store:
     """What one innermost store does, in terms of the loops in ``env``.
 
@@ -104,22 +106,27 @@ def recognise(
     """
     try:
         valid = [form for guard in guards for form in comparisons(guard, env)]
-        if store.buffer.scope() in (SCRATCHPAD, ACCUMULATOR):
-            return _load(store, valid, env, local)
-        return _store(store, valid, env, local)
+        memory = memories.find(store.buffer.scope())
+        if memory is not None:
+            return _load(store, valid, env, local, memory, memories)
+        return _store(store, valid, env, local, memories)
     except CodegenError as error:
         statement = str(store).splitlines()[-1]  # the lines before declare its variables
         raise CodegenError(f"no command computes `{statement}`: {error}") from error
 
 
 def _load(
-    store: BufferStore, valid: list[Linear], env: Mapping[Var, Linear], local: LocalAccess
+    store: BufferStore,
+    valid: list[Linear],
+    env: Mapping[Var, Linear],
+    local: LocalAccess,
+    memory: Memory,
+    memories: Memories,
 ) -> Load:
     if valid:
         raise CodegenError("a tile must be written under no condition")
     indices = [linear(index, env) for index in store.indices]
     row, column = local(store.buffer, indices)
-    in_accumulator = store.buffer.scope() == ACCUMULATOR
     value, accumulate = without_self(store)
     if is_call(value, "prim.if_then_else"):
         condition, value, otherwise = value.args
@@ -127,27 +134,27 @@ def _load(
             raise CodegenError("padding must be 0, and a choice of arguments one loop's")
         valid = comparisons(condition, env)
     if is_zero(value):
-        return Load(row, column, in_accumulator, None, Linear(), 1, (), accumulate)
+        return Load(row, column, memory, None, Linear(), 1, (), accumulate)
     scale, shrunk = 1.0, False
-    if in_accumulator and isinstance(value, tirx.Cast):
+    if memory == memories.sums and isinstance(value, tirx.Cast):
         value, shrunk = value.value, True
     scaled = match_requantize(value)
     if scaled is not None:
         if scaled.relu:
             raise CodegenError("a load has no activation")
         value, scale = scaled.value, scaled.scale
-    if not isinstance(value, TensorLoad) or value.source.scope() in (SCRATCHPAD, ACCUMULATOR):
+    if not isinstance(value, TensorLoad) or value.source.scope() in memories.scopes:
         raise CodegenError("the value is not read from a kernel argument")
-    wanted = "int8" if shrunk or not in_accumulator else "int32"
+    wanted = memories.inputs.dtype if shrunk else memory.dtype
     if str(value.source.dtype) != wanted:
         raise CodegenError(f"the value read is {value.source.dtype}, needs {wanted}")
     return Load(
         row,
         column,
-        in_accumulator,
+        memory,
         value.source.name,
         _offset(value, env),
-        1 if wanted == "int8" else 4,
+        np.dtype(wanted).itemsize,
         tuple(valid),
         accumulate,
         shrunk,
@@ -156,7 +163,11 @@ def _load(
 
 
 def _store(
-    store: BufferStore, valid: list[Linear], env: Mapping[Var, Linear], local: LocalAccess
+    store: BufferStore,
+    valid: list[Linear],
+    env: Mapping[Var, Linear],
+    local: LocalAccess,
+    memories: Memories,
 ) -> Store:
     value = store.value
     scale, relu, pooling = 1.0, False, None
@@ -167,21 +178,21 @@ def _store(
             value, pooling = _window(value, env, local)
     if not isinstance(value, TensorLoad):
         raise CodegenError("the value is not read from a tile")
-    accumulator = value.source.scope() == ACCUMULATOR
-    if not accumulator and (value.source.scope() != SCRATCHPAD or requantized is not None):
-        raise CodegenError("the value is not read from the accumulator")
+    memory, sums = memories.find(value.source.scope()), memories.sums
+    if memory is None or (memory != sums and requantized is not None):
+        raise CodegenError(f"the value is not read from the {sums.title}")
     row, column = local(value.source, [linear(index, env) for index in value.indices])
-    full_width = accumulator and requantized is None and pooling is None
+    full_width = memory == sums and requantized is None and pooling is None
     element = str(store.buffer.dtype)
-    if element != ("int32" if full_width else "int8"):
+    if element != (sums if full_width else memories.inputs).dtype:
         raise CodegenError(f"a result of type {element} does not fit the store")
     return Store(
         row,
         column,
-        accumulator,
+        memory,
         store.buffer.name,
         _offset(store, env),
-        4 if full_width else 1,
+        np.dtype(element).itemsize,
         tuple(valid),
         scale,
         relu,

@@ -8,6 +8,7 @@ import tvm
 import tvm_ffi
 from tvm import s_tir, tirx
 
+from ..device import Memories
 from .errors import CodegenError
 from .padding import hide_padding, show_padding
 from .runs import cut_into_runs
@@ -42,7 +43,7 @@ class Lowered(NamedTuple):
     versions: dict[str, int]
 
 
-def lower(func: tirx.PrimFunc) -> Lowered:
+def lower(func: tirx.PrimFunc, memories: Memories) -> Lowered:
     """A scheduled function as loops.  Buffers keep their dimensions: the allocator chooses the
     strides of the device's memories, so nothing is flattened.  Tiles are told apart by name.
 
@@ -52,13 +53,13 @@ def lower(func: tirx.PrimFunc) -> Lowered:
         where TVM's passes refuse the schedule, such as a pipeline whose stages are out of order.
     """
     try:
-        return _lowered(func)
+        return _lowered(func, memories)
     except (ValueError, RuntimeError) as error:  # TVM's
         reason = " ".join(str(error).split())
         raise CodegenError(f"TVM does not lower the schedule: {reason[:_REASON]}") from error
 
 
-def _lowered(func: tirx.PrimFunc) -> Lowered:
+def _lowered(func: tirx.PrimFunc, memories: Memories) -> Lowered:
     func = hide_padding(func.with_attr("global_symbol", "main"))
     mod = tvm.IRModule({"main": func})
     mod = tvm.ir.transform.Sequential(list(_BLOCKS_TO_TILES))(mod)
@@ -70,7 +71,8 @@ def _lowered(func: tirx.PrimFunc) -> Lowered:
         for buffer in allocated_buffers(mod["main"])
         if len(buffer.shape) > ranks[buffer.name]
     }
-    return Lowered(cut_into_runs(separate_sources(show_padding(mod["main"]))), versions)
+    shown = separate_sources(show_padding(mod["main"]))
+    return Lowered(cut_into_runs(shown, memories), versions)
 
 
 def allocated_buffers(func: tirx.PrimFunc) -> list[tirx.Buffer]:

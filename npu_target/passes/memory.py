@@ -1,6 +1,6 @@
-"""Where the tiles live: rows of the scratchpad and of the accumulator, with their banks in mind.
+"""Where the tiles live: rows of the device's memories, with their banks in mind.
 
-A bank has one port: data that arrives keeps the array from reading, and operands A and B of one
+A bank has one port: data that arrives keeps the steps from reading, and operands A and B of one
 step that share a bank take two cycles a row.  So the versions of a double-buffered tile, and A
 and B, get banks of their own while there are enough; otherwise they are packed more tightly.
 """
@@ -11,11 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from ..device import DeviceConfig
-from ..intrin import ACCUMULATOR, SCRATCHPAD
+from ..device import DeviceConfig, Memory
 from .errors import CodegenError, DoesNotFit
-
-MEMORY_NAMES = {SCRATCHPAD: "scratchpad", ACCUMULATOR: "accumulator"}
 
 
 @dataclass(frozen=True)
@@ -26,7 +23,7 @@ class LocalBuffer:
     scope: str
     shape: tuple[int, ...]
     versions: int = 1
-    stationary: bool = False  # operand B of the array
+    stationary: bool = False  # operand B of steps
     live: tuple[int, int] = (0, 0)  # first and last statement of the function that uses it
     # Of sums whose blocks lie side by side: rows of a step, which the last dimension but one
     # is a multiple of.  The blocks are the second dimension of a version.
@@ -81,44 +78,41 @@ def allocate(buffers: Sequence[LocalBuffer], config: DeviceConfig) -> dict[str, 
         for a tile whose rows are not those of the memories: it was made for another device.
     """
     placements: dict[str, Placement] = {}
-    for scope, rows, bank_rows in (
-        (SCRATCHPAD, config.spad_rows, config.spad_bank_rows),
-        (ACCUMULATOR, config.acc_rows, config.acc_bank_rows),
-    ):
-        mine = [buffer for buffer in buffers if buffer.scope == scope]
+    for memory in config.memories.all:
+        mine = [buffer for buffer in buffers if buffer.scope == memory.scope]
         for buffer in mine:
-            if buffer.shape[-1] != config.dim:
+            if buffer.shape[-1] != memory.columns:
                 raise CodegenError(
                     f"tile {buffer.name} has rows of {buffer.shape[-1]} elements, "
-                    f"the {MEMORY_NAMES[scope]} of {config.name} has {config.dim}"
+                    f"the {memory.title} of {config.name} has {memory.columns}"
                 )
         for together in _live_together(mine):
             needed = sum(buffer.rows * buffer.versions + buffer.spare_rows for buffer in together)
-            if needed > rows:
+            if needed > memory.rows:
                 tiles = ", ".join(f"{b.name} {b.versions} x {b.rows}" for b in together)
                 raise DoesNotFit(
-                    f"tiles need {needed} rows of the {MEMORY_NAMES[scope]} ({tiles}), "
-                    f"{config.name} has {rows}; use smaller tiles or single buffering"
+                    f"tiles need {needed} rows of the {memory.title} ({tiles}), "
+                    f"{config.name} has {memory.rows}; use smaller tiles or single buffering"
                 )
-            placed = _place(together, rows, bank_rows)
+            placed = _place(together, memory)
             for buffer in together:
                 if buffer.pooled:
-                    _check_in_banks(buffer, placed[buffer.name], bank_rows, config)
+                    _check_in_banks(buffer, placed[buffer.name], memory, config)
             placements.update(placed)
     return placements
 
 
 def _check_in_banks(
-    buffer: LocalBuffer, placement: Placement, bank_rows: int, config: DeviceConfig
+    buffer: LocalBuffer, placement: Placement, memory: Memory, config: DeviceConfig
 ) -> None:
     """Raise DoesNotFit for a pooled tile of which a version reaches from one bank into the next."""
     pitch = placement.strides[0] if buffer.versions > 1 else 0
     for version in range(buffer.versions):
         first = placement.row + version * pitch
-        if first // bank_rows != (first + buffer.rows - 1) // bank_rows:
+        if first // memory.bank_rows != (first + buffer.rows - 1) // memory.bank_rows:
             raise DoesNotFit(
                 f"pooled tile {buffer.name} of {buffer.rows} rows reaches over the end of a bank, "
-                f"which has {bank_rows} rows of the {MEMORY_NAMES[buffer.scope]} on {config.name}; "
+                f"which has {memory.bank_rows} rows of the {memory.title} on {config.name}; "
                 "behind it a store does not wait for loads: use smaller tiles"
             )
 
@@ -135,10 +129,11 @@ def _live_together(buffers: list[LocalBuffer]) -> list[list[LocalBuffer]]:
     return groups
 
 
-def _place(buffers: list[LocalBuffer], rows: int, bank_rows: int) -> dict[str, Placement]:
+def _place(buffers: list[LocalBuffer], memory: Memory) -> dict[str, Placement]:
     """The first of three layouts that fits: banks for every version, for A and B, for none."""
     # Stationary operands last: what is left of a bank after A is then one gap, not several.
     ordered = sorted(buffers, key=lambda buffer: buffer.stationary)
+    bank_rows = memory.bank_rows
     own_banks = [bank_rows] * len(ordered), [bank_rows] * len(ordered)
     first_stationary = next((i for i, b in enumerate(ordered) if b.stationary), None)
     split = (
@@ -155,7 +150,7 @@ def _place(buffers: list[LocalBuffer], rows: int, bank_rows: int) -> dict[str, P
             end = row + pitch * (buffer.versions - 1) + buffer.rows
             placements[buffer.name] = _placement(buffer, row, end, pitch)
             row = end
-        if row <= rows:
+        if row <= memory.rows:
             return placements
     raise AssertionError("packed tiles of a checked total always fit")
 

@@ -13,7 +13,7 @@ from tvm import ir, tirx
 from tvm.ir import TensorLoad
 from tvm.tirx import BufferStore, Var
 
-from ..intrin import ACCUMULATOR
+from ..device import Memories
 from .linear import Linear, comparisons
 
 _CHOICE = "prim.if_then_else"
@@ -39,16 +39,16 @@ def separate_sources(func: tirx.PrimFunc) -> tirx.PrimFunc:
     return tvm_ffi.structural_map(func, ((tirx.For, separated),))
 
 
-def shrunk_source(func: tirx.PrimFunc) -> tirx.Buffer | None:
-    """The argument whose int8 elements a function loads for sums, if there is one."""
+def shrunk_source(func: tirx.PrimFunc, memories: Memories) -> tirx.Buffer | None:
+    """The argument of which a function loads elements of inputs for sums, if there is one."""
     arguments, found = set(func.params), []
 
     def visit(store: BufferStore) -> None:
         def visit_load(load: TensorLoad) -> None:
-            if load.source in arguments and str(load.source.dtype) == "int8":
+            if load.source in arguments and str(load.source.dtype) == memories.inputs.dtype:
                 found.append(load.source)
 
-        if store.buffer.scope() == ACCUMULATOR:
+        if store.buffer.scope() == memories.sums.scope:
             tvm_ffi.structural_walk(store.value, (TensorLoad, visit_load))
 
     tvm_ffi.structural_walk(func.body, (BufferStore, visit))

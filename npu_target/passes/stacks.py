@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ..device import Memories
 from .copies import Load, Stack, Store
 from .errors import CodegenError
 from .linear import Atom, Key, Linear
@@ -16,7 +17,10 @@ from .transfers import LoopExtent
 
 
 def stacked(
-    copy: Load | Store, loops: tuple[LoopExtent, ...], fresh: Callable[[], int]
+    copy: Load | Store,
+    loops: tuple[LoopExtent, ...],
+    fresh: Callable[[], int],
+    memories: Memories,
 ) -> tuple[Load | Store, tuple[LoopExtent, ...]]:
     """A copy and its loops, where it is a stacked load as the command that does it.  ``fresh``
     gives a loop an id.
@@ -39,10 +43,10 @@ def stacked(
         row = LoopExtent(fresh(), 1)
         loops = (*loops, row)
         copy = _along(copy, division, row)
-    if copy.offset.coefficient(row.loop_id) != line_step or copy.accumulator:
+    if copy.offset.coefficient(row.loop_id) != line_step or copy.memory == memories.sums:
         raise CodegenError(
             f"columns of {width} bytes come from several lines, which are not those of the rows of "
-            "a tile of the scratchpad"
+            f"a tile of the {memories.inputs.title}"
         )
     lines, valid = column.extent // width, []
     for form in copy.valid:

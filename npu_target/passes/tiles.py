@@ -9,14 +9,15 @@ from tvm import ir, tirx
 from tvm.ir import TensorLoad
 from tvm.tirx import BufferStore
 
-from ..intrin import ACCUMULATOR, PACKED, SCRATCHPAD, WIDE, is_gemm
+from ..device import Memories
+from ..intrin import PACKED, WIDE, is_gemm
 from .errors import CodegenError
 from .lower import Lowered, allocated_buffers
 from .memory import LocalBuffer
 
 
-def tile_buffers(lowered: Lowered) -> list[LocalBuffer]:
-    """The tiles of a lowered function, with what the array does with them.
+def tile_buffers(lowered: Lowered, memories: Memories) -> list[LocalBuffer]:
+    """The tiles of a lowered function, with what the device's steps do with them.
 
     Raises
     ------
@@ -33,10 +34,10 @@ def tile_buffers(lowered: Lowered) -> list[LocalBuffer]:
             step_rows[call.args[3].args[0].source.name] = int(call.args[4].value)
 
     tvm_ffi.structural_walk(lowered.func.body, (ir.Call, visit))
-    wide = _stored_wide(lowered.func.body)
+    wide = _stored_wide(lowered.func.body, memories)
     orders = _orders(lowered.func.body)
-    pooled = _pooled(lowered.func.body)
-    spare = _spare_rows(lowered.func.body)
+    pooled = _pooled(lowered.func.body, memories)
+    spare = _spare_rows(lowered.func.body, memories)
     # One that a pipeline's prologue, loop and epilogue allocate each is one tile.
     buffers = list(dict.fromkeys(allocated_buffers(lowered.func)))
     live = _live_ranges(lowered.func.body)
@@ -44,10 +45,11 @@ def tile_buffers(lowered: Lowered) -> list[LocalBuffer]:
     for buffer in buffers:
         if names.count(buffer.name) > 1:
             raise CodegenError(f"two tiles are called {buffer.name}: give each a name of its own")
-        if buffer.scope() not in (SCRATCHPAD, ACCUMULATOR):
+        if buffer.scope() not in memories.scopes:
+            needed = " or ".join(repr(memory.scope) for memory in memories.all)
             raise CodegenError(
-                f"buffer {buffer.name} has scope {buffer.scope()!r}, needs {SCRATCHPAD!r} or "
-                f"{ACCUMULATOR!r}: kernels keep no temporaries in DRAM"
+                f"buffer {buffer.name} has scope {buffer.scope()!r}, needs {needed}: "
+                "kernels keep no temporaries in DRAM"
             )
     return [
         LocalBuffer(
@@ -75,13 +77,13 @@ def _wide_rows(buffer: tirx.Buffer, lowered: Lowered, step_rows: Mapping[str, in
     if rows is None or len(shape) < 4 or shape[-2] % rows:
         raise CodegenError(
             f"tile {buffer.name} of shape {shape} is stored by a loop marked {WIDE}, which needs "
-            "sums of shape [batch, blocks, ..., pixels, columns] with whole steps of the array in "
+            "sums of shape [batch, blocks, ..., pixels, columns] with whole steps of the device in "
             "their pixels; leave out the mark"
         )
     return rows
 
 
-def _stored_wide(body: tirx.Stmt) -> set[str]:
+def _stored_wide(body: tirx.Stmt, memories: Memories) -> set[str]:
     """The tiles of sums whose stores are marked to take several blocks of columns."""
     found: set[str] = set()
 
@@ -90,7 +92,7 @@ def _stored_wide(body: tirx.Stmt) -> set[str]:
             tvm_ffi.structural_walk(loop.body, (TensorLoad, visit_load))
 
     def visit_load(load: TensorLoad) -> None:
-        if load.source.scope() == ACCUMULATOR:
+        if load.source.scope() == memories.sums.scope:
             found.add(load.source.name)
 
     tvm_ffi.structural_walk(body, (tirx.For, visit))
@@ -113,7 +115,7 @@ def _orders(body: tirx.Stmt) -> dict[str, tuple[int, ...]]:
     return found
 
 
-def _pooled(body: tirx.Stmt) -> set[str]:
+def _pooled(body: tirx.Stmt, memories: Memories) -> set[str]:
     """The tiles of which a store takes the greatest of several elements."""
     found: set[str] = set()
 
@@ -122,19 +124,19 @@ def _pooled(body: tirx.Stmt) -> set[str]:
         tvm_ffi.structural_walk(
             store.value, (TensorLoad, lambda load: loads.append(load.source.name))
         )
-        if store.buffer.scope() not in (SCRATCHPAD, ACCUMULATOR):
+        if store.buffer.scope() not in memories.scopes:
             found.update(name for name in loads if loads.count(name) > 1)
 
     tvm_ffi.structural_walk(body, (BufferStore, visit))
     return found
 
 
-def _spare_rows(body: tirx.Stmt) -> dict[str, int]:
+def _spare_rows(body: tirx.Stmt, memories: Memories) -> dict[str, int]:
     """For each tile with columns of several lines in a row, how many lines more than one."""
     found: dict[str, int] = {}
 
     def visit(store: BufferStore) -> None:
-        if store.buffer.scope() != SCRATCHPAD:
+        if not memories.is_of_operands(store.buffer.scope()):
             return
         column, dim = store.indices[-1], int(store.buffer.shape[-1])
 

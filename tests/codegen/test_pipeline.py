@@ -19,10 +19,11 @@ from tvm.script.ir_builder import tirx as T
 
 from npu_target.codegen_tir import build_program
 from npu_target.device import preset
-from npu_target.intrin import ACCUMULATOR, GEMM_CALL, SCRATCHPAD
+from npu_target.intrin import GEMM_CALL
 from npu_target.program import Program
 
 CONFIG = preset("gemmini-8x8")
+SCRATCHPAD, ACCUMULATOR = (memory.scope for memory in CONFIG.memories.all)
 BLOCKS, SIDE, TILES = 5, 8, 2
 
 

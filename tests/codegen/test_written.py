@@ -11,9 +11,10 @@ from tvm.script import tirx as T
 
 from npu_target.codegen_tir import CodegenError, build_program
 from npu_target.devices.gemmini import GemminiConfig
-from npu_target.intrin import ACCUMULATOR, SCRATCHPAD, gemm_intrinsic
+from npu_target.intrin import gemm_intrinsic
 
 CONFIG = GemminiConfig()
+SCRATCHPAD, ACCUMULATOR = (memory.scope for memory in CONFIG.memories.all)
 D = CONFIG.dim
 STEPS, UNWRITTEN = 4, 85
 

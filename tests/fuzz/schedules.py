@@ -16,7 +16,9 @@ from tvm import tirx
 from tvm.s_tir import Schedule
 from tvm.tirx import PrimFunc, Var
 
-from npu_target.intrin import ACCUMULATOR, SCRATCHPAD, WIDE, gemm_intrinsic
+from npu_target.intrin import WIDE, gemm_intrinsic
+
+SCRATCHPAD, ACCUMULATOR = (memory.scope for memory in CONFIG.memories.all)
 
 
 class Moves:

@@ -12,7 +12,8 @@ from npu_target.passes.errors import CodegenError
 from npu_target.passes.linear import Linear
 from npu_target.topi.requantize import requantize
 
-D = GemminiConfig().dim
+D, MEMORIES = GemminiConfig().dim, GemminiConfig().memories
+INPUTS, SUMS = MEMORIES.inputs, MEMORIES.sums
 R, C = Linear.loop(0), Linear.loop(1)
 SPAD, ACC = "global.scratchpad", "global.accumulator"
 
@@ -29,7 +30,7 @@ def recognised(func: tirx.PrimFunc) -> Load | Store:
         else:
             guards.append(statement.condition)
             statement = statement.then_case
-    return recognise(statement, guards, env, local)
+    return recognise(statement, guards, env, local, MEMORIES)
 
 
 def local(buffer: tirx.Buffer, indices: list[Linear]) -> tuple[Linear, Linear]:
@@ -84,15 +85,15 @@ def zeros(x: T.Buffer((40, 20), "int8")):
 @pytest.mark.parametrize(
     ("func", "copy"),
     [
-        (plain_load, Load(R, C, False, "x", R * 20 + C + 60, 1, ())),
+        (plain_load, Load(R, C, INPUTS, "x", R * 20 + C + 60, 1, ())),
         (
             padded_load,
-            Load(R, C, False, "x", R * 20 + C - 24, 1, (R - 2, C * -1 + 3)),
+            Load(R, C, INPUTS, "x", R * 20 + C - 24, 1, (R - 2, C * -1 + 3)),
         ),
-        (scaled_load, Load(R, C, False, "x", R * 20 + C, 1, (), scale=0.5)),
-        (shrunk_load, Load(R, C, True, "x", R * 20 + C, 1, (), shrunk=True, scale=0.5)),
-        (accumulating_load, Load(R, C, True, "x", C, 4, (), accumulate=True)),
-        (zeros, Load(R, C, True, None, Linear(), 1, ())),
+        (scaled_load, Load(R, C, INPUTS, "x", R * 20 + C, 1, (), scale=0.5)),
+        (shrunk_load, Load(R, C, SUMS, "x", R * 20 + C, 1, (), shrunk=True, scale=0.5)),
+        (accumulating_load, Load(R, C, SUMS, "x", C, 4, (), accumulate=True)),
+        (zeros, Load(R, C, SUMS, None, Linear(), 1, ())),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
@@ -147,14 +148,14 @@ def pooled_store(y: T.Buffer((40, 20), "int8")):
     [
         (
             plain_store,
-            Store(R, C, False, "y", R * 20 + C + D, 1, (R * -1 + 4, C * -1 + 19 - D)),
+            Store(R, C, INPUTS, "y", R * 20 + C + D, 1, (R * -1 + 4, C * -1 + 19 - D)),
         ),
-        (full_width_store, Store(R, C, True, "y", R * 20 + C, 4, (), full_width=True)),
-        (requantized_store, Store(R, C, True, "y", R * 20 + C, 1, (), 0.25, True)),
-        (unscaled_store, Store(R, C, True, "y", R * 20 + C, 1, ())),
+        (full_width_store, Store(R, C, SUMS, "y", R * 20 + C, 4, (), full_width=True)),
+        (requantized_store, Store(R, C, SUMS, "y", R * 20 + C, 1, (), 0.25, True)),
+        (unscaled_store, Store(R, C, SUMS, "y", R * 20 + C, 1, ())),
         (
             pooled_store,
-            Store(R * 14, C, True, "y", R * 20 + C, 1, (), pooling=Pooling(2, 7)),
+            Store(R * 14, C, SUMS, "y", R * 20 + C, 1, (), pooling=Pooling(2, 7)),
         ),
     ],
     ids=lambda value: getattr(value, "__name__", ""),

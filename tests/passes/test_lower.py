@@ -9,12 +9,12 @@ from tvm.script import tirx as T
 
 from npu_target import topi
 from npu_target.device import preset
-from npu_target.intrin import ACCUMULATOR, SCRATCHPAD
 from npu_target.passes.lower import allocated_buffers, lower
 from npu_target.topi.mac_schedule import MacStructure, schedule_mac
 from npu_target.topi.requantize import requantize
 
 CONFIG = preset("gemmini-8x8")
+SCRATCHPAD, ACCUMULATOR = (memory.scope for memory in CONFIG.memories.all)
 CONV = topi.Conv2d(1, 5, 9, 20, 9, 3, 3, (2, 1), (1, 1, 0, 0), True, True, 0.25)
 # Two tiles of one output block each.
 TILES = {"blocks": [2, 1], "lines": [1, 2], "steps": [1, 1], "depth": [1, 3]}
@@ -79,7 +79,7 @@ def scheduled(structure: MacStructure) -> tirx.PrimFunc:
 
 
 def test_a_small_convolution():
-    found = lower(scheduled(MacStructure(pipelined=False)))
+    found = lower(scheduled(MacStructure(pipelined=False)), CONFIG.memories)
     assert found.versions == {}
     mismatch = tvm_ffi.get_first_structural_mismatch(
         found.func.body, lowered_conv.body, map_free_vars=True
@@ -88,7 +88,7 @@ def test_a_small_convolution():
 
 
 def test_pipelined_tiles_have_versions():
-    found = lower(scheduled(MacStructure(pipelined=True)))
+    found = lower(scheduled(MacStructure(pipelined=True)), CONFIG.memories)
     buffers = {buffer.name: buffer for buffer in allocated_buffers(found.func)}
     assert set(found.versions.values()) == {2}
     shapes = {name: tuple(int(n) for n in buffer.shape) for name, buffer in buffers.items()}
@@ -103,5 +103,5 @@ def test_pipelined_tiles_have_versions():
 def test_the_function_given_stays_as_it_is():
     func = scheduled(MacStructure())
     before = func.script()
-    lower(func)
+    lower(func, CONFIG.memories)
     assert func.script() == before

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from operator_strategies import devices
 
 from npu_target.devices.gemmini import GemminiConfig
-from npu_target.intrin import ACCUMULATOR, SCRATCHPAD
 from npu_target.passes.errors import CodegenError
 from npu_target.passes.memory import DoesNotFit, LocalBuffer, Placement, allocate
 
 CONFIG = GemminiConfig()
+SCRATCHPAD, ACCUMULATOR = (memory.scope for memory in CONFIG.memories.all)
 MEMORIES = {SCRATCHPAD: CONFIG.spad_rows, ACCUMULATOR: CONFIG.acc_rows}
 
 

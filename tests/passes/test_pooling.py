@@ -34,7 +34,7 @@ def walk(
     copy = Store(
         row,
         Linear.loop(COLUMN),
-        False,
+        CONFIG.memories.sums,
         "y",
         offset + Linear.loop(COLUMN),
         1,
@@ -90,7 +90,7 @@ def test_windows_under_a_condition_are_refused():
     copy = Store(
         Linear.loop(LINE),
         Linear.loop(COLUMN),
-        False,
+        CONFIG.memories.sums,
         "y",
         Linear.loop(LINE) * CHANNELS + Linear.loop(COLUMN),
         1,

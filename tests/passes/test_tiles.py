@@ -9,11 +9,12 @@ from tvm.script import tirx as T
 
 from npu_target.codegen_tir import build_program
 from npu_target.devices.gemmini import GemminiConfig
-from npu_target.intrin import ACCUMULATOR, SCRATCHPAD, gemm_intrinsic
+from npu_target.intrin import gemm_intrinsic
 from npu_target.passes.lower import allocated_buffers, lower
 from npu_target.passes.tiles import tile_buffers
 
 CONFIG = GemminiConfig()
+SCRATCHPAD, ACCUMULATOR = (memory.scope for memory in CONFIG.memories.all)
 D = CONFIG.dim
 STEPS, BLOCKS = 2, 3
 
@@ -57,10 +58,12 @@ def nested_in_a_pipeline() -> Schedule:
 
 def test_a_tile_of_prologue_loop_and_epilogue_is_one() -> None:
     func = nested_in_a_pipeline().mod["main"]
-    lowered = lower(func)
+    lowered = lower(func, CONFIG.memories)
     names = [buffer.name for buffer in allocated_buffers(lowered.func)]
     assert len(names) > len(set(names))
-    assert sorted(buffer.name for buffer in tile_buffers(lowered)) == sorted(set(names))
+    assert sorted(buffer.name for buffer in tile_buffers(lowered, CONFIG.memories)) == sorted(
+        set(names)
+    )
     generator = np.random.default_rng(1)
     a = generator.integers(-128, 128, (STEPS * D, D), np.int8)
     b = generator.integers(-128, 128, (BLOCKS, D, D), np.int8)

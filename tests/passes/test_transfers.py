@@ -24,6 +24,7 @@ from npu_target.program import Arg, Loop, Program, expr
 
 # Small enough to compare every element, and rows of 64 bytes hold many blocks.
 DEVICE = GemminiConfig(name="tiny", dim=4, spad_bank_rows=256, acc_banks=2, acc_bank_rows=256)
+MEMORIES = DEVICE.memories
 BASE = 0x80010000
 OUTER, OUTER_EXTENT = 400, 3  # a loop of the program around the copy
 COLUMN = 0
@@ -42,6 +43,10 @@ class Case:
         extents = [OUTER_EXTENT, *(loop.extent for loop in self.loops)]
         for values in itertools.product(*map(range, extents)):
             yield dict(zip(names, values, strict=True))
+
+
+def is_sums(copy: Load | Store) -> bool:
+    return copy.memory == MEMORIES.sums
 
 
 def value_of(form: Linear, point: dict[int, int]) -> int:
@@ -127,7 +132,7 @@ def loads(draw):
     copy = Load(
         row,
         Linear.loop(COLUMN),
-        in_accumulator,
+        MEMORIES.sums if in_accumulator else MEMORIES.inputs,
         "x",
         draw(offsets(loops, row)),
         4 if in_accumulator and not shrunk else 1,
@@ -148,7 +153,7 @@ def stores(draw):
     copy = Store(
         row,
         Linear.loop(COLUMN),
-        kind != "scratchpad",
+        MEMORIES.inputs if kind == "scratchpad" else MEMORIES.sums,
         "y",
         draw(offsets(loops, row)),
         4 if kind == "full width" else 1,
@@ -221,11 +226,11 @@ def check_load(case: Case) -> None:
     copy = case.copy
     dram, spad, acc, result = run(case)
     before, after = (
-        np.frombuffer(a, np.int32 if copy.accumulator else np.int8).reshape(-1, DEVICE.dim)
-        for a in ((acc, result.acc) if copy.accumulator else (spad, result.spad))
+        np.frombuffer(a, np.int32 if is_sums(copy) else np.int8).reshape(-1, DEVICE.dim)
+        for a in ((acc, result.acc) if is_sums(copy) else (spad, result.spad))
     )
     assert bytes(result.memory) == dram
-    assert (result.spad if copy.accumulator else result.acc) == (spad if copy.accumulator else acc)
+    assert (result.spad if is_sums(copy) else result.acc) == (spad if is_sums(copy) else acc)
     source = np.frombuffer(dram, np.int32 if copy.element_bytes == 4 else np.int8)
     expected = before.astype(np.int64)
     free = np.zeros(before.shape, bool)  # columns past the valid ones may stay as they were
@@ -248,15 +253,13 @@ def check_store(case: Case) -> None:
     dram, spad, acc, result = run(case)
     assert (result.spad, result.acc) == (spad, acc)
     dtype = np.int32 if copy.element_bytes == 4 else np.int8
-    tile = np.frombuffer(
-        acc if copy.accumulator else spad, np.int32 if copy.accumulator else np.int8
-    )
+    tile = np.frombuffer(acc if is_sums(copy) else spad, np.int32 if is_sums(copy) else np.int8)
     tile = tile.reshape(-1, DEVICE.dim)
     expected = np.frombuffer(dram, dtype).copy()
     for point in case.points():
         if is_valid(copy, point):
             value = int(tile[value_of(copy.row, point), point[COLUMN]])
-            if copy.accumulator and not copy.full_width:
+            if is_sums(copy) and not copy.full_width:
                 value = requantize(value, copy.scale, copy.relu)
             expected[value_of(copy.offset, point)] = value
     np.testing.assert_array_equal(np.frombuffer(result.memory, dtype), expected)
