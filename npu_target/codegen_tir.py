@@ -9,19 +9,17 @@ other loop stays a loop of the program.  The program is then made better for the
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 
 from tvm import tirx
 from tvm.tirx.buffer import BufferType
 
-from .codegen.copies import CopyOperations
 from .codegen.operations import LoopIds
 from .codegen.pipeline import Pipeline
+from .codegen.placed import Placed, emitted
 from .codegen.reader import Reader
 from .codegen.report import NoReport, ScheduleReport
-from .codegen.settings import DeviceSettings
 from .codegen.starts import overwritten_sums
 from .codegen.written import check_written
 from .device import DeviceConfig, kind_of
@@ -33,7 +31,6 @@ from .passes.linear import constant
 from .passes.lower import Lowered, lower
 from .passes.memory import allocate
 from .passes.packings import packings
-from .passes.sources import shrunk_source
 from .passes.tiles import tile_buffers
 from .program import Arg, Node, Program
 from .rewrite import rewritten
@@ -63,11 +60,11 @@ def build_program(
     try:
         packed = packings(func, config)
         args = _arguments(func, packed)
-        check_columns(func, config.memories)
+        check_columns(func, config)
         names = [arg.name for arg in args]
         if report is not None:
             report.arguments = names
-        body = _body(lower(func, config.memories), config, names, packed, report or NoReport())
+        body = _body(lower(func, config), config, names, packed, report or NoReport())
     except DoesNotFit as error:
         raise DoesNotFit(f"{name}: {error}") from error
     except (CodegenError, IsaError) as error:
@@ -99,29 +96,23 @@ def _body(
     """The commands of a lowered function, in phases of the device's settings: one for all of it,
     or, where that needs too many, one for each of its parts."""
     body = lowered.func.body
-    memories = config.memories
-    placed = allocate(tile_buffers(lowered, memories), config)
-    reader = Reader(placed, lowered.versions, memories, packed)
+    tiles = allocate(tile_buffers(lowered, config), config)
+    reader = Reader(tiles, lowered.versions, config, packed)
     stmts = body.seq if isinstance(body, tirx.SeqStmt) else [body]
     parts = [reader.statement(stmt) for stmt in stmts]
-    check_written(parts, config.dim)
-    overwritten = overwritten_sums(parts, memories)
-    settings = DeviceSettings(config)
+    check_written(parts)
+    overwritten = overwritten_sums(parts, config.memories)
     ids = LoopIds()
-    source = shrunk_source(lowered.func, memories)
-    shrunk = None
-    if source is not None:
-        shrunk = str(source.name), math.prod(constant(extent) for extent in source.shape)
-    copies = CopyOperations(config, arguments, settings, ids, shrunk)
-    pipeline = Pipeline(copies, settings, overwritten, config, ids, report)
-    whole = settings.whole(partial(pipeline.run, parts))
+    emission = kind_of(config).emission(config, arguments, ids, lowered.func)
+    pipeline = Pipeline(emission, overwritten, config, ids, report)
+
+    def nodes(needed: tuple[Node, ...], placed: Sequence[Placed]) -> tuple[Node, ...]:
+        report.keep()
+        return (*needed, *emitted(emission.synchronized(placed)))
+
+    whole = emission.whole(partial(pipeline.run, parts))
     if whole is not None:
-        report.keep()
-        return (*whole[0], *whole[1])
-    nodes: list[Node] = []
+        return nodes(*whole)
     report.in_phases()
-    for part in parts:
-        needed, made = settings.phase(partial(pipeline.run, [part]))
-        report.keep()
-        nodes += [*needed, *made]
-    return tuple(nodes)
+    phases = [nodes(*emission.phase(partial(pipeline.run, [part]))) for part in parts]
+    return tuple([node for phase in phases for node in phase])

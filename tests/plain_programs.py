@@ -13,51 +13,46 @@ from row_histories import row_histories
 from npu_target import codegen_tir
 from npu_target.codegen.nests import Values
 from npu_target.codegen.pipeline import Pipeline
+from npu_target.codegen.placed import Placed, PlacedNodes, PlacedStep
 from npu_target.codegen.statements import Repeat, Statement
-from npu_target.codegen.steps import Steps, array_setting, pair
+from npu_target.codegen.steps import Steps
 from npu_target.passes.linear import Linear
-from npu_target.program import Node, Program
+from npu_target.program import Program
 
 
 class PlainPipeline(Pipeline):
     """Loops are unrolled, copies come at once, and steps one after the other."""
 
-    def statement(self, stmt: Statement, values: Values) -> tuple[Node, ...]:
+    def statement(self, stmt: Statement, values: Values) -> tuple[Placed, ...]:
         return (*super().statement(stmt, values), *self.flush())
 
-    def loop(self, stmt: Repeat, values: Values) -> tuple[Node, ...]:
-        nodes: list[Node] = []
+    def loop(self, stmt: Repeat, values: Values) -> tuple[Placed, ...]:
+        placed: list[Placed] = []
         for index in range(stmt.start, stmt.start + stmt.extent):
-            nodes += self.statement(stmt.body, {**values, stmt.symbol: Linear(index)})
-        return tuple(nodes)
+            placed += self.statement(stmt.body, {**values, stmt.symbol: Linear(index)})
+        return tuple(placed)
 
-    def close(self, opened, behind) -> tuple[Node, ...]:
+    def close(self, opened, behind) -> tuple[Placed, ...]:
         waiting = opened.due, opened.free, opened.after, opened.reloads, opened.last
         assert not any(waiting), "copies wait, though each has come at once"
         steps = self.emitter.steps(opened)
-        settings = self.emitter.settings.other(array_setting(steps.step.row_step))
-        return (*settings, *plain_steps(steps))
+        settings = PlacedNodes(self.emission.before_steps(steps.step))
+        return (settings, *plain_steps(steps))
 
 
-def plain_steps(steps: Steps) -> Iterator[Node]:
+def plain_steps(steps: Steps) -> Iterator[PlacedStep]:
     """Steps one after the other, without loops."""
     reducing = [level for level in range(len(steps.loops)) if steps.reduces(level)]
     for indices in itertools.product(*(range(loop.extent) for loop in steps.loops)):
         ids = [loop.loop_id for loop in steps.loops]
         step = steps.step.substitute(dict(zip(ids, map(Linear, indices), strict=True)))
-        new_weights = not any(indices[steps.n_changing :])
+        new_stationary = not any(indices[steps.n_changing :])
         overwrites = steps.overwrites and not any(indices[level] for level in reducing)
         for run in steps.runs:
             for time in range(run.times):
-                yield from pair(
-                    step,
-                    Linear(run.first_row + time * run.rows),
-                    run.rows,
-                    steps.config.dim,
-                    new_weights=new_weights,
-                    overwrites=overwrites,
-                )
-                new_weights = False
+                row = Linear(run.first_row + time * run.rows)
+                yield PlacedStep(step, row, run.rows, new_stationary, overwrites, ())
+                new_stationary = False
 
 
 @contextmanager

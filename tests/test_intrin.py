@@ -11,11 +11,13 @@ from tvm.script import from_source
 from tvm.script import tirx as T
 
 from npu_target.codegen_tir import build_program
-from npu_target.device import preset, presets
-from npu_target.devices.gemmini import GemminiConfig
-from npu_target.intrin import GEMM_CALL, gemm_intrinsic, gemm_rows
+from npu_target.device import preset
+from npu_target.devices.gemmini import PRESETS, GemminiConfig
+from npu_target.devices.gemmini.gemm import Gemm
+from npu_target.intrin import gemm_intrinsic, gemm_rows
 
 STEPS = [(1, 1), (1, 5), (2, 1), (3, 2), (5, 4), (8, 3)]
+GEMM_CALL = Gemm.call
 
 
 def operands(
@@ -35,9 +37,9 @@ def in_numpy(a: np.ndarray, b: np.ndarray, c: np.ndarray, step: int) -> np.ndarr
 
 
 @pytest.mark.parametrize(("rows", "step"), STEPS)
-@pytest.mark.parametrize("name", sorted(presets()))
-def test_the_description_means_the_product(name, rows, step):
-    config = preset(name)
+@pytest.mark.parametrize("device", [config.name for config in PRESETS])
+def test_the_description_means_the_product(device, rows, step):
+    config = preset(device)
     description = TensorIntrin.get(gemm_intrinsic(config, rows, step)).desc
     text = description.script()
     for scope in ("scratchpad", "accumulator"):  # memories that the host does not have
@@ -89,9 +91,9 @@ def one_step(config: GemminiConfig, rows: int, step: int):
 
 
 @pytest.mark.parametrize(("rows", "step"), STEPS)
-@pytest.mark.parametrize("name", sorted(presets()))
-def test_the_implementation_means_the_product(name, rows, step):
-    config = preset(name)
+@pytest.mark.parametrize("device", [config.name for config in PRESETS])
+def test_the_implementation_means_the_product(device, rows, step):
+    config = preset(device)
     a, b, c = operands(config, rows, step)
     program = build_program(one_step(config, rows, step), config, "one_step")
     np.testing.assert_array_equal(run_program(program, [a, b, c]), in_numpy(a, b, c, step))
@@ -101,8 +103,8 @@ def test_equal_steps_are_one_intrinsic():
     config = GemminiConfig()
     assert gemm_intrinsic(config, 7, 2) == gemm_intrinsic(config, 7, 2)
     assert gemm_intrinsic(config, 1, 2) == gemm_intrinsic(config, 1, 3)
-    names = {gemm_intrinsic(preset(name), 7, 2) for name in presets()}
-    assert len(names) == len(presets())
+    names = {gemm_intrinsic(preset(name), 7, 2) for name in (p.name for p in PRESETS)}
+    assert len(names) == len(PRESETS)
 
 
 @pytest.mark.parametrize("rows", [1, 7, 16])

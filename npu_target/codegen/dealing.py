@@ -6,17 +6,18 @@ for a range of its iterations.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from ..device import DeviceConfig
 from ..passes.linear import Linear
-from .cost import ceil_div
+from ..topi.blocking import ceil_div
 from .dependences import Touched
-from .operations import CopyOperation, LoopIds
+from .operations import CopyOperation, Engine, LoopIds
+from .placed import PlacedCopy
 
 # Entries of a queue that are left for what the device has not begun yet.
 _QUEUE_SLACK = 2
@@ -44,6 +45,11 @@ class Copy(NamedTuple):
     def cycles(self) -> float:
         """How long it keeps its engine."""
         return self.operation.number * self.operation.cycles
+
+    @property
+    def placed(self) -> PlacedCopy:
+        """The operation where it is issued."""
+        return PlacedCopy(self.operation, self.touched)
 
     def with_operation(self, operation: CopyOperation) -> Copy:
         """The same with another part of the operation."""
@@ -74,12 +80,13 @@ class Part(NamedTuple):
 
 
 class Dealer:
-    """Deals copies out for a device, whose queues hold so many commands."""
+    """Deals copies out for a device, the queues of whose engines hold so many commands."""
 
-    def __init__(self, config: DeviceConfig, ids: LoopIds) -> None:
+    def __init__(self, queue_entries: Mapping[Engine, int], ids: LoopIds) -> None:
         self.ids = ids
-        self.most_loads = max(1, config.ld_queue_entries - _QUEUE_SLACK)
-        self.most_stores = max(1, config.st_queue_entries - _QUEUE_SLACK)
+        self.room = {
+            engine: max(1, entries - _QUEUE_SLACK) for engine, entries in queue_entries.items()
+        }
 
     def ahead(self, bound: Bound, extent: int, inner: int, due_first: list[Bound]) -> list[Part]:
         """Where the parts of a copy go that the iterations of a loop need: each into an iteration
@@ -140,15 +147,16 @@ class Dealer:
             share = first_cycles / (first_cycles + last_cycles)
             turn = min(end - 1, max(first + 1, first + round((end - first) * share)))
         cursor = 0
-        bundle = [0, 0]  # loads and stores that are issued together at the cursor
+        bundle: Counter[Engine] = Counter()  # what is issued together at the cursor
         for copy in copies:
             begin = turn if copy.last and turn < end else first
             room = (turn if copy.first else end) - begin
             loops = copy.operation.loops
             if not loops or not copy.is_divisible:
-                bundle[copy.operation.is_load] += 1
-                if not (bundle[0] <= self.most_stores and bundle[1] <= self.most_loads):
-                    cursor, bundle = (cursor + 1) % (end - first), [0, 0]
+                engine = copy.operation.kind.engine
+                bundle[engine] += 1
+                if bundle[engine] > self.room[engine]:
+                    cursor, bundle = (cursor + 1) % (end - first), Counter()
                 at = begin + min(cursor, room - 1)
                 whole = copy.operation
                 parts.append(Part(at, at + 1, whole.number, partial(_whole, whole), copy))
@@ -184,13 +192,14 @@ class Dealer:
     def at_once(self, parts: Sequence[Part], extent: int) -> list[Part]:
         """The parts that are issued when an iteration of a loop begins: those of few commands, and,
         of those of all iterations, no more than a queue holds together."""
-        room = {True: [self.most_loads] * extent, False: [self.most_stores] * extent}
+        room = {engine: [commands] * extent for engine, commands in self.room.items()}
         found = []
         # To deal out others inside, the loop would have to be cut.
         for part in sorted(parts, key=lambda part: part.end - part.begin == extent):
-            left = room[part.copy.operation.is_load]
+            operation = part.copy.operation
+            left = room[operation.kind.engine]
             mine = range(part.begin, part.end)
-            few = self.most_loads // 3 if part.copy.operation.is_load else self.most_stores // 2
+            few = self.room[operation.kind.engine] // (3 if operation.is_load else 2)
             if part.commands > max(1, few) or any(_in_order(part, other) for other in parts):
                 continue
             if len(mine) < extent or all(left[i] >= part.commands for i in mine):

@@ -1,62 +1,61 @@
-"""The nodes of a nest of steps with its copies, and of copies by themselves."""
+"""A nest of steps with its copies, and copies by themselves, where they are placed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from ..device import DeviceConfig
+from ..device.emission import Emission
 from ..passes.linear import Linear
 from ..passes.transfers import LoopExtent
-from ..program import Node
 from .dealing import Copy
 from .nests import Nest, Values
 from .operations import CopyOperation, LoopIds
+from .placed import Placed, PlacedCopy, PlacedNodes
 from .placement import Placer
 from .report import BEFORE, BEHIND, IN_ORDER, IN_USE, LAST, NO_STEPS_BEFORE, NoReport
-from .settings import DeviceSettings
-from .steps import Steps, array_setting
+from .steps import Steps
 from .waiting import Open, Waiting, in_order
 
 
 class Emitter:
-    """Makes nodes, in phases of the device's settings; steps in ``overwritten`` start their sums by
-    overwriting them."""
+    """Places nests; steps in ``overwritten`` start their sums by overwriting them."""
 
     def __init__(
         self,
-        settings: DeviceSettings,
+        emission: Emission,
         overwritten: set[Nest],
         config: DeviceConfig,
         ids: LoopIds,
         report: NoReport,
     ) -> None:
-        self.settings = settings
+        self.emission = emission
         self.overwritten = overwritten
         self.config = config
         self.ids = ids
         self.report = report
         self._cycles: dict[Nest, float] = {}
 
-    def nest(self, opened: Open, behind: str) -> tuple[Node, ...]:
-        """The nodes of a nest of steps with its copies; ``behind`` is why some stay behind it."""
+    def nest(self, opened: Open, behind: str) -> tuple[Placed, ...]:
+        """A nest of steps with its copies; ``behind`` is why some stay behind it."""
         self.report.nest(opened.nest, NO_STEPS_BEFORE if opened.is_first else IN_USE, behind)
         placer = self._placer(opened)
-        settings = self.settings.other(array_setting(placer.steps.step.row_step))
+        settings = PlacedNodes(self.emission.before_steps(placer.steps.step))
         before, free = in_order(opened.free)
         reloads = [
             copy._replace(leaves_rest=True, is_own=False) for copy in _copies(opened.reloads)
         ]
-        nodes = placer.place(_copies(opened.due), free, [*_copies(opened.after), *reloads])
+        placed = placer.place(_copies(opened.due), free, [*_copies(opened.after), *reloads])
         first, last = self.plain(before, BEFORE, IN_ORDER), self.plain(opened.last, BEHIND, LAST)
         self.report.nest(None, "", "")
-        return (*first, *settings, *nodes, *last)
+        return (*first, settings, *placed, *last)
 
-    def plain(self, copies: Iterable[Waiting], place: str, reason: str) -> tuple[Node, ...]:
+    def plain(self, copies: Iterable[Waiting], place: str, reason: str) -> tuple[Placed, ...]:
         """Copies one after the other: where they are, and why not between steps."""
-        operations = [operation for waiting in copies for operation in waiting.operations]
-        for operation in operations:
-            self.report.copy(operation, place, reason)
-        return tuple([node for operation in operations for node in operation.nodes()])
+        placed = [PlacedCopy(x, waiting.touched) for waiting in copies for x in waiting.operations]
+        for copy in placed:
+            self.report.copy(copy.operation, place, reason)
+        return tuple(placed)
 
     def rest(self, opened: Open, waiting: Waiting) -> list[CopyOperation]:
         """What has to follow the last steps of a nest of a copy that the next steps need too."""
@@ -72,7 +71,7 @@ class Emitter:
         return self._cycles[waiting.nest]
 
     def step_cycles(self, opened: Open) -> float:
-        """How long the steps of a nest keep the array."""
+        """How long the steps of a nest take."""
         if opened.nest not in self._cycles:
             self._cycles[opened.nest] = self.steps(opened).cycles
         return self._cycles[opened.nest]
@@ -81,11 +80,12 @@ class Emitter:
         """The steps of a nest, in loops of their own."""
         loops, inner = self.enter(opened.nest, opened.values)
         overwrites = opened.nest in self.overwritten
-        return Steps(opened.nest.step(inner), loops, overwrites, self.config)
+        return Steps(opened.nest.step(inner), loops, overwrites)
 
     def _placer(self, opened: Open) -> Placer:
         """Places copies in the steps of a nest."""
-        return Placer(self.steps(opened), opened.touched, self.config, self.ids, self.report)
+        memories, queues = self.config.memories, self.emission.queue_entries
+        return Placer(self.steps(opened), opened.touched, memories, queues, self.ids, self.report)
 
     def enter(self, nest: Nest, values: Values) -> tuple[tuple[LoopExtent, ...], dict[int, Linear]]:
         """Loops of a nest under ids of their own, and the values of symbols inside."""

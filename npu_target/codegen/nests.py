@@ -15,10 +15,11 @@ from tvm import tirx
 from tvm.ir import TensorLoad
 from tvm.tirx import BufferStore, Var
 
-from ..device import DeviceConfig, Memories
-from ..intrin import PACKED
+from ..device import Memories, Memory
+from ..device.copy_rules import CopyRules
+from ..intrin import PACKED, StepCall
 from ..packing import Packing
-from ..passes.boundaries import nothing, split_boundaries
+from ..passes.boundaries import split_boundaries
 from ..passes.bounds import least
 from ..passes.copies import Load, Store, recognise
 from ..passes.errors import CodegenError
@@ -27,7 +28,7 @@ from ..passes.memory import Placement
 from ..passes.stacks import stacked
 from ..passes.transfers import LoopExtent, Transfer, plan_transfer
 from .dependences import Touched
-from .steps import ArrayStep
+from .steps import Step
 
 Values = Mapping[int, Linear]  # of symbols
 # A tile, whether it has versions, and the indices of an element of it.
@@ -57,7 +58,7 @@ class TileReader(Protocol):
 
 
 class Nest:
-    """A perfect nest around a copy or the array's step.
+    """A perfect nest around a copy or a step.
 
     ``n_loops`` of TensorIR are around it; ``loops`` are those of more than one iteration, by their
     symbols, in which a loop over the pixels of wide sums is two: over steps, and over the rows of
@@ -70,13 +71,11 @@ class Nest:
         loops: list[tirx.For],
         guards: list[tirx.Expr],
         leaf: BufferStore | tirx.Evaluate,
+        written: tirx.Buffer,
     ) -> None:
         self._reader = reader
         self._leaf = leaf
         self._guards = guards
-        written = (
-            leaf.buffer if isinstance(leaf, BufferStore) else leaf.value.args[3].args[0].source
-        )
         self.sums = str(written.name) if written.scope() == reader.memories.sums.scope else None
         self.n_loops = len(loops)
         accesses = reader.tile_accesses(leaf)
@@ -108,30 +107,35 @@ class Nest:
 class CopyNest(Nest):
     """A nest around a store."""
 
-    def transfers(
-        self, values: Values, config: DeviceConfig
-    ) -> list[tuple[Load | Store, Transfer]]:
+    def __init__(
+        self,
+        reader: TileReader,
+        loops: list[tirx.For],
+        guards: list[tirx.Expr],
+        leaf: BufferStore,
+    ) -> None:
+        super().__init__(reader, loops, guards, leaf, leaf.buffer)
+
+    def transfers(self, values: Values, rules: CopyRules) -> list[tuple[Load | Store, Transfer]]:
         """What the store does, part by part, and how."""
         known = {symbol: values[symbol] for symbol in self._deciding}
         plan = self._plans.get(key := tuple(known.values()))
         if plan is None:
-            parts = split_boundaries(self.copy.at(known), self._copy[1], config)
-            plan = [x for part, around in parts for x in self._plan(part, around, config)]
+            parts = split_boundaries(self.copy.at(known), self._copy[1], rules)
+            plan = [x for part, around in parts for x in self._plan(part, around, rules)]
             self._plans[key] = plan
         return [(part.at(values), transfer.at(values)) for part, transfer in plan]
 
     def _plan(
-        self, part: Load | Store, around: tuple[LoopExtent, ...], config: DeviceConfig
+        self, part: Load | Store, around: tuple[LoopExtent, ...], rules: CopyRules
     ) -> list[tuple[Load | Store, Transfer]]:
-        transfer = plan_transfer(part, around, config)
+        transfer = plan_transfer(part, around, rules)
         columns = transfer.columns
         if columns.is_const and columns.const < 1:  # nothing satisfies the conditions
-            if isinstance(part, Store) or part.accumulate:
+            if isinstance(part, Store) or part.accumulate or not rules.writes_unread_columns(part):
                 return []
-            if part.shrunk:  # of the first block some always do
-                return []
-            zeros = nothing(part)
-            return [(zeros, plan_transfer(zeros, around, config))]
+            zeros = rules.zeros(part)
+            return [(zeros, plan_transfer(zeros, around, rules))]
         if self._may_lack_columns and not columns.is_const:
             guards = (*transfer.guards, columns - 1)
             columns = combine("max", columns, Linear(1))
@@ -216,29 +220,38 @@ class CopyNest(Nest):
 
 
 class StepNest(Nest):
-    """A nest around the array's step."""
+    """A nest around a step."""
+
+    def __init__(
+        self, reader: TileReader, loops: list[tirx.For], leaf: tirx.Evaluate, call: StepCall
+    ) -> None:
+        self._call = call
+        super().__init__(reader, loops, [], leaf, call.written.source)
 
     @property
     def tiles(self) -> list[str]:
-        """The names of the tiles of its operands A and B and of its sums."""
-        return [str(argument.args[0].source.name) for argument in self._leaf.value.args[1:4]]
+        """The names of the tiles of its operands."""
+        return [str(element.source.name) for element in self._call.elements]
 
-    def step(self, values: Values) -> ArrayStep:
+    @property
+    def memories(self) -> list[Memory | None]:
+        """The memories of its operands."""
+        memories = self._reader.memories
+        return [memories.find(element.source.scope()) for element in self._call.elements]
+
+    def step(self, values: Values) -> Step:
         """The step's rows."""
         return self._step.substitute(values)
 
     @cached_property
-    def _step(self) -> ArrayStep:
-        arguments = self._leaf.value.args
-        a, b, c = (self._row(argument) for argument in arguments[1:4])
-        rows, step = (int(argument.value) for argument in arguments[4:6])
-        return ArrayStep(a, b, c, rows, step)
+    def _step(self) -> Step:
+        call = self._call
+        return Step(call.intrinsic, call.operands, tuple(map(self._row, call.elements)))
 
-    def _row(self, argument: tirx.Expr) -> Linear:
-        """The row that ``address_of`` a tile's element names."""
-        load = argument.args[0]
-        indices = [linear(index, self._symbols) for index in load.indices]
-        row, column = self._reader.local(load.source, indices)
+    def _row(self, element: TensorLoad) -> Linear:
+        """The row that the element of a tile is the first of."""
+        indices = [linear(index, self._symbols) for index in element.indices]
+        row, column = self._reader.local(element.source, indices)
         if column != Linear():
-            raise CodegenError(f"{argument} is not the start of a row")
+            raise CodegenError(f"{element} is not the start of a row")
         return row

@@ -29,6 +29,11 @@ def to_operand(form: Linear) -> Operand:
     return total.operand()
 
 
+def to_number(form: Linear) -> Operand | int:
+    """An operand, or an int where it is always the same."""
+    return form.const if form.is_const else to_operand(form)
+
+
 def _atom_expr(atom: Atom) -> Expr:
     return _EXPR[atom.op](to_expr(atom.a), to_expr(atom.b))
 

@@ -10,17 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from math import inf, prod
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from ..device.commands import DeviceCommand
-from ..devices.gemmini.isa import LocalAddress
+from ..device import Memory
 from ..passes.linear import Linear
 from ..passes.transfers import LoopExtent
-from ..program import Command, Loop, Node, Operand, device_command, expr
+from ..program import Loop, Node, Operand, expr
 from ..program.expr import Expr
-from .cost import ceil_div
+from ..topi.blocking import ceil_div
 from .operands import to_expr, to_operand
 
 # The loop that a condition is: no path has two of them, and no other loop has its id.
@@ -101,19 +100,31 @@ def _compared(compare: Callable[[Expr, Expr], Expr], form: Linear) -> Expr:
     return compare(expr.ZERO, to_expr(form))
 
 
+class CopyCommand(Protocol):
+    """The device's command for a copy."""
+
+    def nodes(self, operation: CopyOperation) -> tuple[Node, ...]:
+        """One command of an operation, in the operation's loops, with what has to come right before
+        it."""
+
+
 class CopyKind(NamedTuple):
-    """What kind of command a copy is: its class, what is said of rows besides their number, the
-    argument it copies from or to (None: zeros), columns of a block and rows between blocks, the
-    commands that have to come before it (settings that its phase has no room for), and the rows
-    that each row of a stacked load is written to, its own and those before."""
+    """What copies have in common that are one in all of their loops.
+
+    is_load : whether it writes the memory.
+    memory : that it writes, or reads.
+    argument : that it copies from or to; None for zeros.
+    block_columns, block_rows : columns of a block of a row, and rows of the tile between blocks.
+    lines : the rows that each row of a stacked load is written to, its own and those before.
+    """
 
     engine: Engine
-    command: type[DeviceCommand]
-    flags: LocalAddress
+    is_load: bool
+    memory: Memory
     argument: int | None
     block_columns: int
     block_rows: int
-    settings: tuple[Command, ...] = ()
+    command: CopyCommand
     lines: int = 1
 
 
@@ -146,7 +157,7 @@ class CopyOperation(NamedTuple):
     @property
     def is_load(self) -> bool:
         """Whether it writes the device's memories."""
-        return self.kind.engine is Engine.LOAD
+        return self.kind.is_load
 
     def substitute(self, values: Mapping[int, Linear]) -> CopyOperation:
         """The operation where loops have these values."""
@@ -240,19 +251,15 @@ class CopyOperation(NamedTuple):
         rows = self.touched_rows(stacked=False)
         return rows is not None and int(np.bincount(rows.ravel() - rows.min()).max()) == 1
 
+    def dram_address(self) -> Operand | int:
+        """Where the first byte is that a command copies; 0 for zeros."""
+        if self.kind.argument is None:
+            return 0
+        return Operand.argument(self.kind.argument, to_operand(self.dram_bytes))
+
     def nodes(self) -> tuple[Node, ...]:
         """The command in its loops, under its conditions."""
-        address: Any = 0
-        if self.kind.argument is not None:
-            address = Operand.argument(self.kind.argument, to_operand(self.dram_bytes))
-        command = device_command(
-            self.kind.command,
-            dram_address=address,
-            local=(self.kind.flags, to_operand(self.row)),
-            cols=_field(self.columns),
-            rows=_field(self.rows),
-        )
-        body: tuple[Node, ...] = (*self.kind.settings, command)
+        body = self.kind.command.nodes(self)
         condition: Expr = expr.ONE
         for guard in self.guards:
             condition = expr.logical_and(condition, guard.expression())
@@ -292,7 +299,3 @@ def _mergeable(
             ):
                 return outer, inner
     return None
-
-
-def _field(form: Linear) -> Any:
-    return form.const if form.is_const else to_operand(form)

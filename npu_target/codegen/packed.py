@@ -7,7 +7,7 @@ from functools import cached_property
 from tvm import tirx
 from tvm.tirx import BufferStore
 
-from ..device import DeviceConfig
+from ..device.copy_rules import CopyRules
 from ..packing import Packing
 from ..passes.copies import Load, Store
 from ..passes.linear import Linear, linear
@@ -17,7 +17,7 @@ from .nests import CopyNest, CopyPart, TileReader, Values
 
 
 class PackedNest(CopyNest):
-    """A nest around a load of packed weights: its tile lies in DRAM as in the scratchpad, in loads
+    """A nest around a load of packed weights: its tile lies in DRAM as in its memory, in loads
     of whole lines."""
 
     def __init__(
@@ -25,7 +25,8 @@ class PackedNest(CopyNest):
     ) -> None:
         super().__init__(reader, loops, [], leaf)
         own = [loop.loop_id for loop in self.loops]
-        indices = [linear(index, self._symbols) for index in packed_element(leaf).indices]
+        element = packed_element(leaf, reader.memories.weights.dtype)
+        indices = [linear(index, self._symbols) for index in element.indices]
         as_it_is = self._recognised()
         first_row = as_it_is.row.without(*own)
         tile = tile_number(packing, [index.without(*own) for index in indices])
@@ -54,10 +55,8 @@ class PackedNest(CopyNest):
             )
             self._parts.append((part, around))
 
-    def transfers(
-        self, values: Values, config: DeviceConfig
-    ) -> list[tuple[Load | Store, Transfer]]:
-        plans = [(part, plan_transfer(part, loops, config)) for part, loops in self._parts]
+    def transfers(self, values: Values, rules: CopyRules) -> list[tuple[Load | Store, Transfer]]:
+        plans = [(part, plan_transfer(part, loops, rules)) for part, loops in self._parts]
         return [(part.at(values), plan.at(values)) for part, plan in plans]
 
     @cached_property

@@ -14,14 +14,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from ..device import DeviceConfig
+from ..device import DeviceConfig, kind_of
+from ..device.emission import Emission
 from ..passes.errors import CodegenError
 from ..passes.linear import Linear
-from ..program import Node
-from .copies import CopyOperations
 from .emitter import Emitter
 from .nests import CopyNest, Nest, StepNest, Values
-from .operations import CopyOperation, LoopIds, nested
+from .operations import CopyOperation, LoopIds
+from .placed import Placed, PlacedLoop
 from .report import (
     ALONE,
     BEFORE,
@@ -32,7 +32,6 @@ from .report import (
     NOT_STEADY,
     NoReport,
 )
-from .settings import DeviceSettings
 from .statements import Branch, Repeat, Sequence, Statement
 from .waiting import Open, Waiting, closed, dealt_out, shared
 
@@ -56,50 +55,49 @@ class _State(NamedTuple):
 
 
 class Pipeline:
-    """Walks statements and makes the program's nodes, in phases of the device's settings."""
+    """Walks statements and places what they do."""
 
     def __init__(
         self,
-        copies: CopyOperations,
-        settings: DeviceSettings,
+        emission: Emission,
         overwritten: set[Nest],
         config: DeviceConfig,
         ids: LoopIds,
         report: NoReport,
     ) -> None:
         self.report = report
-        self.copies = copies
+        self.emission = emission
+        self.rules = kind_of(config).copy_rules(config)
         self.overwritten = overwritten
-        self.config = config
         self.ids = ids
         self.state = _State()
         self.is_dry = False  # whether only the state matters that is left
-        self.emitter = Emitter(settings, overwritten, config, ids, report)
+        self.emitter = Emitter(emission, overwritten, config, ids, report)
         self._steady: dict[Repeat, bool] = {}
 
-    def run(self, parts: Iterable[Statement]) -> tuple[Node, ...]:
-        """The nodes of statements that follow each other, with nothing left open."""
-        nodes: list[Node] = []
+    def run(self, parts: Iterable[Statement]) -> tuple[Placed, ...]:
+        """Statements that follow each other, with nothing left open."""
+        placed: list[Placed] = []
         self.state = _State()
         self.report.begin()
         for part in parts:
-            nodes += self.statement(part, {})
-        return (*nodes, *self.flush())
+            placed += self.statement(part, {})
+        return (*placed, *self.flush())
 
-    def flush(self) -> tuple[Node, ...]:
+    def flush(self) -> tuple[Placed, ...]:
         """What is open and what is behind it."""
         state, self.state = self.state, _State()
         if state.open is None:
             return self.plain(state.behind, ALONE, NO_STEPS)
         return self.close(closed(state.open, state.behind), NO_STEPS_BEHIND)
 
-    def statement(self, stmt: Statement, values: Values) -> tuple[Node, ...]:
-        """The nodes that a statement brings about: of those before it, often."""
+    def statement(self, stmt: Statement, values: Values) -> tuple[Placed, ...]:
+        """What a statement brings about: of those before it, often."""
         while isinstance(stmt, Branch):
             holds = stmt.holds(values)
             stmt = stmt.whole if holds is None else stmt.then if holds else stmt.otherwise
         if isinstance(stmt, Sequence):
-            return tuple([n for part in stmt.parts for n in self.statement(part, values)])
+            return tuple([x for part in stmt.parts for x in self.statement(part, values)])
         if isinstance(stmt, CopyNest):
             if stmt not in self.overwritten:
                 self.copy(stmt, values)
@@ -119,14 +117,14 @@ class Pipeline:
             inner = self.emitter.enter(nest, values)[1]
             return [
                 operation
-                for part, transfer in nest.transfers(inner, self.config)
-                for operation in self.copies.of(part, transfer)
+                for part, transfer in nest.transfers(inner, self.rules)
+                for operation in self.emission.copies(part, transfer)
             ]
 
         waiting = Waiting(nest, nest.touched(values), make)
         self.state = self.state._replace(behind=(*self.state.behind, waiting))
 
-    def steps(self, nest: StepNest, values: Values) -> tuple[Node, ...]:
+    def steps(self, nest: StepNest, values: Values) -> tuple[Placed, ...]:
         """Steps are open until the next ones come; those before are closed."""
         before, after = self.state.open, Open(nest, values, nest.touched(values))
         before, stay, after = dealt_out(before, self.state.behind, after, self.emitter.rest)
@@ -138,41 +136,41 @@ class Pipeline:
             return self.plain(stay, BEFORE, NO_STEPS_BEFORE)
         return self.close(before, IN_USE)
 
-    def close(self, opened: Open, behind: str) -> tuple[Node, ...]:
-        """The nodes of a nest of steps with its copies; ``behind`` is why some stay behind it."""
+    def close(self, opened: Open, behind: str) -> tuple[Placed, ...]:
+        """A nest of steps with its copies; ``behind`` is why some stay behind it."""
         return () if self.is_dry else self.emitter.nest(opened, behind)
 
-    def plain(self, copies: Iterable[Waiting], place: str, reason: str) -> tuple[Node, ...]:
+    def plain(self, copies: Iterable[Waiting], place: str, reason: str) -> tuple[Placed, ...]:
         """Copies one after the other: where they are, and why not between steps."""
         return () if self.is_dry else self.emitter.plain(copies, place, reason)
 
     # ---- loops --------------------------------------------------------------------------
 
-    def loop(self, stmt: Repeat, values: Values) -> tuple[Node, ...]:
+    def loop(self, stmt: Repeat, values: Values) -> tuple[Placed, ...]:
         """A loop.  Where buffers alternate (``i % 2``), its body is repeated so that every operand
         advances by additions: general expressions cost the host time."""
 
-        def body(index: Linear) -> tuple[Node, ...]:
+        def body(index: Linear) -> tuple[Placed, ...]:
             return self.statement(stmt.body, {**values, stmt.symbol: index + stmt.start})
 
-        def alone(index: Linear) -> tuple[Node, ...]:
+        def alone(index: Linear) -> tuple[Placed, ...]:
             return (*body(index), *self.flush())
 
         if not _has_steps(stmt.body) or not self.is_steady(stmt, body):
             self.report.enter(1, NOT_STEADY.format(stmt.name) if _has_steps(stmt.body) else "")
-            nodes = [*self.flush(), *self.steady(stmt, alone, 0)]
+            placed = [*self.flush(), *self.steady(stmt, alone, 0)]
             self.report.leave()
-            return tuple(nodes)
+            return tuple(placed)
         if self.is_dry:
             for index in range(max(0, stmt.extent - _PROLOGUE), stmt.extent):
                 body(Linear(index))
             return ()
-        nodes = []
+        placed = []
         for index in range(min(stmt.extent, _PROLOGUE)):
-            nodes += body(Linear(index))
-        return (*nodes, *self.steady(stmt, body, _PROLOGUE))
+            placed += body(Linear(index))
+        return (*placed, *self.steady(stmt, body, _PROLOGUE))
 
-    def is_steady(self, stmt: Repeat, body: Callable[[Linear], tuple[Node, ...]]) -> bool:
+    def is_steady(self, stmt: Repeat, body: Callable[[Linear], tuple[Placed, ...]]) -> bool:
         """Whether all iterations of a loop from the `_PROLOGUE`-th on leave the same open."""
         if (stmt.extent - _PROLOGUE) // stmt.period <= 1:
             return True  # there is no loop
@@ -189,30 +187,30 @@ class Pipeline:
         return self._steady[stmt]
 
     def steady(
-        self, stmt: Repeat, body: Callable[[Linear], tuple[Node, ...]], first: int
-    ) -> tuple[Node, ...]:
+        self, stmt: Repeat, body: Callable[[Linear], tuple[Placed, ...]], first: int
+    ) -> tuple[Placed, ...]:
         """The iterations of a loop from the ``first`` on, most of them as a loop."""
-        nodes: list[Node] = []
+        placed: list[Placed] = []
         repeated = (stmt.extent - first) // stmt.period
         if repeated > 1:
             loop = self.ids.loop(repeated)
             index = Linear.loop(loop.loop_id) * stmt.period + first
             if first:
                 self.settle(body, index)
-            phases: list[Node] = []
+            phases: list[Placed] = []
             self.report.enter(repeated)
             for phase in range(stmt.period):
                 phases += body(index + phase)
             self.report.leave()
-            nodes += nested((loop,), tuple(phases))
+            placed.append(PlacedLoop(loop, tuple(phases)))
             first += repeated * stmt.period
             if first:
                 self.settle(body, Linear(first))
         for rest in range(first, stmt.extent):
-            nodes += body(Linear(rest))
-        return tuple(nodes)
+            placed += body(Linear(rest))
+        return tuple(placed)
 
-    def settle(self, body: Callable[[Linear], tuple[Node, ...]], index: Linear) -> None:
+    def settle(self, body: Callable[[Linear], tuple[Placed, ...]], index: Linear) -> None:
         """Put the walk where it is before an iteration that others precede."""
         outer, self.is_dry = self.is_dry, True
         try:

@@ -1,7 +1,7 @@
-"""Placement: copies attached to the loops of the array's steps.
+"""Placement: copies attached to the loops of the device's steps.
 
-A queue of the device holds a few loads only; the ninth load in a row blocks the host until the
-first is done, and the array runs dry behind it.  Between the array's steps the same loads find the
+A queue of the device holds a few loads only; one more in a row blocks the host until the first is
+done, and the steps run dry behind it.  Between the steps the same loads find the
 queue empty and overlap with all of the steps.  So the iterations of copies are dealt out to the
 iterations of the steps' loops, from the outside in, until so few are left together that a queue
 holds them.  Every loop is cut into a few ranges of a fixed pattern: that is what the host runs.
@@ -13,20 +13,20 @@ a loop's first or last iteration is then split off, and the others carry what th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
 
-from ..device import DeviceConfig
+from ..device import Memories
 from ..passes.linear import Linear
-from ..program import Node
-from .cost import ceil_div
+from ..topi.blocking import ceil_div
 from .dealing import Bound, Copy, Dealer, Part, best_axis
 from .dependences import Touched
-from .operations import CopyOperation, LoopIds, nested
+from .operations import CopyOperation, Engine, LoopIds
+from .placed import Placed, PlacedLoop, PlacedStep
 from .report import BEFORE, BEHIND, FIRST_BLOCK, LAST_BLOCK, ROWS_UNKNOWN, NoReport
-from .steps import ArrayStep, Run, Steps, pair
+from .steps import Run, Step, Steps
 
 # Of the loops around the steps, so many outer ones may be cut in two, where that brings so much.
 _SPLIT_LEVELS = 2
@@ -40,38 +40,38 @@ class Placer:
         self,
         steps: Steps,
         touched: Sequence[Touched],
-        config: DeviceConfig,
+        memories: Memories,
+        queue_entries: Mapping[Engine, int],
         ids: LoopIds,
         report: NoReport,
     ) -> None:
         self.report = report
         self.steps = steps
         self.touched = touched
-        self.config = config
+        self.memories = memories
         self.ids = ids
-        self.dealer = Dealer(config, ids)
-        self.room = self.dealer.most_loads, self.dealer.most_stores
+        self.dealer = Dealer(queue_entries, ids)
         self._tables: dict[tuple[Steps, int, bool], np.ndarray] = {}
         self.n_blocks = int(np.prod([loop.extent for loop in steps.loops], dtype=np.int64))
 
     def place(
         self, due: Sequence[Copy], free: Sequence[Copy], after: Sequence[Copy]
-    ) -> tuple[Node, ...]:
+    ) -> tuple[Placed, ...]:
         """The steps with their copies."""
         if not any(copy.leaves_rest for copy in after):  # `rest` is told from the loops as they are
             self.steps = self._refined(free)
         steps = self.steps
         self.report.steps(steps)
-        nodes: list[Node] = []
+        placed: list[Placed] = []
         bound_due = []
         for copy in due:
             bound = self._bound(copy, first=True)
             if bound is None:
                 self.report.copy(copy.operation, BEFORE, ROWS_UNKNOWN)
-                nodes += copy.operation.nodes()
+                placed.append(copy.placed)
             else:
                 bound_due.append(bound)
-        behind: list[Node] = []
+        behind: list[Placed] = []
         bound_after = []
         for copy in after:
             bound = self._bound(copy, first=False)
@@ -79,13 +79,13 @@ class Placer:
                 continue
             if bound is None:
                 self.report.copy(copy.operation, BEHIND, ROWS_UNKNOWN)
-                behind += copy.operation.nodes()
+                behind.append(copy.placed)
             else:
                 bound_after.append(bound)
-        nodes += self._level(
+        placed += self._level(
             0, steps.step, True, steps.overwrites, bound_due, list(free), bound_after
         )
-        return (*nodes, *behind)
+        return (*placed, *behind)
 
     def rest(self, copy: Copy) -> CopyOperation | None:
         """Of a copy that follows steps, what has to follow their last block of rows."""
@@ -123,7 +123,7 @@ class Placer:
         total = 0.0
         for copy in copies:
             axes = [loop.extent for loop in copy.operation.loops]
-            most = self.dealer.most_loads if copy.operation.is_load else self.dealer.most_stores
+            most = self.dealer.room[copy.operation.kind.engine]
             uneven = 1.0
             for extent in extents:
                 if int(np.prod(axes)) <= most:
@@ -175,7 +175,7 @@ class Placer:
         form, touched = operands[operand]
         rows = (touched + form.const).reshape(self.n_blocks, -1)
         order = np.arange(self.n_blocks)
-        size = max(memory.rows for memory in self.config.memories.all)
+        size = max(memory.rows for memory in self.memories.all)
         table = np.full(size + 1, self.n_blocks if first else -1, dtype=np.int64)
         if first:  # of several values for a row the last one stays
             rows, order = rows[::-1], order[::-1]
@@ -187,20 +187,20 @@ class Placer:
     def _level(
         self,
         depth: int,
-        step: ArrayStep,
-        new_weights: bool,
+        step: Step,
+        new_stationary: bool,
         overwrites: bool,
         due: list[Bound],
         free: list[Copy],
         after: list[Bound],
-    ) -> tuple[Node, ...]:
+    ) -> tuple[Placed, ...]:
         """The loops from a depth on.  Blocks are counted from the first of these loops' own."""
         steps = self.steps
         if depth == len(steps.loops):
-            return self._block(step, new_weights, overwrites, due, free, after)
+            return self._block(step, new_stationary, overwrites, due, free, after)
         loop, inner = steps.loops[depth], steps.positions(depth)
         stays, reduces = depth >= steps.n_changing, steps.reduces(depth)
-        first_differs = (new_weights and stays) or (overwrites and reduces)
+        first_differs = (new_stationary and stays) or (overwrites and reduces)
         parts: list[Part] = []
         due_first: list[Bound] = []
         after_last: list[Bound] = []
@@ -223,19 +223,14 @@ class Placer:
         if after_last:
             cuts.add(loop.extent - 1)
 
-        def body(begin: int, end: int, index: Linear) -> tuple[Node, ...]:
+        def body(begin: int, end: int, index: Linear) -> tuple[Placed, ...]:
             is_first = begin == 0
-            nodes = [
-                node
-                for copy in self.dealer.parts_in(at_once, index)
-                for node in copy.operation.nodes()
-            ]
             return (
-                *nodes,
+                *(copy.placed for copy in self.dealer.parts_in(at_once, index)),
                 *self._level(
                     depth + 1,
                     step.substitute({loop.loop_id: index}),
-                    new_weights and (is_first or not stays),
+                    new_stationary and (is_first or not stays),
                     overwrites and (is_first or not reduces),
                     due_first if is_first else [],
                     self.dealer.parts_in(inside, index),
@@ -246,31 +241,32 @@ class Placer:
         return self._ranges(sorted(cuts), body)
 
     def _ranges(
-        self, cuts: Sequence[int], body: Callable[[int, int, Linear], tuple[Node, ...]]
-    ) -> tuple[Node, ...]:
+        self, cuts: Sequence[int], body: Callable[[int, int, Linear], tuple[Placed, ...]]
+    ) -> tuple[Placed, ...]:
         """A loop cut into ranges, each of its own pattern."""
-        nodes: list[Node] = []
+        placed: list[Placed] = []
         for begin, end in pairwise(cuts):
             self.report.enter(end - begin)
             if end - begin == 1:
-                nodes += body(begin, end, Linear(begin))
+                placed += body(begin, end, Linear(begin))
             else:
                 loop = self.ids.loop(end - begin)
-                nodes += nested((loop,), body(begin, end, Linear.loop(loop.loop_id) + begin))
+                inside = body(begin, end, Linear.loop(loop.loop_id) + begin)
+                placed.append(PlacedLoop(loop, inside))
             self.report.leave()
-        return tuple(nodes)
+        return tuple(placed)
 
     def _block(
         self,
-        step: ArrayStep,
-        new_weights: bool,
+        step: Step,
+        new_stationary: bool,
         overwrites: bool,
         due: list[Bound],
         free: list[Copy],
         after: list[Bound],
-    ) -> tuple[Node, ...]:
+    ) -> tuple[Placed, ...]:
         """The steps of a block of rows."""
-        nodes = [node for bound in due for node in bound.copy.operation.nodes()]
+        placed: list[Placed] = [bound.copy.placed for bound in due]
         for bound in due:
             self.report.copy(bound.copy.operation, BEFORE, FIRST_BLOCK)
         for bound in after:
@@ -279,53 +275,33 @@ class Placer:
         longest = max(self.steps.runs, key=lambda run: run.times)
         for run in self.steps.runs:
             carried = free if run is longest else []
-            nodes += self._run(run, step, new_weights, overwrites, carried)
-            new_weights = False
-        nodes += [
-            node
-            for bound in after
-            if not bound.copy.leaves_rest
-            for node in bound.copy.operation.nodes()
-        ]
-        return tuple(nodes)
+            placed += self._run(run, step, new_stationary, overwrites, carried)
+            new_stationary = False
+        placed += [bound.copy.placed for bound in after if not bound.copy.leaves_rest]
+        return tuple(placed)
 
     def _run(
-        self, run: Run, step: ArrayStep, new_weights: bool, overwrites: bool, free: list[Copy]
-    ) -> tuple[Node, ...]:
-        dim = self.config.dim
+        self, run: Run, step: Step, new_stationary: bool, overwrites: bool, free: list[Copy]
+    ) -> tuple[Placed, ...]:
         if run.times == 1:  # all in their order
-            self.report.at_once(
-                [(copy.operation, copy.is_own) for copy in free],
-                *self.room,
-            )
-            nodes = _nodes(free)
+            self.report.at_once([(copy.operation, copy.is_own) for copy in free], self.dealer.room)
             row = Linear(run.first_row)
-            steps = pair(step, row, run.rows, dim, new_weights=new_weights, overwrites=overwrites)
-            return (*nodes, *steps)
+            last = PlacedStep(step, row, run.rows, new_stationary, overwrites, self.touched)
+            return (*(copy.placed for copy in free), last)
         parts = self.dealer.spread(free, 0, run.times)
         for part in parts:
             self.report.enter(part.end - part.begin)
             first = part.at(Linear(part.begin))
-            self.report.at_once([(first, part.copy.is_own)], *self.room)
+            self.report.at_once([(first, part.copy.is_own)], self.dealer.room)
             self.report.leave()
         cuts = {0, run.times}.union(*({part.begin, part.end} for part in parts))
-        if new_weights:
+        if new_stationary:
             cuts.add(1)
 
-        def body(begin: int, end: int, index: Linear) -> tuple[Node, ...]:
-            nodes = [
-                node
-                for copy in self.dealer.parts_in(parts, index)
-                for node in copy.operation.nodes()
-            ]
+        def body(begin: int, end: int, index: Linear) -> tuple[Placed, ...]:
             row = index * run.rows + run.first_row
-            is_new = new_weights and begin == 0
-            pairs = pair(step, row, run.rows, dim, new_weights=is_new, overwrites=overwrites)
-            return (*nodes, *pairs)
+            is_new = new_stationary and begin == 0
+            last = PlacedStep(step, row, run.rows, is_new, overwrites, self.touched)
+            return (*(copy.placed for copy in self.dealer.parts_in(parts, index)), last)
 
         return self._ranges(sorted(cuts), body)
-
-
-def _nodes(copies: Sequence[Copy]) -> list[Node]:
-    """The commands of copies, in their order."""
-    return [node for copy in copies for node in copy.operation.nodes()]

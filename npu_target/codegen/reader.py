@@ -17,8 +17,8 @@ from tvm import tirx
 from tvm.ir import TensorLoad
 from tvm.tirx import BufferStore, Var
 
-from ..device import Memories
-from ..intrin import PACKED, WIDE, is_gemm
+from ..device import DeviceConfig, kind_of
+from ..intrin import PACKED, WIDE, step_call
 from ..packing import Packing
 from ..passes.bounds import least
 from ..passes.errors import CodegenError
@@ -38,10 +38,11 @@ class Reader:
         self,
         placements: Mapping[str, Placement],
         versions: Mapping[str, int],
-        memories: Memories,
+        config: DeviceConfig,
         packings: Mapping[str, Packing] = MappingProxyType({}),
     ) -> None:
-        self.memories = memories
+        self.memories = config.memories
+        self._intrinsics = kind_of(config).intrinsics(config)
         self.packings = packings
         self._placements = placements
         self._versions = versions
@@ -80,15 +81,17 @@ class Reader:
             if any(marked):
                 if not marked[0]:
                     return self._repeat(stmt)
-                packing = self.packings[packed_element(leaf).source.name]
+                element = packed_element(leaf, self.memories.weights.dtype)
+                packing = self.packings[element.source.name]
                 return PackedNest(self, loops, leaf, packing)
             return CopyNest(self, loops, guards, leaf)
         if isinstance(leaf, tirx.Evaluate) and not guards:
             if isinstance(leaf.value, tirx.IntImm):
                 return Sequence(())
-            if not is_gemm(leaf.value):
+            call = step_call(leaf.value, self._intrinsics)
+            if call is None:
                 return Unsupported(f"no command performs `{leaf.value}`")
-            return StepNest(self, loops, guards, leaf)
+            return StepNest(self, loops, leaf, call)
         if isinstance(stmt, tirx.For):
             return self._repeat(stmt)
         return Unsupported(f"no command performs `{stmt}`")

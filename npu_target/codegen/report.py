@@ -1,15 +1,14 @@
 """What was placed where, and what no steps hide: a compilation's account of its schedule.
 
 Counts are of one run of the program.  What stands under a condition is counted as if it held, and
-cycles are those of :mod:`npu_target.codegen.cost`, so a figure is what it is at most.
+cycles are what the device says of its commands, so a figure is what it is at most.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ..devices.gemmini.isa import LocalAddress
 from .operations import CopyOperation, Engine
 from .steps import Steps
 
@@ -96,10 +95,10 @@ class NoReport:
         steps do not need them yet and come behind."""
 
     def at_once(
-        self, operations: Sequence[tuple[CopyOperation, bool]], loads: int, stores: int
+        self, operations: Sequence[tuple[CopyOperation, bool]], room: Mapping[Engine, int]
     ) -> None:
         """Copies that come together inside of a block, where the queues have room for so many
-        loads and stores.  Each with whether it is the steps' own, as in `between`."""
+        commands.  Each with whether it is the steps' own, as in `between`."""
 
 
 class ScheduleReport(NoReport):
@@ -143,7 +142,8 @@ class ScheduleReport(NoReport):
 
     def steps(self, steps: Steps) -> None:
         """See `NoReport`."""
-        commands = 2 * steps.n_blocks * sum(run.times for run in steps.runs)
+        commands = steps.step.intrinsic.commands * sum(run.times for run in steps.runs)
+        commands *= steps.n_blocks
         self._add(Engine.EXECUTE, "steps", commands, steps.cycles)
 
     def copy(
@@ -172,18 +172,18 @@ class ScheduleReport(NoReport):
         self.copy(operation, f"{_between(operation, is_own)}, loop of {extent}", n=n - early)
 
     def at_once(
-        self, operations: Sequence[tuple[CopyOperation, bool]], loads: int, stores: int
+        self, operations: Sequence[tuple[CopyOperation, bool]], room: Mapping[Engine, int]
     ) -> None:
         """See `NoReport`."""
         for operation, is_own in operations:
             self.copy(operation, f"{_between(operation, is_own)}, {IN_A_BLOCK}")
-        for engine, room in ((Engine.LOAD, loads), (Engine.STORE, stores)):
+        for engine, most in room.items():
             mine = [operation for operation, _ in operations if operation.kind.engine is engine]
             number = sum(operation.number for operation in mine)
-            if number > room:
+            if number > most:
                 cycles = sum(operation.number * operation.cycles for operation in mine)
-                reason = f"{number} at once, the queue has room for {room}"
-                exposed = cycles * (number - room) / number
+                reason = f"{number} at once, the queue has room for {most}"
+                exposed = cycles * (number - most) / number
                 self._add(engine, "all of them", 0, 0.0, IN_A_BLOCK, reason, exposed)
 
     @property
@@ -242,7 +242,7 @@ class ScheduleReport(NoReport):
     def _name(self, operation: CopyOperation) -> str:
         kind = operation.kind
         argument = "zeros" if kind.argument is None else self.arguments[kind.argument]
-        return f"{argument} {'from' if not operation.is_load else 'to'} {_memory(kind.flags)}"
+        return f"{argument} {'from' if not operation.is_load else 'to'} {kind.memory.title}"
 
 
 def _order(entry: Entry) -> tuple[int, bool, bool, bool]:
@@ -254,7 +254,3 @@ def _between(operation: CopyOperation, is_own: bool) -> str:
     if is_own:
         return OWN
     return AHEAD if operation.is_load else LATE
-
-
-def _memory(flags: LocalAddress) -> str:
-    return "accumulator" if flags.accumulator else "scratchpad"

@@ -18,6 +18,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ..device import Memories, Memory
+from ..device.intrinsic import Access
 from ..passes.copies import Store
 from ..passes.linear import Atom, Linear
 from ..passes.transfers import LoopExtent
@@ -36,10 +37,10 @@ def overwritten_sums(parts: Iterable[Statement], memories: Memories) -> set[Nest
     nests: dict[str, list[Nest]] = {}
     with_zeros: set[str] = set()
     for access in _leaves(accesses):
-        if access.nest.sums is not None:
-            nests.setdefault(access.nest.sums, []).append(access.nest)
+        if access.tile is not None:
+            nests.setdefault(access.tile, []).append(access.nest)
             if access.is_zeros:
-                with_zeros.add(access.nest.sums)
+                with_zeros.add(access.tile)
     if not with_zeros:
         return set()
     walk = _Walk(set(with_zeros))
@@ -62,9 +63,11 @@ class _TooMany(Exception):
 @dataclass
 class _Access:
     """A nest that reads or writes rows of the memory of sums: ``row`` (in symbols) over ``loops``
-    that change it, ``n_rows`` of them at a time from there, ``row_offsets`` further ones."""
+    that change it, and those at ``row_offsets`` from there.  ``tile`` is what it writes or adds
+    to, if it does."""
 
     nest: Nest
+    tile: str | None
     row: Linear
     loops: list[LoopExtent]
     row_offsets: list[int]
@@ -141,19 +144,26 @@ def _accesses(stmt: Statement, sums: Memory) -> list[_Node]:
         return [_Choice(stmt, then, otherwise)] if then or otherwise else []
     if isinstance(stmt, StepNest):
         step = stmt.step({})
-        return [_access(stmt, step.c, list(range(step.rows)))]
+        found: list[_Node] = []
+        for operand, row, memory in zip(step.operands, step.first_rows, stmt.memories, strict=True):
+            if memory == sums:
+                tile = stmt.sums if operand.access is Access.ADD else None
+                found.append(_access(stmt, tile, row, operand.offsets()))
+        return found
     if isinstance(stmt, CopyNest) and stmt.copy.memory == sums:
         copy, offsets = stmt.copy, [0]
         if isinstance(copy, Store) and copy.pooling is not None:
             size, line_rows = copy.pooling
             offsets = [i * line_rows + j for i in range(size) for j in range(size)]
-        return [_access(stmt, copy.row, offsets, stmt.is_zeros)]
+        return [_access(stmt, stmt.sums, copy.row, offsets, stmt.is_zeros)]
     return []
 
 
-def _access(nest: Nest, row: Linear, offsets: list[int], is_zeros: bool = False) -> _Access:
+def _access(
+    nest: Nest, tile: str | None, row: Linear, offsets: Iterable[int], is_zeros: bool = False
+) -> _Access:
     loops = [loop for loop in nest.loops if row.depends_on(loop.loop_id)]
-    return _Access(nest, row, loops, offsets, is_zeros)
+    return _Access(nest, tile, row, loops, list(offsets), is_zeros)
 
 
 def _leaves(nodes: list[_Node]) -> Iterable[_Access]:
@@ -226,14 +236,14 @@ class _Walk:
         holds = choice.branch.holds(values)
         if holds is None:
             for access in _leaves([*choice.then, *choice.otherwise]):
-                self.proved.discard(str(access.nest.sums))
+                self.proved.discard(str(access.tile))
                 self._touch(-1, None)
         else:
             self.run(choice.then if holds else choice.otherwise, values)
 
     def _access(self, access: _Access, values: Values) -> None:
         rows, once = access.rows(values)
-        tile = access.nest.sums
+        tile = access.tile
         zero = self._zero.get(tile, 0) if tile is not None else 0
         if isinstance(access.nest, StepNest) and tile in self._zero:
             if rows & ~zero or not once:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ..device.intrinsic import Access
 from ..passes.copies import Store
 from ..passes.errors import CodegenError
 from ..passes.linear import Linear
@@ -21,9 +22,9 @@ from .rows import mask_of, rows_over
 from .statements import Branch, Repeat, Sequence, Statement
 
 
-def check_written(parts: Iterable[Statement], dim: int) -> None:
+def check_written(parts: Iterable[Statement]) -> None:
     """Raise CodegenError where statements read rows of a tile that none of them writes."""
-    rows = _Rows(dim)
+    rows = _Rows()
     for part in parts:
         rows.visit(part)
     for tile, read in rows.read.items():
@@ -39,10 +40,9 @@ def check_written(parts: Iterable[Statement], dim: int) -> None:
 class _Rows:
     """Collects the rows of each tile that statements write (beside adding to them) and read."""
 
-    def __init__(self, dim: int) -> None:
+    def __init__(self) -> None:
         self.written: dict[str, int] = {}
         self.read: dict[str, int] = {}
-        self._dim = dim
         self._ranges: dict[int, range] = {}
 
     def visit(self, stmt: Statement) -> None:
@@ -75,10 +75,9 @@ class _Rows:
 
     def _steps(self, nest: StepNest) -> None:
         step = nest.step({})
-        operands = mask_of(range(0, step.rows * step.row_step, step.row_step))
-        masks = operands, (1 << self._dim) - 1, (1 << step.rows) - 1
-        for tile, row, mask in zip(nest.tiles, (step.a, step.b, step.c), masks, strict=True):
-            self._add(self.read, tile, nest.loops, row, mask)
+        for tile, operand, row in zip(nest.tiles, step.operands, step.first_rows, strict=True):
+            rows = self.written if operand.access is Access.WRITE else self.read
+            self._add(rows, tile, nest.loops, row, mask_of(operand.offsets()))
 
     def _add(
         self,

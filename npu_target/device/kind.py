@@ -7,13 +7,18 @@ The parts that need TVM are named, not imported: the manifest is read in the mid
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pkgutil import resolve_name
+from types import MappingProxyType
 from typing import Any
 
 from .command_set import CommandSet
 from .config import DeviceConfig
+from .copy_rules import CopyRules
+from .emission import Emission
+from .intrinsic import Intrinsic
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
@@ -33,12 +38,18 @@ class DeviceKind:
     config : the class of its devices.
     presets : the known devices; the first one is what other devices are described by.
     commands_at : the place of its `CommandSet`.
+    intrinsics_at : the place of a tuple of its subclasses of `Intrinsic`.
+    copy_rules_at : the place of its subclass of `CopyRules`.
+    emission_at : the place of its subclass of `Emission`.
     """
 
     name: str
     config: type[DeviceConfig]
     presets: tuple[DeviceConfig, ...]
     commands_at: str
+    intrinsics_at: str
+    copy_rules_at: str
+    emission_at: str
 
     def __post_init__(self) -> None:
         """Raises KindError for what can be told without importing the parts."""
@@ -59,9 +70,57 @@ class DeviceKind:
         """Its commands."""
         return self._part("commands_at", CommandSet)
 
+    def intrinsics(self, config: DeviceConfig) -> Mapping[str, Intrinsic]:
+        """The steps of one of its devices, by the functions that they are calls of."""
+        found = self._intrinsics.get(config)
+        if found is None:
+            made = [cls(config) for cls in self._intrinsic_classes]
+            found = MappingProxyType({intrinsic.call: intrinsic for intrinsic in made})
+            self._intrinsics[config] = found
+        return found
+
+    def copy_rules(self, config: DeviceConfig) -> CopyRules:
+        """The rules of the copies of one of its devices."""
+        if config not in self._copy_rules:
+            self._copy_rules[config] = self._class("copy_rules_at", CopyRules)(config)
+        return self._copy_rules[config]
+
+    @cached_property
+    def emission(self) -> type[Emission]:
+        """Its part of the compilation of a program."""
+        return self._class("emission_at", Emission)
+
     def check(self) -> None:
         """Import every part. Raises KindError for one that is not there or is something else."""
-        _ = self.commands
+        _ = self.commands, self._intrinsic_classes, self.emission
+        self._class("copy_rules_at", CopyRules)
+
+    @cached_property
+    def _intrinsics(self) -> dict[DeviceConfig, Mapping[str, Intrinsic]]:
+        return {}
+
+    @cached_property
+    def _copy_rules(self) -> dict[DeviceConfig, CopyRules]:
+        return {}
+
+    @cached_property
+    def _intrinsic_classes(self) -> tuple[type[Intrinsic], ...]:
+        classes: tuple[type[Intrinsic], ...] = self._part("intrinsics_at", tuple)
+        for cls in classes:
+            self._check_class("intrinsics_at", cls, Intrinsic)
+        return classes
+
+    def _class(self, name: str, base: type[Any]) -> Any:
+        cls = self._part(name, type)
+        self._check_class(name, cls, base)
+        return cls
+
+    def _check_class(self, name: str, cls: object, base: type) -> None:
+        if not (isinstance(cls, type) and issubclass(cls, base)):
+            raise KindError(
+                f"device kind {self.name}: {name} {getattr(self, name)!r} has {cls!r}, "
+                f"needs subclasses of {base.__name__}"
+            )
 
     def _part(self, name: str, wanted: type) -> Any:
         place = getattr(self, name)

@@ -15,8 +15,9 @@ from tvm import s_tir, tirx
 from tvm.ir import TensorLoad
 from tvm.tirx import BufferStore, Var
 
-from ..device import Memories
-from ..intrin import is_gemm
+from ..device import DeviceConfig, kind_of
+from ..device.intrinsic import Access
+from ..intrin import StepCall, step_call
 from .bounds import least
 from .copies import is_call, is_zero, without_self
 from .errors import CodegenError
@@ -63,7 +64,7 @@ class Read:
 
 @dataclass(frozen=True)
 class Step:
-    """The array's step: for lanes and columns, elements of A, of B and of the sums."""
+    """A step that multiplies: for lanes and columns, elements of A, of B and of the sums."""
 
     a: Read
     b: Read
@@ -74,8 +75,9 @@ class AccessReader:
     """Collects what the statements of a function write and read of tiles.  Raises CodegenError for
     one that reads the output, or writes an input."""
 
-    def __init__(self, func: tirx.PrimFunc, memories: Memories) -> None:
-        self._scopes = memories.scopes
+    def __init__(self, func: tirx.PrimFunc, config: DeviceConfig) -> None:
+        self._scopes = config.memories.scopes
+        self._intrinsics = kind_of(config).intrinsics(config)
         self.extents: dict[int, int] = {}
         self.writes: dict[str, list[Write]] = {}
         self.reads: list[Read] = []
@@ -111,8 +113,10 @@ class AccessReader:
                 self.visit(stmt.else_case, given)
         elif isinstance(stmt, BufferStore):
             self._store(stmt, given)
-        elif isinstance(stmt, tirx.Evaluate) and is_gemm(stmt.value):
-            self._gemm(stmt)
+        elif isinstance(stmt, tirx.Evaluate):
+            call = step_call(stmt.value, self._intrinsics)
+            if call is not None:
+                self._step(stmt, call)
 
     def _block(self, realize: s_tir.SBlockRealize, given: list[Linear]) -> None:
         block = realize.block
@@ -198,28 +202,39 @@ class AccessReader:
     def _is_tile(self, buffer: tirx.Buffer) -> bool:
         return buffer.scope() in self._scopes
 
-    def _gemm(self, stmt: tirx.Evaluate) -> None:
+    def _step(self, stmt: tirx.Evaluate, call: StepCall) -> None:
         where = self._place(stmt)
-        _, a, b, c, rows, row_step = stmt.value.args
-        dim = int(b.args[0].source.shape[-1])
-        row, lane, column = self.fresh(int(rows.value)), self.fresh(dim), self.fresh(dim)
+        if call.intrinsic.multiplies:
+            a, b, c = call.elements
+            row = self.fresh(call.operands[2].rows)
+            lane, column = self.fresh(call.operands[1].rows), self.fresh(int(b.source.shape[-1]))
+            first = self._element(a, row * call.operands[0].row_step, lane, where)
+            second = self._element(b, lane, column, where)
+            self.steps.append(Step(first, second, self._element(c, row, column, where)))
+            return
+        for operand, element in zip(call.operands, call.elements, strict=True):
+            column = self.fresh(int(element.source.shape[-1]))
+            row = self.fresh(operand.rows) * operand.row_step
+            touched = self._element(element, row, column, where)
+            if operand.access is Access.WRITE:
+                write = Write(touched.at, [], [], False, where)
+                self.writes.setdefault(touched.tile, []).append(write)
+            else:
+                self.reads.append(touched)
 
-        def read(argument: tirx.Expr, row: Linear, column: Linear) -> Read:
-            load = argument.args[0]
-            indices = [linear(index, self._env) for index in load.indices]
-            buffer = load.source
-            while buffer.name in self._matched:
-                buffer, mins = self._matched[buffer.name]
-                indices = [Linear()] * (len(mins) - len(indices)) + indices
-                indices = [low + index for low, index in zip(mins, indices, strict=True)]
-            at = [*indices[:-2], indices[-2] + row, indices[-1] + column]
-            if least(at[-2] * -1 + (int(buffer.shape[-2]) - 1), self.extents) < 0:
-                # Rows that go on along another dimension: any of the tile.
-                at = [*(self.fresh(int(extent)) for extent in buffer.shape[:-1]), at[-1]]
-            return Read(buffer.name, at, [], where)
-
-        first = read(a, row * int(row_step.value), lane)
-        self.steps.append(Step(first, read(b, lane, column), read(c, row, column)))
+    def _element(self, first: TensorLoad, row: Linear, column: Linear, where: Place) -> Read:
+        """An element of an operand, from the first one on."""
+        indices = [linear(index, self._env) for index in first.indices]
+        buffer = first.source
+        while buffer.name in self._matched:
+            buffer, mins = self._matched[buffer.name]
+            indices = [Linear()] * (len(mins) - len(indices)) + indices
+            indices = [low + index for low, index in zip(mins, indices, strict=True)]
+        at = [*indices[:-2], indices[-2] + row, indices[-1] + column]
+        if least(at[-2] * -1 + (int(buffer.shape[-2]) - 1), self.extents) < 0:
+            # Rows that go on along another dimension: any of the tile.
+            at = [*(self.fresh(int(extent)) for extent in buffer.shape[:-1]), at[-1]]
+        return Read(buffer.name, at, [], where)
 
 
 def _of_rows(form: Linear, column: set[int], extents: Mapping[int, int]) -> Linear:

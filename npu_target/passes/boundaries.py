@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..device import DeviceConfig
+from ..device.copy_rules import CopyRules
 from .copies import Load, Store
 from .linear import Linear
 from .transfers import LoopExtent, block_loop, column_loop
@@ -18,14 +18,14 @@ _MAX_PARTIAL_ITERATIONS = 4
 
 
 def split_boundaries(
-    copy: Load | Store, loops: tuple[LoopExtent, ...], config: DeviceConfig
+    copy: Load | Store, loops: tuple[LoopExtent, ...], rules: CopyRules
 ) -> list[tuple[Load | Store, tuple[LoopExtent, ...]]]:
     """Cut loops where what a condition says changes, so that it need not be evaluated again and
     again: the last block of channels is narrower, the first line is padding."""
     if not copy.valid:
         return [(copy, loops)]
-    column = column_loop(copy, loops, config.dim)
-    block = block_loop(copy, column, [loop for loop in loops if loop is not column], config)
+    column = column_loop(copy, loops)
+    block = block_loop(copy, column, [loop for loop in loops if loop is not column], rules)
     for form in copy.valid:
         loop = _loop_to_cut(copy, form, loops, column, block)
         if loop is None:
@@ -42,20 +42,9 @@ def split_boundaries(
             elif piece.holds:
                 parts.append((part._replace(valid=rest), around))
             elif isinstance(part, Load) and not part.accumulate:
-                parts.append((nothing(part), around))
-        return [x for part, around in parts for x in split_boundaries(part, around, config)]
+                parts.append((rules.zeros(part), around))
+        return [x for part, around in parts for x in split_boundaries(part, around, rules)]
     return [(copy, loops)]
-
-
-def nothing(load: Load) -> Load:
-    """A load of zeros only.  A stacked one keeps its place in DRAM, from which its setting is; a
-    shrunk one reads any elements, times 0: see `npu_target.codegen.copies`."""
-    if load.shrunk:
-        columns = load.column.variables()
-        bounds = [f for f in load.valid if any(f.depends_on(column) for column in columns)]
-        return load._replace(offset=load.column, valid=tuple(bounds), scale=0.0)
-    zeros = load._replace(source=None, valid=())
-    return zeros if load.stack else zeros._replace(offset=Linear())
 
 
 def _loop_to_cut(

@@ -14,17 +14,17 @@ from dataclasses import replace
 
 from tvm import tirx
 
-from ..device import Memories
+from ..device import DeviceConfig
 from .accesses import AccessReader, Read, Step, Write
 from .bounds import implies
 from .errors import CodegenError
 from .linear import Linear
 
 
-def check_columns(func: tirx.PrimFunc, memories: Memories) -> None:
+def check_columns(func: tirx.PrimFunc, config: DeviceConfig) -> None:
     """Raise CodegenError where a scheduled function reads columns that nothing has defined, or
     reads what it writes to memory."""
-    reader = AccessReader(func, memories)
+    reader = AccessReader(func, config)
     reader.visit(func.body, [])
     if any(write.partial for writes in reader.writes.values() for write in writes):
         _Check(reader).run()

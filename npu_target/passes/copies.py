@@ -48,6 +48,10 @@ class Load(NamedTuple):
     scale: float = 1.0
     stack: Stack | None = None
 
+    def zeros(self) -> Load:
+        """The load of zeros to where this one writes."""
+        return self._replace(source=None, offset=Linear(), valid=())
+
     def at(self, values: Mapping[int, Linear]) -> Load:
         """The copy where loops have these values."""
         return self._replace(

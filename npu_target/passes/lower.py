@@ -8,7 +8,7 @@ import tvm
 import tvm_ffi
 from tvm import s_tir, tirx
 
-from ..device import Memories
+from ..device import DeviceConfig
 from .errors import CodegenError
 from .padding import hide_padding, show_padding
 from .runs import cut_into_runs
@@ -43,7 +43,7 @@ class Lowered(NamedTuple):
     versions: dict[str, int]
 
 
-def lower(func: tirx.PrimFunc, memories: Memories) -> Lowered:
+def lower(func: tirx.PrimFunc, config: DeviceConfig) -> Lowered:
     """A scheduled function as loops.  Buffers keep their dimensions: the allocator chooses the
     strides of the device's memories, so nothing is flattened.  Tiles are told apart by name.
 
@@ -53,13 +53,13 @@ def lower(func: tirx.PrimFunc, memories: Memories) -> Lowered:
         where TVM's passes refuse the schedule, such as a pipeline whose stages are out of order.
     """
     try:
-        return _lowered(func, memories)
+        return _lowered(func, config)
     except (ValueError, RuntimeError) as error:  # TVM's
         reason = " ".join(str(error).split())
         raise CodegenError(f"TVM does not lower the schedule: {reason[:_REASON]}") from error
 
 
-def _lowered(func: tirx.PrimFunc, memories: Memories) -> Lowered:
+def _lowered(func: tirx.PrimFunc, config: DeviceConfig) -> Lowered:
     func = hide_padding(func.with_attr("global_symbol", "main"))
     mod = tvm.IRModule({"main": func})
     mod = tvm.ir.transform.Sequential(list(_BLOCKS_TO_TILES))(mod)
@@ -72,7 +72,7 @@ def _lowered(func: tirx.PrimFunc, memories: Memories) -> Lowered:
         if len(buffer.shape) > ranks[buffer.name]
     }
     shown = separate_sources(show_padding(mod["main"]))
-    return Lowered(cut_into_runs(shown, memories), versions)
+    return Lowered(cut_into_runs(shown, config), versions)
 
 
 def allocated_buffers(func: tirx.PrimFunc) -> list[tirx.Buffer]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from ..device import DeviceConfig, Memory
+from ..device import DeviceConfig, Memory, kind_of
 from .errors import CodegenError, DoesNotFit
 
 
@@ -30,7 +30,7 @@ class LocalBuffer:
     wide_rows: int | None = None
     # The order of a version's dimensions but the last, outermost first; None: as they are.
     order: tuple[int, ...] | None = None
-    # Whether a store pools it: the device tells such a store's rows up to the end of their bank.
+    # Whether a store pools it.
     pooled: bool = False
     # Rows that stacked loads write past those of a line of rows, the last dimension but one, and
     # as many before its first.
@@ -96,7 +96,7 @@ def allocate(buffers: Sequence[LocalBuffer], config: DeviceConfig) -> dict[str, 
                 )
             placed = _place(together, memory)
             for buffer in together:
-                if buffer.pooled:
+                if buffer.pooled and kind_of(config).copy_rules(config).pooled_in_bank:
                     _check_in_banks(buffer, placed[buffer.name], memory, config)
             placements.update(placed)
     return placements

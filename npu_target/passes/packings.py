@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import tvm_ffi
 from tvm import s_tir, tirx
 from tvm.ir import TensorLoad
 from tvm.tirx import BufferStore, Var
 
-from ..device import DeviceConfig
+from ..device import DeviceConfig, kind_of
 from ..intrin import PACKED
 from ..packing import Packing, TileLoop
 from .copies import is_call
@@ -42,19 +43,19 @@ def packings(func: tirx.PrimFunc, config: DeviceConfig) -> dict[str, Packing]:
     return found
 
 
-def packed_element(store: BufferStore) -> TensorLoad:
-    """The element of an argument that a packed load reads.
+def packed_element(store: BufferStore, dtype: str) -> TensorLoad:
+    """The element of an argument, of the type of weights, that a packed load reads.
 
     Raises
     ------
     CodegenError
-        for a store of anything else than int8 elements of an argument, or 0.
+        for a store of anything else than such elements, or 0.
     """
     value = store.value
     if is_call(value, "prim.if_then_else"):
         value = value.args[1]
-    if not isinstance(value, TensorLoad) or str(value.source.dtype) != "int8":
-        raise CodegenError(f"what is packed must be int8 elements of an argument, not {value}")
+    if not isinstance(value, TensorLoad) or str(value.source.dtype) != dtype:
+        raise CodegenError(f"what is packed must be {dtype} elements of an argument, not {value}")
     return value
 
 
@@ -85,7 +86,8 @@ def _packing(marked: tirx.For, config: DeviceConfig) -> tuple[str, Packing]:
     if not isinstance(stmt, s_tir.SBlockRealize) or not isinstance(stmt.block.body, BufferStore):
         raise CodegenError("what is marked as packed is no load")
     store = stmt.block.body
-    element = packed_element(store)
+    weights = config.memories.weights
+    element = packed_element(store, weights.dtype)
     numbers = {loop.loop_var: number for number, loop in enumerate(loops)}
     env: dict[Var, Linear] = {}
     for value in stmt.iter_values:
@@ -109,7 +111,8 @@ def _packing(marked: tirx.For, config: DeviceConfig) -> tuple[str, Packing]:
             dimension = next(d for d, step in enumerate(steps) if step)
             tile_loops.append(TileLoop(dimension, steps[dimension], extent))
     packing = Packing(shape, tuple(tile_loops), 1)
-    blocks = min(packing.tile_blocks, config.mvin_max_cols // config.dim)
+    widest = kind_of(config).copy_rules(config).most_load_columns(np.dtype(weights.dtype).itemsize)
+    blocks = min(packing.tile_blocks, widest // weights.columns)
     return str(element.source.name), Packing(shape, tuple(tile_loops), blocks)
 
 

@@ -16,31 +16,31 @@ from tvm import tirx
 from tvm.ir import TensorLoad
 from tvm.tirx import BufferStore, Var
 
-from ..device import Memories
-from ..intrin import is_gemm
+from ..device import DeviceConfig, kind_of
+from ..intrin import step_call
 from .linear import Linear, linear
 from .sources import replaced
 
 
-def cut_into_runs(func: tirx.PrimFunc, memories: Memories) -> tirx.PrimFunc:
+def cut_into_runs(func: tirx.PrimFunc, config: DeviceConfig) -> tirx.PrimFunc:
     """A lowered function in whose nests of steps and loads addresses advance evenly.  All steps of
     a nest add to sums, all copies write elements of their own: so the runs of a loop may come one
     after the other, each in all loops around."""
-    body = _cut(func.body, memories)
+    body = _cut(func.body, config)
     if body.same_as(func.body):
         return func
     mod = tvm.IRModule({"main": func.with_body(body)})
     return tirx.transform.StmtSimplify()(mod)["main"]
 
 
-def _cut(stmt: tirx.Stmt, memories: Memories) -> tirx.Stmt:
+def _cut(stmt: tirx.Stmt, config: DeviceConfig) -> tirx.Stmt:
     if isinstance(stmt, tirx.SeqStmt):
-        parts = [_cut(part, memories) for part in stmt.seq]
+        parts = [_cut(part, config) for part in stmt.seq]
         is_same = all(a.same_as(b) for a, b in zip(parts, stmt.seq, strict=True))
         return stmt if is_same else tirx.SeqStmt(parts)
     if isinstance(stmt, tirx.IfThenElse):
-        then = _cut(stmt.then_case, memories)
-        otherwise = stmt.else_case and _cut(stmt.else_case, memories)
+        then = _cut(stmt.then_case, config)
+        otherwise = stmt.else_case and _cut(stmt.else_case, config)
         if then.same_as(stmt.then_case) and (not otherwise or otherwise.same_as(stmt.else_case)):
             return stmt
         return tirx.IfThenElse(stmt.condition, then, otherwise)
@@ -50,8 +50,8 @@ def _cut(stmt: tirx.Stmt, memories: Memories) -> tirx.Stmt:
     while isinstance(loops[-1].body, tirx.For):
         loops.append(loops[-1].body)
     leaf = loops[-1].body
-    if not _is_step_or_load(leaf, memories):
-        body = _cut(stmt.body, memories)
+    if not _is_step_or_load(leaf, config):
+        body = _cut(stmt.body, config)
         return stmt if body.same_as(stmt.body) else _around(stmt, body)
     env = _variables(loops, leaf)
     level, runs = _first_to_cut(loops, leaf, env)
@@ -67,14 +67,16 @@ def _cut(stmt: tirx.Stmt, memories: Memories) -> tirx.Stmt:
         nest = _around(loop, nest, variable, end - first)
         for outer in reversed(loops[:level]):
             nest = _around(outer, nest)
-        nests.append(_cut(nest, memories))
+        nests.append(_cut(nest, config))
     return tirx.SeqStmt(nests)
 
 
-def _is_step_or_load(leaf: tirx.Stmt, memories: Memories) -> bool:
+def _is_step_or_load(leaf: tirx.Stmt, config: DeviceConfig) -> bool:
     if isinstance(leaf, BufferStore):
-        return memories.is_of_operands(leaf.buffer.scope())
-    return isinstance(leaf, tirx.Evaluate) and is_gemm(leaf.value)
+        return config.memories.is_of_operands(leaf.buffer.scope())
+    if not isinstance(leaf, tirx.Evaluate):
+        return False
+    return step_call(leaf.value, kind_of(config).intrinsics(config)) is not None
 
 
 def _first_to_cut(

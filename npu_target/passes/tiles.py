@@ -9,14 +9,15 @@ from tvm import ir, tirx
 from tvm.ir import TensorLoad
 from tvm.tirx import BufferStore
 
-from ..device import Memories
-from ..intrin import PACKED, WIDE, is_gemm
+from ..device import DeviceConfig, Memories, kind_of
+from ..device.intrinsic import Access
+from ..intrin import PACKED, WIDE, step_call
 from .errors import CodegenError
 from .lower import Lowered, allocated_buffers
 from .memory import LocalBuffer
 
 
-def tile_buffers(lowered: Lowered, memories: Memories) -> list[LocalBuffer]:
+def tile_buffers(lowered: Lowered, config: DeviceConfig) -> list[LocalBuffer]:
     """The tiles of a lowered function, with what the device's steps do with them.
 
     Raises
@@ -28,10 +29,17 @@ def tile_buffers(lowered: Lowered, memories: Memories) -> list[LocalBuffer]:
     stationary: set[str] = set()
     step_rows: dict[str, int] = {}
 
-    def visit(call: ir.Call) -> None:
-        if is_gemm(call):
-            stationary.add(call.args[2].args[0].source.name)
-            step_rows[call.args[3].args[0].source.name] = int(call.args[4].value)
+    memories, intrinsics = config.memories, kind_of(config).intrinsics(config)
+
+    def visit(node: ir.Call) -> None:
+        call = step_call(node, intrinsics)
+        if call is None:
+            return
+        for operand, element in zip(call.operands, call.elements, strict=True):
+            if not operand.follows:
+                stationary.add(element.source.name)
+            elif operand.access is not Access.READ:
+                step_rows[element.source.name] = operand.rows
 
     tvm_ffi.structural_walk(lowered.func.body, (ir.Call, visit))
     wide = _stored_wide(lowered.func.body, memories)

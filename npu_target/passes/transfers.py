@@ -1,9 +1,10 @@
 """Transfers: which loops of a copy become the rows, columns and blocks of one command.
 
-A command moves up to ``dim`` rows, of up to ``dim`` columns in each of several blocks.  Of a
-copy's loops, one is the column; one whose neighbours are the next ``dim`` bytes in DRAM may be
-the blocks; those that walk the tile row by row are the rows.  The others remain loops.  The
-conditions of the copy bound the rows and columns, or decide whether there is anything to read.
+A command moves rows of one or several blocks of columns, a block as wide as a row of the memory;
+how many, the device's rules say (:mod:`npu_target.device.copy_rules`).  Of a copy's loops, one is
+the column; one whose neighbours are the next elements in DRAM may be the blocks; those that walk
+the tile row by row are the rows.  The others remain loops.  The conditions of the copy bound the
+rows and columns, or decide whether there is anything to read.
 
 The columns of a tile's row past the last valid one are left as they are: definitions must not
 observe them, and :mod:`npu_target.passes.columns` refuses those that do.  Rows outside the valid
@@ -15,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ..device import DeviceConfig
+from ..device.copy_rules import CopyRules
 from .copies import Load, Store
 from .errors import CodegenError
 from .linear import Linear, combine
@@ -37,7 +38,7 @@ class Transfer(NamedTuple):
     first_row: Linear  # the valid rows are first_row <= row < end_row, clipped to the tile
     end_row: Linear
     row_bytes: int  # in DRAM, between rows
-    blocks: int  # of dim columns each
+    blocks: int  # of columns, each as wide as a row of the memory
     block_rows: int  # in the tile, between blocks
     columns: Linear  # valid ones, over all blocks; at least 1
     tile_row: Linear  # of the first row
@@ -57,9 +58,7 @@ class Transfer(NamedTuple):
         )
 
 
-def plan_transfer(
-    copy: Load | Store, loops: tuple[LoopExtent, ...], config: DeviceConfig
-) -> Transfer:
+def plan_transfer(copy: Load | Store, loops: tuple[LoopExtent, ...], rules: CopyRules) -> Transfer:
     """Choose the axes of a copy.
 
     Raises
@@ -68,10 +67,10 @@ def plan_transfer(
         if the columns of a row are not neighbours in DRAM, or a condition is of a form that
         bounds neither rows nor columns.
     """
-    dim = config.dim
-    column = column_loop(copy, loops, dim)
+    dim = copy.memory.columns
+    column = column_loop(copy, loops)
     rest = [loop for loop in loops if loop is not column]
-    block = block_loop(copy, column, rest, config)
+    block = block_loop(copy, column, rest, rules)
     blocks = block.extent if block else 1
     if block:
         rest.remove(block)
@@ -116,8 +115,9 @@ def plan_transfer(
     )
 
 
-def column_loop(copy: Load | Store, loops: tuple[LoopExtent, ...], dim: int) -> LoopExtent:
+def column_loop(copy: Load | Store, loops: tuple[LoopExtent, ...]) -> LoopExtent:
     """The loop over the columns of a row.  Raises CodegenError where no loop is."""
+    dim = copy.memory.columns
     for loop in loops:
         if copy.column == Linear.loop(loop.loop_id) and loop.extent == dim:
             neighbours = copy.offset.coefficient(loop.loop_id) == 1
@@ -132,39 +132,23 @@ def column_loop(copy: Load | Store, loops: tuple[LoopExtent, ...], dim: int) -> 
     )
 
 
-def max_load_columns(copy: Load, config: DeviceConfig) -> int:
-    """Columns that one mvin of the copy may take."""
-    return config.mvin_max_cols if copy.element_bytes == 1 else config.mvin_max_cols_acc
-
-
-def max_store_columns(copy: Store, config: DeviceConfig) -> int:
-    """Columns that one mvout of the copy may take."""
-    if copy.full_width or copy.pooling is not None:
-        return config.dim
-    return config.mvin_max_cols
-
-
-def _reaches_blocks(copy: Load | Store, block_rows: int, config: DeviceConfig) -> bool:
-    """Whether a command can find blocks so many rows apart in the tile."""
-    return block_rows == config.dim if isinstance(copy, Store) else 0 < block_rows < 1 << 16
-
-
 def block_loop(
-    copy: Load | Store, column: LoopExtent, rest: list[LoopExtent], config: DeviceConfig
+    copy: Load | Store, column: LoopExtent, rest: list[LoopExtent], rules: CopyRules
 ) -> LoopExtent | None:
-    """The loop over neighbouring blocks of ``dim`` elements, if the command can take several."""
+    """The loop over neighbouring blocks of columns, if the command can take several."""
+    dim = copy.memory.columns
     if isinstance(copy, Store):
-        if max_store_columns(copy, config) <= config.dim:
+        if rules.most_store_columns(copy) <= dim:
             return None
-    elif copy.source is None or max_load_columns(copy, config) <= config.dim:
+    elif copy.source is None or rules.most_load_columns(copy.element_bytes) <= dim:
         return None
     for loop in rest:
         bounds = {(f.coefficient(column.loop_id), f.coefficient(loop.loop_id)) for f in copy.valid}
         if (
             advances_evenly(copy, loop)
-            and copy.offset.coefficient(loop.loop_id) == config.dim
-            and _reaches_blocks(copy, copy.row.coefficient(loop.loop_id), config)
-            and bounds <= {(0, 0), (-1, -config.dim)}
+            and copy.offset.coefficient(loop.loop_id) == dim
+            and rules.reaches_blocks(copy, copy.row.coefficient(loop.loop_id))
+            and bounds <= {(0, 0), (-1, -dim)}
             # One row after the other they are rows of a command, which takes more of those.
             and not (copy.row.coefficient(loop.loop_id) == 1 and bounds <= {(0, 0)})
         ):
@@ -183,7 +167,7 @@ def _row_loops(
 ) -> tuple[tuple[int, ...], int]:
     """Ids of the loops that together walk the tile row by row, innermost first; their rows."""
     if isinstance(copy, Store) and copy.pooling is not None:
-        return (), 1  # the store unit walks the image itself
+        return (), 1  # the command walks the image itself
     # Rows of one command have the same columns.
     columns = [form for form in copy.valid if form.depends_on(column.loop_id)]
     rest = [x for x in rest if not any(form.depends_on(x.loop_id) for form in columns)]

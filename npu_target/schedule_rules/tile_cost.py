@@ -12,14 +12,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..codegen.cost import (
+from ..device import DeviceConfig
+from ..devices.gemmini.engine_cycles import (
     array_latency_cycles,
     command_host_cycles,
     load_latency_cycles,
     memory_cycles,
     store_latency_cycles,
 )
-from ..device import DeviceConfig
 from ..topi import Add, Matmul
 from ..topi.mac_schedule import KERNEL_LOOPS, MacStructure
 from ..topi.mac_shape import MacOperator, MacShape, Sizes

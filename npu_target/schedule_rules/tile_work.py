@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..codegen.cost import load_row_cycles, store_row_cycles
 from ..device import DeviceConfig
+from ..devices.gemmini.engine_cycles import load_row_cycles, store_row_cycles
 from ..topi import Add, Conv2d, DepthwiseConv2d, GlobalAvgPool, Matmul
 from ..topi.blocking import LEAST_STEP_ROWS, ceil_div
 from ..topi.mac_schedule import MacStructure

@@ -8,8 +8,8 @@ from dataclasses import astuple, dataclass, replace
 import numpy as np
 from tvm.s_tir import Schedule
 
-from ..codegen.cost import load_row_cycles, store_row_cycles
 from ..device import DeviceConfig
+from ..devices.gemmini.engine_cycles import load_row_cycles, store_row_cycles
 from ..topi import MaxPool2d
 from ..topi.blocking import ceil_div, divisors
 from ..topi.mac_schedule import MacStructure, mac_loops, schedule_mac, tiled_loops

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from tvm.s_tir import Schedule
 
-from ..intrin import ACCUMULATOR, PACKED, SCRATCHPAD, WIDE, gemm_rows
+from ..intrin import PACKED, WIDE, gemm_rows, operand_scopes
 
 # Orders of the array's steps inside a tile, from the outside in.
 STEP_ORDERS: dict[str, tuple[str, ...]] = {
@@ -221,12 +221,13 @@ def _tile_and_place(
         sch.get_sblock(f"{name}{suffix}") for name in ("load_a", "load_b", "store")
     )
     kept = load_b if weights_kept else load_a
-    for load in (load_a, load_b):
-        sch.set_scope(load, 0, SCRATCHPAD)
+    inputs, weights, sums = operand_scopes(intrinsic)
+    for load, scope in ((load_a, inputs), (load_b, weights)):
+        sch.set_scope(load, 0, scope)
         # Unit loops stay, so that a replay with other tile sizes finds the same loops.
         where = keeper if keeper is not None and load is kept else changing
         sch.compute_at(load, where, preserve_unit_loops=True)
-    sch.set_scope(mac, 0, ACCUMULATOR)
+    sch.set_scope(mac, 0, sums)
     sch.reverse_compute_at(store, innermost, preserve_unit_loops=True)
     sch.decompose_reduction(mac, reduction[0] if reduction else steps[0])
     n_loads = 1 if structure.kept else 2

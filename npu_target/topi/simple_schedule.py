@@ -7,8 +7,10 @@ from typing import Any
 
 from tvm.s_tir import Schedule
 
-from ..intrin import ACCUMULATOR
 from .mac_schedule import annotate_pipeline
+
+# The memory of the device's sums.
+_ACCUMULATOR = "global.accumulator"
 
 
 def schedule_pool(
@@ -19,7 +21,7 @@ def schedule_pool(
     *spatial, lane = sch.get_loops(store)
     outer, inner = _tiles(sch, spatial, decisions or {})
     sch.reorder(*outer, *inner, lane)
-    sch.set_scope(load, 0, ACCUMULATOR)
+    sch.set_scope(load, 0, _ACCUMULATOR)
     sch.compute_at(load, outer[-1])
     if pipelined:
         annotate_pipeline(sch, outer[-1], [0, 1])

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 
-from ..codegen.steps import step_sizes
 from ..device import DeviceConfig
+from ..devices.gemmini.gemm import step_sizes
 from ..schedule_rules import Design
 from ..topi import Add, Conv2d, DepthwiseConv2d, GlobalAvgPool, Matmul, Operator
 from ..topi.mac_schedule import MacStructure

@@ -13,13 +13,16 @@ from hypothesis import strategies as st
 
 from npu_target.codegen.operations import CopyKind, CopyOperation, Engine, Guard, LoopIds
 from npu_target.device import preset
+from npu_target.devices.gemmini.copies import Move
 from npu_target.devices.gemmini.isa import LocalAddress, Mvin
 from npu_target.passes.linear import Linear
 from npu_target.passes.transfers import LoopExtent
 
 CONFIG = preset("gemmini-8x8")
 DIM = CONFIG.dim
-LOADS = CopyKind(Engine.LOAD, Mvin, LocalAddress(0), 0, DIM, 40)
+SCRATCHPAD = CONFIG.memories.inputs
+MVIN = Move(Mvin, LocalAddress(0))
+LOADS = CopyKind(Engine.LOAD, True, SCRATCHPAD, 0, DIM, 40, MVIN)
 Values = dict[int, int]
 
 

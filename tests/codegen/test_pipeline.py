@@ -19,10 +19,11 @@ from tvm.script.ir_builder import tirx as T
 
 from npu_target.codegen_tir import build_program
 from npu_target.device import preset
-from npu_target.intrin import GEMM_CALL
+from npu_target.devices.gemmini.gemm import Gemm
 from npu_target.program import Program
 
 CONFIG = preset("gemmini-8x8")
+GEMM_CALL = Gemm.call
 SCRATCHPAD, ACCUMULATOR = (memory.scope for memory in CONFIG.memories.all)
 BLOCKS, SIDE, TILES = 5, 8, 2
 

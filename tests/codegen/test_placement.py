@@ -13,11 +13,15 @@ from hypothesis import strategies as st
 from npu_target.codegen.dealing import Copy
 from npu_target.codegen.dependences import Touched
 from npu_target.codegen.operations import CopyKind, CopyOperation, Engine, LoopIds
+from npu_target.codegen.placed import emitted
 from npu_target.codegen.placement import Placer
 from npu_target.codegen.report import NoReport
-from npu_target.codegen.steps import ArrayStep, Steps
+from npu_target.codegen.steps import Step as DeviceStep
+from npu_target.codegen.steps import Steps
 from npu_target.device import preset
 from npu_target.device.commands import DeviceCommand
+from npu_target.devices.gemmini.copies import Move
+from npu_target.devices.gemmini.gemm import Gemm
 from npu_target.devices.gemmini.isa import LocalAddress, Mvin, Mvout
 from npu_target.passes.linear import Linear
 from npu_target.passes.memory import Placement
@@ -29,9 +33,15 @@ SPAD, ACC = "global.scratchpad", "global.accumulator"
 A, B, C = (Placement(s, row, row + 1000, ()) for s, row in ((SPAD, 0), (SPAD, 1000), (ACC, 0)))
 OTHERS = Placement(ACC, 1000, 2000, ()), Placement(SPAD, 3000, 4000, ())
 TOUCHED = [Touched(tile, Linear()) for tile in (A, B, C)]
+QUEUES = {Engine.LOAD: CONFIG.ld_queue_entries, Engine.STORE: CONFIG.st_queue_entries}
 # Rows between iterations.
 PITCHES = st.sampled_from([0, DIM, DIM, 2 * DIM, 3 * DIM, 5 * DIM])
 Row = tuple[str, int]
+
+
+def device_step(first_rows: Sequence[Linear], rows: int) -> DeviceStep:
+    gemm = Gemm(CONFIG)
+    return DeviceStep(gemm, gemm.operands(rows, 1), tuple(first_rows))
 
 
 class Case(NamedTuple):
@@ -45,8 +55,11 @@ class Case(NamedTuple):
 
     def place(self) -> list[Step | DeviceCommand]:
         """Steps and copies in the order in which the device gets them."""
-        placer = Placer(self.steps, TOUCHED, CONFIG, self.ids, NoReport())
-        return steps_and_copies(placer.place(self.due, self.free, self.after), CONFIG)
+        placer = self.placer()
+        return steps_and_copies(emitted(placer.place(self.due, self.free, self.after)), CONFIG)
+
+    def placer(self) -> Placer:
+        return Placer(self.steps, TOUCHED, CONFIG.memories, QUEUES, self.ids, NoReport())
 
 
 @st.composite
@@ -56,10 +69,9 @@ def copies(draw: st.DrawFn, ids: LoopIds, index: int, tiles: Sequence[Placement]
     loops = [ids.loop(extent) for extent in draw(st.lists(st.integers(2, 12), max_size=2))]
     is_load = tile.scope == SPAD or draw(st.booleans())
     flags = LocalAddress(0, accumulator=tile.scope == ACC)
-    kind = CopyKind(
-        Engine.LOAD if is_load else Engine.STORE, Mvin if is_load else Mvout, flags,
-        0 if is_load else 1, DIM, DIM,
-    )  # fmt: skip
+    engine, move = (Engine.LOAD, Mvin) if is_load else (Engine.STORE, Mvout)
+    memory = CONFIG.memories.find(tile.scope)
+    kind = CopyKind(engine, is_load, memory, int(not is_load), DIM, DIM, Move(move, flags))
     row = Linear.of(
         tile.row + draw(st.integers(0, 12)) * DIM // 2, {x.loop_id: draw(PITCHES) for x in loops}
     )
@@ -80,7 +92,7 @@ def cases(draw: st.DrawFn) -> Case:
     loops = tuple(ids.loop(n) for n in draw(st.lists(st.integers(2, 6), min_size=1, max_size=3)))
     forms = [Linear.of(tile.row, {x.loop_id: draw(PITCHES) for x in loops}) for tile in (A, B, C)]
     rows = draw(st.integers(1, 2 * DIM))
-    steps = Steps(ArrayStep(*forms, rows, 1), loops, draw(st.booleans()), CONFIG)
+    steps = Steps(device_step(forms, rows), loops, draw(st.booleans()))
 
     def some(first: int, tiles: Sequence[Placement], most: int) -> list[Copy]:
         return [draw(copies(ids, first + i, tiles)) for i in range(draw(st.integers(0, most)))]
@@ -165,8 +177,8 @@ def few_steps(case: Case) -> Steps:
     """The steps in one loop of two iterations."""
     loop = case.ids.loop(2)
     b = Linear.of(B.row, {loop.loop_id: DIM})
-    step = ArrayStep(Linear(A.row), b, Linear(C.row), case.steps.step.rows, 1)
-    return Steps(step, (loop,), False, CONFIG)
+    step = device_step([Linear(A.row), b, Linear(C.row)], case.steps.step.rows)
+    return Steps(step, (loop,), False)
 
 
 @given(cases(), st.data())
@@ -201,7 +213,7 @@ def test_the_rest_of_a_copy_is_what_is_left_out(case: Case) -> None:
     whole = Counter(at for copy in case.after for at in words(copy.operation))
     left = case._replace(after=[copy._replace(leaves_rest=True) for copy in case.after])
     stream = left.place()
-    placer = Placer(case.steps, TOUCHED, CONFIG, case.ids, NoReport())
+    placer = case.placer()
     rest = [operation for copy in case.after if (operation := placer.rest(copy)) is not None]
     mine = [address(x) for x in stream if not isinstance(x, Step) and address(x) // 256 > 20]
     assert Counter(mine) + Counter(at for operation in rest for at in words(operation)) == whole

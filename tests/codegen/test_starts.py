@@ -21,13 +21,14 @@ from npu_target.codegen_tir import CodegenError, build_program
 from npu_target.device import preset
 from npu_target.device.commands import DeviceCommand
 from npu_target.devices.gemmini import isa
-from npu_target.intrin import GEMM_CALL
+from npu_target.devices.gemmini.gemm import Gemm
 from npu_target.program import Command, Program
 from npu_target.program.nodes import nodes_of
 from npu_target.schedule_rules import default_schedule
 from npu_target.topi.mac_schedule import MacStructure, schedule_mac
 
 CONFIG = preset("gemmini-16x16")
+GEMM_CALL = Gemm.call
 SCRATCHPAD, ACCUMULATOR = (memory.scope for memory in CONFIG.memories.all)
 MATMUL = topi.Matmul(1, 64, 96, 96, bias=False)
 KEPT = MacStructure(kept=True, two_sums=True)

@@ -7,29 +7,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from npu_target.codegen.operations import LoopIds
+from npu_target.codegen.placed import emitted
 from npu_target.codegen.placement import Placer
 from npu_target.codegen.report import NoReport
-from npu_target.codegen.steps import ArrayStep, Run, Steps, step_sizes
+from npu_target.codegen.steps import Run, Steps
+from npu_target.codegen.steps import Step as DeviceStep
 from npu_target.device import preset
+from npu_target.devices.gemmini.gemm import Gemm
 from npu_target.passes.linear import Linear
 
 CONFIG = preset("gemmini-16x16")
 DIM = CONFIG.dim
 
 
+def device_step(a: Linear, b: Linear, c: Linear, rows: int, row_step: int) -> DeviceStep:
+    gemm = Gemm(CONFIG)
+    return DeviceStep(gemm, gemm.operands(rows, row_step), (a, b, c))
+
+
 def run_of(steps: Steps, ids: LoopIds) -> list[Step]:
-    found = steps_and_copies(Placer(steps, [], CONFIG, ids, NoReport()).place([], [], []), CONFIG)
+    placer = Placer(steps, [], CONFIG.memories, {}, ids, NoReport())
+    found = steps_and_copies(emitted(placer.place([], [], [])), CONFIG)
     assert all(isinstance(step, Step) for step in found)
     return found
-
-
-@given(st.integers(DIM + 1, 2000))
-def test_sizes_cover_the_rows_with_as_few_steps_as_can_be(rows):
-    sizes = step_sizes(rows, DIM)
-    assert sum(size * times for size, times in sizes) == rows
-    assert all(1 <= size <= DIM and times >= 1 for size, times in sizes)
-    assert sum(times for _, times in sizes) == -(-rows // DIM)
-    assert sizes[-1][0] == DIM, "the step that overlaps with the next weights is a full one"
 
 
 @given(
@@ -53,7 +53,7 @@ def test_every_row_meets_every_weight_once(
     a = Linear.of(7, {k.loop_id: 400, y.loop_id: line_rows, p.loop_id: rows * row_step})
     c = Linear.of(3, {o.loop_id: 500, y.loop_id: rows * steps, p.loop_id: rows})
     b = Linear.of(1000, {o.loop_id: DIM * depth, k.loop_id: DIM})
-    made = Steps(ArrayStep(a, b, c, rows, row_step), tuple(loops), overwrites, CONFIG)
+    made = Steps(device_step(a, b, c, rows, row_step), tuple(loops), overwrites)
     if split and split[0] < len(made.loops) and made.loops[split[0]].extent % split[1] == 0:
         made = made.split(*split, ids)
     found, weights = [], None
@@ -81,7 +81,7 @@ def test_lines_without_a_gap_are_one_run():
     ids = LoopIds()
     loop = ids.loop(7)
     rows = Linear.of(0, {loop.loop_id: 7})
-    steps = Steps(ArrayStep(rows, Linear(64), rows, 7, 1), (loop,), False, CONFIG)
+    steps = Steps(device_step(rows, Linear(64), rows, 7, 1), (loop,), False)
     assert steps.runs == [Run(0, 11, 1), Run(11, 11, 2), Run(33, 16, 1)]
     found = run_of(steps, ids)
     assert [step.rows for step in found] == [11, 11, 11, 16]
@@ -102,7 +102,7 @@ def test_touched_rows_are_those_of_each_block(extents, factors, rows, row_step):
         Linear.of(5, {around: 11, **{x.loop_id: f for x, f in zip(loops, part, strict=True)}})
         for part in (factors[:3], factors[3:6], factors[6:])
     )
-    steps = Steps(ArrayStep(a, b, c, rows, row_step), loops, False, CONFIG)
+    steps = Steps(device_step(a, b, c, rows, row_step), loops, False)
     touched = steps.touched()
     assert touched is not None
     assert all(form.items == ((around, 11),) for form, _ in touched)
@@ -113,7 +113,7 @@ def test_touched_rows_are_those_of_each_block(extents, factors, rows, row_step):
     weights = None
     per_block = sum(run.times for run in steps.runs)
     a, b, c = (form.without(around) for form in (a, b, c))
-    alone = Steps(ArrayStep(a, b, c, rows, row_step), loops, False, CONFIG)
+    alone = Steps(device_step(a, b, c, rows, row_step), loops, False)
     for index, step in enumerate(run_of(alone, ids)):
         weights = weights if step.weights is None else step.weights
         if index % per_block == 0:

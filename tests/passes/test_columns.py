@@ -15,11 +15,12 @@ from tvm.script import tirx as T
 from npu_target import topi
 from npu_target.codegen_tir import CodegenError, build_program
 from npu_target.device import preset
-from npu_target.intrin import GEMM_CALL
+from npu_target.devices.gemmini.gemm import Gemm
 from npu_target.passes.columns import check_columns
 from npu_target.topi.templates import templates
 
 CONFIG = preset("gemmini-16x16")
+GEMM_CALL = Gemm.call
 SCRATCHPAD, ACCUMULATOR = (memory.scope for memory in CONFIG.memories.all)
 SMALL = preset("gemmini-8x8")
 D = CONFIG.dim
@@ -149,11 +150,11 @@ def copy_of_the_same_iteration(x: T.Buffer((2, 8, D), "int8"), y: T.Buffer((2, 8
 @pytest.mark.parametrize("func", [padded_copy, copy_of_another_iteration])
 def test_copies_that_take_undefined_columns_are_refused(func):
     with pytest.raises(CodegenError, match=r"takes columns of tile t that .* leaves as they were"):
-        check_columns(func, CONFIG.memories)
+        check_columns(func, CONFIG)
 
 
 def test_a_loop_around_both_is_in_the_same_iteration():
-    check_columns(copy_of_the_same_iteration, CONFIG.memories)
+    check_columns(copy_of_the_same_iteration, CONFIG)
 
 
 @T.prim_func(s_tir=True)
@@ -194,4 +195,4 @@ def test_operators_rely_on_no_undefined_column(
     schedule = kernel_schedule(operator, SMALL, seed=seed)
     found = list(templates(operator.kernel()))
     found[template % len(found)](schedule)
-    check_columns(schedule.mod["main"], CONFIG.memories)
+    check_columns(schedule.mod["main"], CONFIG)

@@ -79,7 +79,7 @@ def scheduled(structure: MacStructure) -> tirx.PrimFunc:
 
 
 def test_a_small_convolution():
-    found = lower(scheduled(MacStructure(pipelined=False)), CONFIG.memories)
+    found = lower(scheduled(MacStructure(pipelined=False)), CONFIG)
     assert found.versions == {}
     mismatch = tvm_ffi.get_first_structural_mismatch(
         found.func.body, lowered_conv.body, map_free_vars=True
@@ -88,7 +88,7 @@ def test_a_small_convolution():
 
 
 def test_pipelined_tiles_have_versions():
-    found = lower(scheduled(MacStructure(pipelined=True)), CONFIG.memories)
+    found = lower(scheduled(MacStructure(pipelined=True)), CONFIG)
     buffers = {buffer.name: buffer for buffer in allocated_buffers(found.func)}
     assert set(found.versions.values()) == {2}
     shapes = {name: tuple(int(n) for n in buffer.shape) for name, buffer in buffers.items()}
@@ -103,5 +103,5 @@ def test_pipelined_tiles_have_versions():
 def test_the_function_given_stays_as_it_is():
     func = scheduled(MacStructure())
     before = func.script()
-    lower(func, CONFIG.memories)
+    lower(func, CONFIG)
     assert func.script() == before

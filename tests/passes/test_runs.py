@@ -7,7 +7,7 @@ from tvm.script import tirx as T
 from npu_target.device import preset
 from npu_target.passes.runs import cut_into_runs
 
-MEMORIES = preset("gemmini-16x16").memories
+CONFIG = preset("gemmini-16x16")
 
 
 @T.prim_func(s_tir=True)
@@ -100,20 +100,20 @@ def versions():
 
 
 def test_a_loop_over_two_kinds_of_steps_becomes_two() -> None:
-    assert cut_into_runs(two_kinds, MEMORIES).script() == one_kind_each.script().replace(
+    assert cut_into_runs(two_kinds, CONFIG).script() == one_kind_each.script().replace(
         "one_kind_each", "two_kinds"
     )
 
 
 def test_a_loop_over_rows_of_several_lines_becomes_one_for_each() -> None:
-    assert cut_into_runs(rows_of_lines, MEMORIES).script() == lines_apart.script().replace(
+    assert cut_into_runs(rows_of_lines, CONFIG).script() == lines_apart.script().replace(
         "lines_apart", "rows_of_lines"
     )
 
 
 def test_columns_stay_together() -> None:
-    assert cut_into_runs(columns_of_lines, MEMORIES).same_as(columns_of_lines)
+    assert cut_into_runs(columns_of_lines, CONFIG).same_as(columns_of_lines)
 
 
 def test_versions_that_other_loops_decide_too_are_left_alone() -> None:
-    assert cut_into_runs(versions, MEMORIES).same_as(versions)
+    assert cut_into_runs(versions, CONFIG).same_as(versions)

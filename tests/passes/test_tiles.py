@@ -58,12 +58,10 @@ def nested_in_a_pipeline() -> Schedule:
 
 def test_a_tile_of_prologue_loop_and_epilogue_is_one() -> None:
     func = nested_in_a_pipeline().mod["main"]
-    lowered = lower(func, CONFIG.memories)
+    lowered = lower(func, CONFIG)
     names = [buffer.name for buffer in allocated_buffers(lowered.func)]
     assert len(names) > len(set(names))
-    assert sorted(buffer.name for buffer in tile_buffers(lowered, CONFIG.memories)) == sorted(
-        set(names)
-    )
+    assert sorted(buffer.name for buffer in tile_buffers(lowered, CONFIG)) == sorted(set(names))
     generator = np.random.default_rng(1)
     a = generator.integers(-128, 128, (STEPS * D, D), np.int8)
     b = generator.integers(-128, 128, (BLOCKS, D, D), np.int8)

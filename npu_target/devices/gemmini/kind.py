@@ -11,4 +11,7 @@ GEMMINI = DeviceKind(
     config=GemminiConfig,
     presets=PRESETS,
     commands_at="npu_target.devices.gemmini.isa:COMMANDS",
+    intrinsics_at="npu_target.devices.gemmini.gemm:INTRINSICS",
+    copy_rules_at="npu_target.devices.gemmini.copy_rules:GemminiCopyRules",
+    emission_at="npu_target.devices.gemmini.emission:GemminiEmission",
 )

@@ -1,13 +1,9 @@
-"""What operations cost: cycles of the device's engines, computed from its config."""
+"""What commands cost: cycles of the device's engines, computed from its config."""
 
 from __future__ import annotations
 
-from ..device import DeviceConfig
-
-
-def ceil_div(value: int, divisor: int) -> int:
-    """The quotient, rounded up."""
-    return -(-value // divisor)
+from ...device import DeviceConfig
+from ...topi.blocking import ceil_div
 
 
 def load_cycles(

@@ -7,11 +7,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from npu_target.codegen.settings import DeviceSettings
 from npu_target.device import preset
 from npu_target.device.commands import DeviceCommand
 from npu_target.devices.gemmini import isa
 from npu_target.devices.gemmini.isa import ConfigEx, ConfigLd, ConfigSt
+from npu_target.devices.gemmini.settings import DeviceSettings
 from npu_target.program import Command
 
 CONFIG = preset("gemmini-8x8")

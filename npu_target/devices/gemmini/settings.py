@@ -12,11 +12,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
-from ..device import DeviceConfig
-from ..device.commands import DeviceCommand
-from ..devices.gemmini.isa import ConfigEx, ConfigLd, ConfigSt
-from ..program import Command, Node
-from ..program.operand import Operand
+from ...device.commands import DeviceCommand
+from ...program import Command, Node
+from ...program.operand import Operand
+from .config import GemminiConfig
+from .isa import ConfigEx, ConfigLd, ConfigSt
 
 _LOAD_SETTINGS = 3
 Made = TypeVar("Made")
@@ -33,7 +33,7 @@ class _Overflow(Exception):
 class DeviceSettings:
     """What the device holds, and what the phase under way needs of it."""
 
-    def __init__(self, config: DeviceConfig) -> None:
+    def __init__(self, config: GemminiConfig) -> None:
         self._config = config
         self._loads: list[ConfigLd | None] = [None] * _LOAD_SETTINGS
         self._others: dict[type[DeviceCommand], DeviceCommand] = {}

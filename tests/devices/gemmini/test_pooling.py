@@ -5,13 +5,15 @@ from __future__ import annotations
 import pytest
 
 from npu_target.devices.gemmini import GemminiConfig
+from npu_target.devices.gemmini.copy_rules import GemminiCopyRules
+from npu_target.devices.gemmini.pooling import pooled_walk
 from npu_target.passes.copies import Pooling, Store
 from npu_target.passes.errors import CodegenError, DoesNotFit
 from npu_target.passes.linear import Linear, combine
-from npu_target.passes.pooling import pooled_walk
 from npu_target.passes.transfers import LoopExtent, plan_transfer
 
 CONFIG = GemminiConfig()
+RULES = GemminiCopyRules(CONFIG)
 LINE, PIXEL, COLUMN = 0, 1, 2
 CHANNELS = 64
 
@@ -42,7 +44,7 @@ def walk(
         pooling=Pooling(size, line_rows),
     )
     loops = tuple(map(LoopExtent, (LINE, PIXEL, COLUMN), (lines, pixels, CONFIG.dim)))
-    return pooled_walk(copy, plan_transfer(copy, loops, CONFIG))
+    return pooled_walk(copy, plan_transfer(copy, loops, RULES))
 
 
 def test_a_tile_of_an_image_is_one_store():
@@ -99,4 +101,4 @@ def test_windows_under_a_condition_are_refused():
     )
     loops = (LoopExtent(LINE, 4), LoopExtent(COLUMN, CONFIG.dim))
     with pytest.raises(CodegenError, match="whole tiles only"):
-        pooled_walk(copy, plan_transfer(copy, loops, CONFIG))
+        pooled_walk(copy, plan_transfer(copy, loops, RULES))

@@ -7,15 +7,15 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from npu_target.codegen.copies import _pieces
 from npu_target.codegen.operations import LoopIds
+from npu_target.codegen.pieces import pieces
 from npu_target.passes.linear import Linear
 
 
-def covered(pieces, at: dict[int, Linear], most: int) -> list[int]:
+def covered(pieces_made, at: dict[int, Linear], most: int) -> list[int]:
     """All that pieces cover, where loops around have these values."""
     found = []
-    for piece in pieces:
+    for piece in pieces_made:
         ids = [loop.loop_id for loop in piece.loops]
         for indices in itertools.product(*(range(loop.extent) for loop in piece.loops)):
             values = {**at, **dict(zip(ids, map(Linear, indices), strict=True))}
@@ -31,10 +31,10 @@ def covered(pieces, at: dict[int, Linear], most: int) -> list[int]:
 
 @given(st.integers(0, 50), st.integers(0, 90), st.integers(1, 16))
 def test_pieces_of_a_known_number_cover_it_once(first, length, limit):
-    pieces = _pieces(Linear(first), Linear(first + length), limit, (0, 90), LoopIds())
-    assert covered(pieces, {}, limit) == list(range(first, first + length))
-    assert len(pieces) <= 2
-    assert sum(-(-piece.most // limit) for piece in pieces) <= 2
+    found = pieces(Linear(first), Linear(first + length), limit, (0, 90), LoopIds())
+    assert covered(found, {}, limit) == list(range(first, first + length))
+    assert len(found) <= 2
+    assert sum(-(-piece.most // limit) for piece in found) <= 2
 
 
 @given(st.integers(-9, 9), st.integers(-3, 3), st.integers(1, 6), st.integers(1, 16))
@@ -47,7 +47,7 @@ def test_pieces_of_a_number_that_runs_cover_it_once(base, step, extent, limit):
     if max(lengths) < 1:
         return
     bounds = max(0, min(lengths)), max(lengths)
-    pieces = _pieces(Linear(3), length + 3, limit, bounds, ids)
+    found = pieces(Linear(3), length + 3, limit, bounds, ids)
     for index, number in enumerate(lengths):
-        found = covered(pieces, {around.loop_id: Linear(index)}, limit)
-        assert found == list(range(3, 3 + max(0, number)))
+        numbers = covered(found, {around.loop_id: Linear(index)}, limit)
+        assert numbers == list(range(3, 3 + max(0, number)))

@@ -1,23 +1,47 @@
-"""The operations of copies: loads and stores as the commands that the device has for them."""
+"""The operations of copies: loads and stores as MVINs and MVOUTs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from ..device import DeviceConfig
-from ..devices.gemmini.isa import ConfigLd, ConfigSt, LocalAddress, Mvout, mvin_class
-from ..passes.copies import Load, Store
-from ..passes.linear import Linear, combine
-from ..passes.pooling import pooled_walk
-from ..passes.transfers import LoopExtent, Transfer, max_load_columns, max_store_columns
-from ..program import Command
-from .cost import ceil_div, load_cycles, store_cycles, zero_cycles
-from .operations import CopyKind, CopyOperation, Engine, Guard, LoopIds
+from ...codegen.operands import to_number, to_operand
+from ...codegen.operations import CopyKind, CopyOperation, Engine, Guard, LoopIds
+from ...codegen.pieces import Piece, pieces
+from ...device.commands import DeviceCommand
+from ...passes.copies import Load, Store
+from ...passes.linear import Linear, combine
+from ...passes.transfers import Transfer
+from ...program import Command, Node, device_command
+from .config import GemminiConfig
+from .copy_rules import GemminiCopyRules
+from .engine_cycles import load_cycles, store_cycles, zero_cycles
+from .isa import ConfigLd, ConfigSt, LocalAddress, Mvout, mvin_class
+from .pooling import pooled_walk
 from .settings import DeviceSettings
 
 _NOTHING = Linear()
+
+
+class Move(NamedTuple):
+    """An MVIN or MVOUT, what is said of rows besides their number, and the settings that its phase
+    has no room for."""
+
+    command: type[DeviceCommand]
+    flags: LocalAddress
+    settings: tuple[Command, ...] = ()
+
+    def nodes(self, operation: CopyOperation) -> tuple[Node, ...]:
+        """See `CopyCommand`."""
+        command = device_command(
+            self.command,
+            dram_address=operation.dram_address(),
+            local=(self.flags, to_operand(operation.row)),
+            cols=to_number(operation.columns),
+            rows=to_number(operation.rows),
+        )
+        return (*self.settings, command)
 
 
 class CopyOperations:
@@ -29,15 +53,16 @@ class CopyOperations:
 
     def __init__(
         self,
-        config: DeviceConfig,
-        arguments: Sequence[str],
+        config: GemminiConfig,
+        arguments: Mapping[str, int],
         settings: DeviceSettings,
         ids: LoopIds,
         shrunk: tuple[str, int] | None = None,
     ) -> None:
         self.shrunk = shrunk
         self.config = config
-        self.arguments = {name: index for index, name in enumerate(arguments)}
+        self.rules = GemminiCopyRules(config)
+        self.arguments = arguments
         self.settings = settings
         self.ids = ids
 
@@ -95,21 +120,24 @@ class CopyOperations:
             copy, is_zero = copy._replace(scale=0.0), False
             transfer = transfer._replace(row_bytes=0, dram_bytes=_NOTHING)
         id, settings = self._load_id(copy, transfer)
-        widest = max_load_columns(copy, config) if transfer.blocks > 1 else dim
+        widest = dim
+        if transfer.blocks > 1:
+            widest = self.rules.most_load_columns(copy.element_bytes)
         if transfer.blocks * dim <= widest:  # one command moves them all
             widest = transfer.blocks * dim
+        flags = _flags(self._is_sums(copy), accumulate=copy.accumulate)
         kind = CopyKind(
             Engine.LOAD,
-            mvin_class(id),
-            _flags(self._is_sums(copy), accumulate=copy.accumulate),
+            True,
+            copy.memory,
             None if is_zero else self.arguments[str(copy.source)],
             dim,
             transfer.block_rows,
-            settings,
+            Move(mvin_class(id), flags, settings),
             copy.stack.lines if copy.stack else 1,
         )
 
-        def piece(at: _Piece, row: _Piece) -> CopyOperation:
+        def piece(at: Piece, row: Piece) -> CopyOperation:
             block = combine("floordiv", at.start, Linear(dim))
             dram_bytes = _NOTHING
             if is_zero:
@@ -139,8 +167,8 @@ class CopyOperations:
 
         return [
             piece(at, row)
-            for row in _pieces(first, end, dim, (0, transfer.rows), self.ids)
-            for at in _pieces(_NOTHING, columns, widest, (1, transfer.blocks * dim), self.ids)
+            for row in pieces(first, end, dim, (0, transfer.rows), self.ids)
+            for at in pieces(_NOTHING, columns, widest, (1, transfer.blocks * dim), self.ids)
         ]
 
     def _stores(self, copy: Store, transfer: Transfer) -> list[CopyOperation]:
@@ -149,9 +177,9 @@ class CopyOperations:
         Mvout(dram_address=0, local=flags, cols=1, rows=1).validate(config)
         setting = _store_setting(transfer.row_bytes, copy.scale, copy.relu)
         kind = self._store_kind(copy, flags, self.settings.other(setting))
-        widest = min(max_store_columns(copy, config), transfer.blocks * dim)
+        widest = min(self.rules.most_store_columns(copy), transfer.blocks * dim)
 
-        def piece(at: _Piece, row: _Piece) -> CopyOperation:
+        def piece(at: Piece, row: Piece) -> CopyOperation:
             dram_bytes = transfer.dram_bytes + row.start * transfer.row_bytes
             return CopyOperation(
                 kind,
@@ -170,8 +198,8 @@ class CopyOperations:
         first, end = transfer.first_row, transfer.end_row
         return [
             piece(at, row)
-            for row in _pieces(first, end, dim, (0, transfer.rows), self.ids)
-            for at in _pieces(
+            for row in pieces(first, end, dim, (0, transfer.rows), self.ids)
+            for at in pieces(
                 _NOTHING, transfer.columns, widest, (1, transfer.blocks * dim), self.ids
             )
         ]
@@ -208,9 +236,9 @@ class CopyOperations:
     def _store_kind(
         self, copy: Store, flags: LocalAddress, settings: tuple[Command, ...]
     ) -> CopyKind:
-        dim = self.config.dim
-        argument = self.arguments[copy.target]
-        return CopyKind(Engine.STORE, Mvout, flags, argument, dim, dim, settings)
+        dim, argument = self.config.dim, self.arguments[copy.target]
+        move = Move(Mvout, flags, settings)
+        return CopyKind(Engine.STORE, False, copy.memory, argument, dim, dim, move)
 
     def _is_sums(self, copy: Load | Store) -> bool:
         return copy.memory == self.config.memories.sums
@@ -225,44 +253,6 @@ class CopyOperations:
         # Borders times 0 come in commands of one block and of several.
         one_block = copy.scale == 0.0 and transfer.blocks == 1
         return self.settings.load(setting, any_block_stride=one_block)
-
-
-class _Piece(NamedTuple):
-    """Rows or columns of a command: the first, how many and at most how many, in loops of their
-    own, and whether there are any."""
-
-    start: Linear
-    length: Linear
-    most: int
-    loops: tuple[LoopExtent, ...] = ()
-    guards: tuple[Guard, ...] = ()
-
-
-def _pieces(
-    first: Linear, end: Linear, limit: int, bounds: tuple[int, int], ids: LoopIds
-) -> list[_Piece]:
-    """``first`` to ``end``, a number within ``bounds``, in pieces of at most ``limit``."""
-    length = end - first
-    if length.is_const:
-        whole, rest = divmod(max(length.const, 0), limit)
-        pieces = []
-        if whole == 1:
-            pieces.append(_Piece(first, Linear(limit), limit))
-        elif whole > 1:
-            loop = ids.loop(whole)
-            start = first + Linear.loop(loop.loop_id) * limit
-            pieces.append(_Piece(start, Linear(limit), limit, (loop,)))
-        if rest:
-            pieces.append(_Piece(first + whole * limit, Linear(rest), rest))
-        return pieces
-    least, most = bounds
-    number = ceil_div(most, limit)
-    loops = (ids.loop(number),) if number > 1 else ()
-    start = first + (Linear.loop(loops[0].loop_id) * limit if loops else 0)
-    left = end - start
-    count = combine("min", Linear(limit), left) if loops else left
-    guards = (Guard((left - 1,)),) if loops or least < 1 else ()
-    return [_Piece(start, count, min(limit, most), loops, guards)]
 
 
 @lru_cache(maxsize=256)

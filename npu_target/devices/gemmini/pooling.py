@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .copies import Store
-from .errors import CodegenError, DoesNotFit
-from .transfers import LoopExtent, Transfer, advances_evenly
+from ...passes.copies import Store
+from ...passes.errors import CodegenError, DoesNotFit
+from ...passes.transfers import LoopExtent, Transfer, advances_evenly
 
 MAX_POOL_STRIDE = 3
 _MAX_COUNT = 255  # eight bits each for the lines and pixels of images

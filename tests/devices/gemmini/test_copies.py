@@ -10,11 +10,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from npu_target.codegen.copies import CopyOperations
 from npu_target.codegen.operations import LoopIds
-from npu_target.codegen.settings import DeviceSettings
 from npu_target.device_api import expand_program, run_stream
 from npu_target.devices.gemmini import GemminiConfig
+from npu_target.devices.gemmini.copies import CopyOperations
+from npu_target.devices.gemmini.copy_rules import GemminiCopyRules
+from npu_target.devices.gemmini.settings import DeviceSettings
 from npu_target.passes.boundaries import split_boundaries
 from npu_target.passes.copies import Load, Store
 from npu_target.passes.errors import CodegenError
@@ -25,6 +26,7 @@ from npu_target.program import Arg, Loop, Program, expr
 # Small enough to compare every element, and rows of 64 bytes hold many blocks.
 DEVICE = GemminiConfig(name="tiny", dim=4, spad_bank_rows=256, acc_banks=2, acc_bank_rows=256)
 MEMORIES = DEVICE.memories
+RULES = GemminiCopyRules(DEVICE)
 BASE = 0x80010000
 OUTER, OUTER_EXTENT = 400, 3  # a loop of the program around the copy
 COLUMN = 0
@@ -177,7 +179,7 @@ def commands(case: Case, dram_bytes: int) -> bytes:
     """The stream of a program that does nothing but the copy, its argument at BASE."""
     name = "x" if isinstance(case.copy, Load) else "y"
     settings = DeviceSettings(DEVICE)
-    operations = CopyOperations(DEVICE, [name], settings, LoopIds())
+    operations = CopyOperations(DEVICE, {name: 0}, settings, LoopIds())
     # In the program, the nest's loops have other ids than those it was planned with.
     in_program = {loop.loop_id: Linear.loop(500 + loop.loop_id) for loop in case.loops}
     copy = case.copy.at({loop.loop_id: Linear() for loop in case.loops if loop.extent == 1})
@@ -185,8 +187,8 @@ def commands(case: Case, dram_bytes: int) -> bytes:
 
     def pieces() -> list:
         body: list = []
-        for part, around in split_boundaries(copy, loops, DEVICE):
-            transfer = plan_transfer(part, around, DEVICE)
+        for part, around in split_boundaries(copy, loops, RULES):
+            transfer = plan_transfer(part, around, RULES)
             part, transfer = part.at(in_program), transfer.at(in_program)
             for operation in operations.of(part, transfer):
                 body += operation.merged().nodes()

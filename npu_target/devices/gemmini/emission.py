@@ -1,0 +1,56 @@
+"""Gemmini's part of the compilation of a program."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+from tvm import tirx
+
+from ...codegen.operations import CopyOperation, Engine, LoopIds
+from ...codegen.steps import Step
+from ...device.emission import Emission, Made
+from ...passes.copies import Load, Store
+from ...passes.linear import constant
+from ...passes.sources import shrunk_source
+from ...passes.transfers import Transfer
+from ...program import Node
+from .config import GemminiConfig
+from .copies import CopyOperations
+from .gemm import array_setting
+from .settings import DeviceSettings
+
+
+class GemminiEmission(Emission):
+    """MVIN, MVOUT, preloads and computes, in phases of settings.  The hardware itself makes
+    commands wait for each other."""
+
+    config: GemminiConfig
+
+    def __init__(
+        self, config: GemminiConfig, arguments: Sequence[str], ids: LoopIds, func: tirx.PrimFunc
+    ) -> None:
+        super().__init__(config, arguments, ids, func)
+        self.settings = DeviceSettings(config)
+        source = shrunk_source(func, config.memories)
+        shrunk = None
+        if source is not None:
+            shrunk = str(source.name), math.prod(constant(extent) for extent in source.shape)
+        self._copies = CopyOperations(config, self.arguments, self.settings, ids, shrunk)
+
+    @property
+    def queue_entries(self) -> Mapping[Engine, int]:
+        config = self.config
+        return {Engine.LOAD: config.ld_queue_entries, Engine.STORE: config.st_queue_entries}
+
+    def copies(self, copy: Load | Store, transfer: Transfer) -> list[CopyOperation]:
+        return self._copies.of(copy, transfer)
+
+    def before_steps(self, step: Step) -> tuple[Node, ...]:
+        return self.settings.other(array_setting(step.operands[0].row_step))
+
+    def whole(self, make: Callable[[], Made]) -> tuple[tuple[Node, ...], Made] | None:
+        return self.settings.whole(make)
+
+    def phase(self, make: Callable[[], Made]) -> tuple[tuple[Node, ...], Made]:
+        return self.settings.phase(make)
