@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import ClassVar
 
+from npu_target.codegen.operations import Engine
 from npu_target.device import DeviceConfig, DeviceKind, Limits, Memories, Memory
 from npu_target.device.command_set import CommandSet
 from npu_target.device.commands import DeviceCommand, address, flag, uint
+from npu_target.device.copy_rules import CopyRules
+from npu_target.device.emission import Emission
+from npu_target.device.intrinsic import Access, Intrinsic, Operand
+from npu_target.program import device_command
 
 LIMITS = """
 FIELD(lanes, 2, 64)
@@ -51,6 +57,58 @@ class Multiply(DeviceCommand, mnemonic="multiply", tag=2, tag_mask=3, funct=0):
 COMMANDS = CommandSet((Copy, Multiply), computing=(Multiply,))
 
 
+class MultiplyStep(Intrinsic):
+    """A vector times a matrix that stays where it is."""
+
+    call = "toy.multiply"
+    n_operands = 3
+    multiplies = True
+    most_rows = 1
+
+    def operands(self, *numbers: int) -> tuple[Operand, ...]:
+        vector = Operand(Access.READ, 1)
+        return (
+            vector,
+            Operand(Access.READ, self.config.lanes, follows=False),
+            Operand(Access.ADD, 1),
+        )
+
+    def sizes(self, rows: int) -> list[tuple[int, int]]:
+        return [(1, rows)]
+
+    def cycles(self, blocks: int, rows: int, loaded: int) -> float:
+        return blocks * rows
+
+    def nodes(self, step, row, rows, *, new_stationary, overwrites):
+        return (device_command(Multiply, row=0),)
+
+
+INTRINSICS = (MultiplyStep,)
+WRONG = (MultiplyStep, Copy)
+
+
+class ToyCopyRules(CopyRules):
+    """One block of columns."""
+
+    def most_load_columns(self, element_bytes: int) -> int:
+        return self.config.lanes
+
+    def most_store_columns(self, store) -> int:
+        return self.config.lanes
+
+    def reaches_blocks(self, copy, block_rows: int) -> bool:
+        return False
+
+
+class ToyEmission(Emission):
+    """One engine copies."""
+
+    queue_entries = MappingProxyType({Engine.LOAD: 4})
+
+    def copies(self, copy, transfer):
+        return []
+
+
 def toy_kind(folder: Path, name: str = "toy", **changes: object) -> DeviceKind:
     """The kind, its limits in a file of that folder."""
     path = folder / "limits.def"
@@ -68,6 +126,9 @@ def toy_kind(folder: Path, name: str = "toy", **changes: object) -> DeviceKind:
         "config": Config,
         "presets": (Config(), Config(name=f"{name}-16", lanes=16)),
         "commands_at": "toy_device:COMMANDS",
+        "intrinsics_at": "toy_device:INTRINSICS",
+        "copy_rules_at": "toy_device:ToyCopyRules",
+        "emission_at": "toy_device:ToyEmission",
         **changes,
     }
     return DeviceKind(**fields)  # type: ignore[arg-type]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from toy_device import COMMANDS, toy_kind
+from toy_device import COMMANDS, MultiplyStep, ToyCopyRules, ToyEmission, toy_kind
 
 from npu_target.device import KindError, kinds
 from npu_target.devices.gemmini import GEMMINI
@@ -14,7 +15,21 @@ from npu_target.devices.gemmini import GEMMINI
 def test_parts_are_imported_when_needed(tmp_path: Path) -> None:
     kind = toy_kind(tmp_path)
     assert kind.commands is COMMANDS
+    assert kind.emission is ToyEmission
     kind.check()
+
+
+def test_parts_of_a_device_are_made_once(tmp_path: Path) -> None:
+    kind = toy_kind(tmp_path)
+    small, large = kind.presets
+    rules = kind.copy_rules(small)
+    assert isinstance(rules, ToyCopyRules)
+    assert rules is kind.copy_rules(small) and rules.most_load_columns(1) == small.lanes
+    assert kind.copy_rules(large).most_load_columns(1) == large.lanes
+    (step,) = kind.intrinsics(large).values()
+    assert isinstance(step, MultiplyStep)
+    assert kind.intrinsics(large) == {"toy.multiply": step} and step.config is large
+    assert kind.intrinsics(small)["toy.multiply"].config is small
 
 
 def test_installed_kinds_are_whole() -> None:
@@ -36,7 +51,7 @@ def test_what_is_no_kind(tmp_path: Path, changes: dict[str, object], message: st
     with pytest.raises(KindError, match=message):
         if "name" in fields:
             kind = toy_kind(tmp_path)
-            type(kind)(str(fields["name"]), kind.config, kind.presets, kind.commands_at)
+            replace(kind, name=str(fields["name"]))
         else:
             toy_kind(tmp_path, **fields)
 
@@ -53,4 +68,19 @@ def test_what_is_no_kind(tmp_path: Path, changes: dict[str, object], message: st
 def test_parts_that_are_not_there(tmp_path: Path, place: str, message: str) -> None:
     kind = toy_kind(tmp_path, commands_at=place)
     with pytest.raises(KindError, match=message):
+        kind.check()
+
+
+@pytest.mark.parametrize(
+    ("part", "place", "message"),
+    [
+        ("intrinsics_at", "toy_device:COMMANDS", "is a CommandSet, needs a tuple"),
+        ("intrinsics_at", "toy_device:WRONG", "'toy_device:WRONG' has .*, needs subclasses of In"),
+        ("copy_rules_at", "toy_device:ToyEmission", "has .*, needs subclasses of CopyRules"),
+        ("emission_at", "toy_device:COMMANDS", "is a CommandSet, needs a type"),
+    ],
+)
+def test_parts_that_are_something_else(tmp_path: Path, part: str, place: str, message: str) -> None:
+    kind = toy_kind(tmp_path, **{part: place})
+    with pytest.raises(KindError, match=f"{part} .*{message}"):
         kind.check()
