@@ -157,8 +157,7 @@ def run_warm(unit: Unit, config: GemminiConfig) -> int:
     last = program.args[-1]
     memory = bytes(addresses[last.name] + last.nbytes - FIRST_ADDRESS)
     once, twice = (
-        run_stream(config.numbers(), stream * runs, FIRST_ADDRESS, memory).stats.cycles
-        for runs in (1, 2)
+        run_stream(config, stream * runs, FIRST_ADDRESS, memory).stats.cycles for runs in (1, 2)
     )
     return twice - once
 

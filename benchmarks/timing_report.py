@@ -112,7 +112,7 @@ def simulate(
     stream = read_stream(path, name, config)
     device = config.with_ideal_memory() if memory == "ideal_memory" else config
     profiles = profile_stream(
-        device.numbers(),
+        device,
         (RAM_ADDRESS, RAM_BYTES),
         earlier + pack(stream.setup),
         pack(stream.issues),

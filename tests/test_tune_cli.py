@@ -158,7 +158,7 @@ def test_the_dump_replays_to_what_is_expected(tuned):
             start = address - addresses[0]
             memory[start : start + len(data)] = data
         stream = device_api.expand_program(program.to_bytes(), addresses)
-        replayed = device_api.run_stream(CONFIG.numbers(), stream, addresses[0], bytes(memory))
+        replayed = device_api.run_stream(CONFIG, stream, addresses[0], bytes(memory))
         start = addresses[-1] - addresses[0]
         actual = np.frombuffer(replayed.memory[start:], np.int8)[: output["bytes"]]
         np.testing.assert_array_equal(actual, arrays[output["name"]].ravel(), layer["name"])

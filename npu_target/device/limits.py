@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 _STATEMENT = re.compile(r"^(FIELD|POWER_OF_TWO|MULTIPLE|AT_LEAST|AT_MOST)\((.*)\)$", re.MULTILINE)
+# The limits that all kinds of device have: the only file that one of limits may include.
+_HOST_LIMITS = '#include "sim/host_limits.def"\n'
+_HOST_FILE = Path(__file__).parents[1] / "device_api" / "sim" / "host_limits.def"
 
 
 class ConfigError(ValueError):
@@ -25,13 +28,16 @@ class Limits:
 
     The file is C: a statement a line, FIELD(name, least, most) for every field, then
     POWER_OF_TWO(value), MULTIPLE(value, of), AT_LEAST(value, least), AT_MOST(value, most, reason)
-    where values are sums of products of fields and numbers. Raises OSError when it cannot be read.
+    where values are sums of products of fields and numbers. `#include "sim/host_limits.def"` stands
+    for the limits of the fields that every DeviceConfig has. Raises OSError when it cannot be read.
     """
 
     def __init__(self, path: Path) -> None:
+        text = path.read_text(encoding="utf-8")
+        text = text.replace(_HOST_LIMITS, _HOST_FILE.read_text(encoding="utf-8"))
         self._statements = [
             _Statement(match[1], [argument.strip() for argument in match[2].split(",")])
-            for match in _STATEMENT.finditer(path.read_text(encoding="utf-8"))
+            for match in _STATEMENT.finditer(text)
         ]
         # By the field's name: the least value and the most.
         self.fields = {

@@ -6,7 +6,10 @@ the entry point in `npu_target._register`.
 
 Errors of the device are RuntimeError with a text `NpuDeviceError [kind] ...`, with the kinds
 bad_program, address_out_of_range, undefined_configuration, garbage_operand, unsupported_command,
-timed_out and race.
+timed_out, race and deadlock.
+
+The library has simulators of some kinds of device compiled in; a package brings that of another one
+as a function, see `simulators`.
 """
 
 from __future__ import annotations
@@ -14,8 +17,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import tvm_ffi
 
@@ -24,35 +27,40 @@ from ._library import load_library
 load_library()
 
 
+class Device(Protocol):
+    """What a device says of itself (`npu_target.device.DeviceConfig`): its kind and its numbers."""
+
+    @property
+    def kind(self) -> str: ...
+
+    def numbers(self) -> dict[str, int]: ...
+
+
 @dataclass(frozen=True)
 class LaunchStats:
     """What one launch did and what it cost; the counts are of commands as they state themselves.
 
-    `macs` counts multiply-accumulates without padding, `bytes_loaded` what MVINs read (zero fills
-    read nothing), `l2_*` memory requests, `bank_conflict_cycles` those of the array's busy ones
-    lost to taken scratchpad ports, `host_stall_cycles` the host's waits for room in the queues.
+    `macs` counts multiply-accumulates without padding, `bytes_loaded` what loads read (zero fills
+    read nothing), `host_stall_cycles` the host's waits for room in the queues. `named` is what else
+    the kind of device counts, by name.
     """
 
     program: str
     cycles: int
-    macs: int
     commands: int
+    macs: int
     bytes_loaded: int
     bytes_stored: int
-    l2_hits: int
-    l2_misses: int
-    array_busy_cycles: int
-    bank_conflict_cycles: int
     host_stall_cycles: int
+    named: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class StreamResult:
-    """The memories after a raw command stream, and its statistics."""
+    """DRAM and the device's own memories, by name, after a raw command stream; its statistics."""
 
     memory: bytes
-    spad: bytes
-    acc: bytes
+    memories: Mapping[str, bytes]
     stats: LaunchStats
 
 
@@ -138,59 +146,53 @@ def host_cost(program: bytes) -> HostCost:
     return HostCost(*_call("npu.program.host_cost", program))
 
 
-def expand_loops(config: Mapping[str, int], commands: bytes) -> bytes:
-    """A command stream with the hardware's loops (LOOP_WS, LOOP_CONV_WS) expanded.
-
-    `commands` is packed as `expand_program` packs them, and so is the result: the simple commands
-    of each loop in the order of each unit (loads, computes, stores), the units one after another;
-    the hardware interleaves them. `config` holds the numbers of a device. Raises RuntimeError
-    [undefined_configuration], [address_out_of_range] or [unsupported_command] for a loop that the
-    device cannot run.
-    """
-    numbers = {name: int(value) for name, value in config.items()}
-    return bytes(_call("npu.sim.expand_loops", numbers, commands))
-
-
 def validate_program(program: bytes) -> None:
     """Raise RuntimeError [bad_program] unless `program` is a well-formed program file."""
     _call("npu.program.validate", program)
 
 
-def check_config(config: Mapping[str, int]) -> None:
-    """Raise RuntimeError [bad_program] unless the device library can be this device.
-
-    `config` holds the numbers of a device; those that DeviceConfig accepts are accepted.
-    """
-    _call("npu.sim.check_config", {name: int(value) for name, value in config.items()})
+def check_config(kind: str, numbers: Mapping[str, int]) -> None:
+    """Raise RuntimeError [bad_program] unless the device library can be a device of this kind and
+    these numbers; those that the kind's DeviceConfig accepts are accepted. Of a kind that the
+    library does not have, only the numbers of the host are looked at."""
+    _call("npu.sim.check_config", kind, plain_numbers(numbers))
 
 
 def run_stream(
-    config: Mapping[str, int],
+    device: Device,
     commands: bytes,
     base: int,
     memory: bytes,
-    spad: bytes = b"",
-    acc: bytes = b"",
+    memories: Mapping[str, bytes] | None = None,
     races: bool = False,
 ) -> StreamResult:
     """Run raw commands, packed as `expand_program` packs them, on a device of its own.
 
-    `config` holds the numbers of a device (`DeviceConfig.numbers()`); `memory` is the only DRAM
-    there is, writable, from address `base` on; `spad` (int8) and `acc` (int32, the host's byte
-    order) are the contents at the start, arbitrary where not given; `races` refuses streams whose
-    result depends on an order that the hardware does not keep. Raises RuntimeError with the
-    device's error kinds.
+    `memory` is the only DRAM there is, writable, from address `base` on; `memories` are contents of
+    the device's own ones at the start (whole, in the host's byte order), undefined where not given;
+    `races` refuses streams whose result depends on an order that the hardware does not keep.
+    Raises RuntimeError with the device's error kinds.
     """
-    numbers = {name: int(value) for name, value in config.items()}
-    result = _call(
-        "npu.sim.run_stream", numbers, commands, _as_int64(base), memory, spad, acc, races
+    dram, own, stats = _call(
+        "npu.sim.run_stream",
+        device.kind,
+        plain_numbers(device.numbers()),
+        commands,
+        _as_int64(base),
+        memory,
+        dict(memories or {}),
+        races,
     )
     return StreamResult(
-        memory=bytes(result[0]),
-        spad=bytes(result[1]),
-        acc=bytes(result[2]),
-        stats=LaunchStats(**json.loads(str(result[3]))),
+        memory=bytes(dram),
+        memories={str(name): bytes(data) for name, data in own.items()},
+        stats=LaunchStats(**json.loads(str(stats))),
     )
+
+
+def plain_numbers(numbers: Mapping[str, int]) -> dict[str, int]:
+    """As TVM's FFI carries them, flags as 0 and 1."""
+    return {name: int(value) for name, value in numbers.items()}
 
 
 def _call(name: str, *args: Any) -> Any:

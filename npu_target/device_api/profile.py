@@ -9,9 +9,10 @@ from typing import Any
 
 import tvm_ffi
 
-# A slice of the timeline as the library packs it: this many little-endian int64.
-SLICE_WORDS = 15
-# Takes packed slices, many at a time; False asks for no more of them.
+from . import Device, plain_numbers
+
+# Takes slices of the timeline, as the kind of device packs them, many at a time; False asks for no
+# more of them.
 SliceReceiver = Callable[[bytes], bool]
 
 
@@ -19,25 +20,22 @@ SliceReceiver = Callable[[bytes], bool]
 class Profile:
     """One run from a fence to a fence.
 
-    `breakdown` has the cycles of each reason in the order of `npu_target.sim.breakdown.REASONS`;
-    they add up to `cycles`. `issued` counts the host's commands by kind, `unrolled` those its
-    LOOP_* commands came to; a kind is the funct, for configurations 128 + what rs1 says.
-    `host_instructions` are those that the host ran for a program, `host_once_cycles` its cycles in
-    code outside of loops; both are 0 for a raw stream, which says when its commands come.
+    The first numbers are those of `LaunchStats`. `host_instructions` are those that the host ran
+    for a program, `host_once_cycles` its cycles in code outside of loops; both are 0 for a raw
+    stream, which says when its commands come. `parts` is what the kind of device says beyond that:
+    numbers by name, by what they are of.
     """
 
     cycles: int
-    macs: int
     commands: int
+    macs: int
     bytes_loaded: int
     bytes_stored: int
-    l2_hits: int
-    l2_misses: int
+    host_stall_cycles: int
+    named: Mapping[str, int]
     host_instructions: int
     host_once_cycles: int
-    breakdown: tuple[int, ...]
-    issued: dict[int, int]
-    unrolled: dict[int, int]
+    parts: Mapping[str, Mapping[str, int]]
 
 
 @dataclass(frozen=True)
@@ -54,7 +52,7 @@ WHOLE = Window()
 def profile_program(
     program: bytes,
     tensors: Sequence[Any],
-    config: Mapping[str, int] | None = None,
+    device: Device | None = None,
     repeats: int = 1,
     races: bool = False,
     window: Window = WHOLE,
@@ -62,11 +60,12 @@ def profile_program(
 ) -> list[Profile]:
     """Run a program file so many times on one device, the first time with cold caches.
 
-    `tensors` are its arguments in order, worked on in place; `config` are the numbers of another
-    device than the program's own; `races` refuses races even where launches do not. Raises
-    RuntimeError with the device's error kinds.
+    `tensors` are its arguments in order, worked on in place; `device` is another one, of the same
+    kind, than the program's own; `races` refuses races even where launches do not. Raises
+    RuntimeError with the device's error kinds, [unsupported_command] for a kind of device that
+    cannot be profiled.
     """
-    numbers = {name: int(value) for name, value in (config or {}).items()}
+    numbers = plain_numbers(device.numbers()) if device is not None else {}
     return _profiles(
         _function("npu.sim.profile_program")(
             program, numbers, repeats, races, window.start, window.end, receiver, *tensors
@@ -75,7 +74,7 @@ def profile_program(
 
 
 def profile_stream(
-    config: Mapping[str, int],
+    device: Device,
     ram: tuple[int, int],
     setup: bytes,
     commands: bytes,
@@ -91,10 +90,18 @@ def profile_stream(
     there is, all zeros; `races` refuses streams whose result depends on an order that the hardware
     does not keep. Raises RuntimeError with the device's error kinds.
     """
-    numbers = {name: int(value) for name, value in config.items()}
     return _profiles(
         _function("npu.sim.profile_stream")(
-            numbers, *ram, setup, commands, repeats, races, window.start, window.end, receiver
+            device.kind,
+            plain_numbers(device.numbers()),
+            *ram,
+            setup,
+            commands,
+            repeats,
+            races,
+            window.start,
+            window.end,
+            receiver,
         )
     )
 
@@ -104,16 +111,4 @@ def _function(name: str) -> Any:
 
 
 def _profiles(text: Any) -> list[Profile]:
-    return [
-        Profile(
-            breakdown=tuple(run.pop("breakdown")),
-            issued=_by_kind(run.pop("issued")),
-            unrolled=_by_kind(run.pop("unrolled")),
-            **run,
-        )
-        for run in json.loads(str(text))
-    ]
-
-
-def _by_kind(counts: Mapping[str, int]) -> dict[int, int]:
-    return {int(kind): count for kind, count in counts.items()}
+    return [Profile(**run) for run in json.loads(str(text))]

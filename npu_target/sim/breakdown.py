@@ -1,18 +1,18 @@
 """Where the cycles of a run went: every cycle has exactly one reason, seen from the array.
 
-The simulator decides (`device_api/sim/timing/recorder.h` states the rules); the names and the table
-are here.
+The simulator decides (`devices/gemmini/simulator/timing/recorder.h` states the rules); the words
+and the table are here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from rich.table import Table
 
 from npu_target.device.command_set import CommandSet
 
-# In the order of the simulator's `Reason`: key, and in words.
+# In the order of the simulator's `Reason`: its key, and in words.
 REASONS = {
     "array_busy": "array busy",
     "loads": "waiting for loads",
@@ -26,15 +26,11 @@ _FIRST_CONFIG = 128  # of the simulator's numbers: those of commands told apart 
 _BAR_COLUMNS = 16
 
 
-def named_breakdown(cycles: Sequence[int]) -> dict[str, int]:
-    """By key, for the simulator's numbers."""
-    return dict(zip(REASONS, cycles, strict=True))
-
-
-def named_counts(counts: Mapping[int, int], commands: CommandSet) -> dict[str, int]:
-    """Commands by mnemonic, for the simulator's kinds."""
+def named_counts(counts: Mapping[str, int], commands: CommandSet) -> dict[str, int]:
+    """Commands by mnemonic, for the simulator's kinds: the funct, for configurations 128 + what rs1
+    says."""
     named: dict[str, int] = {}
-    for kind, count in counts.items():
+    for kind, count in ((int(kind), count) for kind, count in counts.items()):
         funct, tag = (0, kind - _FIRST_CONFIG) if kind >= _FIRST_CONFIG else (kind, 0)
         found = commands.find(funct, tag)
         named[found.mnemonic if found is not None else f"funct {funct}"] = count

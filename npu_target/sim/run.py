@@ -12,7 +12,7 @@ import numpy as np
 from npu_target.device import DEFAULT_DEVICE, DeviceConfig, find, kind_of
 from npu_target.program import Arg, Program
 
-from .breakdown import named_breakdown, named_counts
+from .breakdown import named_counts
 from .errors import SimError
 from .stream import pack, read_stream
 from .timeline import TimelineWriter
@@ -83,8 +83,8 @@ def _timeline_arguments(timeline: Timeline | None, config: DeviceConfig) -> dict
     return {"window": window, "receiver": timeline.writer.receive}
 
 
-def _numbers(config: DeviceConfig, memory: str) -> dict[str, int]:
-    return (config.with_ideal_memory() if memory == "ideal_memory" else config).numbers()
+def _over(memory: str, config: DeviceConfig) -> DeviceConfig:
+    return config.with_ideal_memory() if memory == "ideal_memory" else config
 
 
 def _run_stream(path: Path, options: Options, timeline: Timeline | None) -> dict[str, Any]:
@@ -97,7 +97,7 @@ def _run_stream(path: Path, options: Options, timeline: Timeline | None) -> dict
     from npu_target.device_api.profile import profile_stream
 
     profiles = profile_stream(
-        _numbers(config, options.memory),
+        _over(options.memory, config),
         (RAM_ADDRESS, RAM_BYTES),
         pack(stream.setup),
         pack(stream.issues),
@@ -124,7 +124,7 @@ def _run_program(path: Path, options: Options, timeline: Timeline | None) -> dic
     profiles = profile_program(
         program.to_bytes(),
         list(tensors.values()),
-        _numbers(config, options.memory),
+        _over(options.memory, config),
         options.repeat,
         options.races,
         **_timeline_arguments(timeline, config),
@@ -238,11 +238,10 @@ def _run(profile: Any, config: DeviceConfig) -> dict[str, Any]:
         "utilization": profile.macs / peak if peak else 0.0,
         "bytes_loaded": profile.bytes_loaded,
         "bytes_stored": profile.bytes_stored,
-        "l2_hits": profile.l2_hits,
-        "l2_misses": profile.l2_misses,
+        **profile.named,
         "host_instructions": profile.host_instructions,
         "host_once_cycles": profile.host_once_cycles,
-        "breakdown": named_breakdown(profile.breakdown),
-        "issued": named_counts(profile.issued, commands),
-        "unrolled": named_counts(profile.unrolled, commands),
+        "breakdown": profile.parts["breakdown"],
+        "issued": named_counts(profile.parts["issued"], commands),
+        "unrolled": named_counts(profile.parts["unrolled"], commands),
     }

@@ -12,14 +12,12 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO, NamedTuple
 
 from npu_target.device.command_set import CommandSet
-from npu_target.device_api.profile import SLICE_WORDS
 
 from .breakdown import REASONS
 
 # More than this a viewer does not open any more.
 MAX_SLICES = 500_000
 
-_SLICE = struct.Struct(f"<{SLICE_WORDS}q")
 _WORD_MASK = 2**64 - 1
 _QUEUES = ("load", "execute", "store")
 _PROCESS = 1
@@ -56,6 +54,9 @@ class Slice(NamedTuple):
     waited_for_index: int
     reason: int
     lost: int
+
+
+_SLICE = struct.Struct(f"<{len(Slice._fields)}q")  # as the simulator packs it
 
 
 class TimelineWriter:

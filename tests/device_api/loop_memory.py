@@ -10,8 +10,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from reference.device import ReferenceDevice
 
-from npu_target.device_api import expand_loops, run_stream
+from npu_target.device_api import run_stream
 from npu_target.devices.gemmini import GemminiConfig
+from npu_target.devices.gemmini.loops import expand_loops
 
 SETTINGS = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 FAST = settings(max_examples=80, **SETTINGS)
@@ -62,7 +63,7 @@ class Memory:
 
 def check(config: GemminiConfig, words: list[Words], memory: Memory, expected: np.ndarray) -> None:
     """The stream turns the memory into what is expected, and so does its expansion."""
-    result = run_stream(config.numbers(), pack(words), BASE, memory.bytes.tobytes())
+    result = run_stream(config, pack(words), BASE, memory.bytes.tobytes())
     np.testing.assert_array_equal(np.frombuffer(result.memory, np.uint8), expected)
     assert result.stats.commands == len(words)
     if len(words) < 60:  # the NumPy device is slow
@@ -78,18 +79,18 @@ def padded(values: np.ndarray, extra: int) -> np.ndarray:
 
 def check_expanded(config: GemminiConfig, words: list[Words], memory: Memory, expected: np.ndarray):
     """The expansion, executed one simple command after another by the NumPy device."""
-    expanded = list(struct.iter_unpack("<QQQ", expand_loops(config.numbers(), pack(words))))
+    expanded = list(struct.iter_unpack("<QQQ", expand_loops(config, pack(words))))
     assert all(funct < 8 or funct == 14 for funct, _, _ in expanded)
     room = np.concatenate([memory.bytes, np.zeros(4096, np.uint8)])  # absent rows of B are read
     spad = np.full((config.spad_rows, config.dim), 99, np.int8)
     acc = np.full((config.acc_rows, config.dim), 9999, np.int32)
-    start = (BASE, room.tobytes(), spad.tobytes(), acc.tobytes())
-    whole, simple = (run_stream(config.numbers(), pack(w), *start) for w in (words, expanded))
+    start = (BASE, room.tobytes(), {"spad": spad.tobytes(), "acc": acc.tobytes()})
+    whole, simple = (run_stream(config, pack(w), *start) for w in (words, expanded))
     ReferenceDevice(BASE, room, spad, acc, config.array_output_bits).run(expanded)
     np.testing.assert_array_equal(room[: len(expected)], expected)
     np.testing.assert_array_equal(np.frombuffer(whole.memory, np.uint8), room)
     # A loop as a whole leaves out the absent rows of B, which nothing computes with; its expansion
     # has them, as the hardware does.
     np.testing.assert_array_equal(np.frombuffer(simple.memory, np.uint8), room)
-    np.testing.assert_array_equal(np.frombuffer(simple.spad, np.int8), spad.ravel())
-    np.testing.assert_array_equal(np.frombuffer(simple.acc, np.int32), acc.ravel())
+    np.testing.assert_array_equal(np.frombuffer(simple.memories["spad"], np.int8), spad.ravel())
+    np.testing.assert_array_equal(np.frombuffer(simple.memories["acc"], np.int32), acc.ravel())

@@ -20,7 +20,7 @@ from device_api.streams import (
 )
 from reference.device import GARBAGE
 
-from npu_target.device_api import run_stream, validate_program
+from npu_target.device_api import check_config, run_stream, validate_program
 from npu_target.devices.gemmini import GemminiConfig
 
 GARBAGE_TILE = local(GARBAGE, 16, 16)
@@ -29,7 +29,7 @@ LD, ST, EX = config_ld(16), config_st(16), config_ex()
 
 
 def run(commands: list[Words], config: GemminiConfig = SMALL) -> None:
-    run_stream(config.numbers(), pack(commands), BASE, bytes(MEMORY_BYTES))
+    run_stream(config, pack(commands), BASE, bytes(MEMORY_BYTES))
 
 
 # The last command of each stream is the one at fault.
@@ -158,17 +158,19 @@ def test_full_width_store_switched_off() -> None:
 def test_bad_streams_and_configs() -> None:
     numbers = SMALL.numbers()
     with pytest.raises(RuntimeError, match=r"\[bad_program\] command stream, byte 0: needs 8 B"):
-        run_stream(numbers, b"1234567", BASE, bytes(16))
+        run_stream(SMALL, b"1234567", BASE, bytes(16))
     with pytest.raises(RuntimeError, match=r"\[bad_program\].*funct of 0 to 127, has 128"):
-        run_stream(numbers, pack([(128, 0, 0)]), BASE, bytes(16))
-    with pytest.raises(RuntimeError, match=r"\[bad_program\] spad_init: needs 0 or 2048 B, has 3"):
-        run_stream(numbers, b"", BASE, bytes(16), spad=b"abc")
+        run_stream(SMALL, pack([(128, 0, 0)]), BASE, bytes(16))
+    with pytest.raises(RuntimeError, match=r"\[bad_program\] memory 'spad': needs 2048 B, has 3"):
+        run_stream(SMALL, b"", BASE, bytes(16), {"spad": b"abc"})
+    with pytest.raises(RuntimeError, match=r"\[bad_program\] memory 'disk': needs a memory of the"):
+        run_stream(SMALL, b"", BASE, bytes(16), {"disk": b"abc"})
     with pytest.raises(RuntimeError, match=r"\[bad_program\].*holds address 0"):
-        run_stream(numbers, b"", 0, bytes(16))
+        run_stream(SMALL, b"", 0, bytes(16))
     missing = {name: value for name, value in numbers.items() if name != "dim"}
     with pytest.raises(RuntimeError, match=r"\[bad_program\].*'dim' is missing"):
-        run_stream(missing, b"", BASE, bytes(16))
+        check_config("gemmini", missing)
     with pytest.raises(RuntimeError, match=r"\[bad_program\].*unknown field 'colour'"):
-        run_stream({**numbers, "colour": 1}, b"", BASE, bytes(16))
+        check_config("gemmini", {**numbers, "colour": 1})
     with pytest.raises(RuntimeError, match=re.escape("needs a program file")):
         validate_program(b"something else")

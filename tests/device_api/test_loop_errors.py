@@ -8,8 +8,9 @@ import pytest
 from device_api.loop_streams import ConvProblem, MatmulTile, pack_fields
 from device_api.streams import BASE, Words, config_ld, config_st, pack
 
-from npu_target.device_api import expand_loops, run_stream
+from npu_target.device_api import run_stream
 from npu_target.devices.gemmini import GemminiConfig
+from npu_target.devices.gemmini.loops import expand_loops
 
 CONFIG = GemminiConfig(name="small", spad_bank_rows=64, acc_bank_rows=64)  # halves: 128 and 64 rows
 TILE = MatmulTile((1, 1, 1), (0, 0, 0), (BASE, BASE, 0, BASE), (16, 16, 16, 16))
@@ -23,8 +24,8 @@ WIDE = dataclasses.replace(CONV, in_channels=8, tile=(1, 2, 2, 4, 3, 3, 8), pixe
 
 
 def run(commands: list[Words], config: GemminiConfig = CONFIG) -> None:
-    expand_loops(config.numbers(), pack(commands))
-    run_stream(config.numbers(), pack(commands), BASE, bytes(4096))
+    expand_loops(config, pack(commands))
+    run_stream(config, pack(commands), BASE, bytes(4096))
 
 
 def flipped(funct: int, rs1: int, rs2: int = 0) -> list[Words]:
@@ -83,7 +84,7 @@ def test_refused(kind: str, words: list[Words], text: str) -> None:
         run(words)
     assert text in str(caught.value)
     with pytest.raises(RuntimeError, match=start):  # values and expansion refuse alike
-        run_stream(CONFIG.numbers(), pack(words), BASE, bytes(4096))
+        run_stream(CONFIG, pack(words), BASE, bytes(4096))
 
 
 @pytest.mark.parametrize("loop", [TILE.words(), CONV.words()[2:9]])
@@ -117,9 +118,9 @@ def test_an_error_inside_of_a_loop_names_both() -> None:
     words = [*setup, *tile(addresses=(BASE + 4000, BASE, 0, BASE))]
     pattern = r"address_out_of_range\] command 10 loop_ws\(0x0, 0x0\), in it mvin\(0x"
     with pytest.raises(RuntimeError, match=pattern):
-        run_stream(CONFIG.numbers(), pack(words), BASE, bytes(4096))
+        run_stream(CONFIG, pack(words), BASE, bytes(4096))
     with pytest.raises(RuntimeError, match=r"loop_ws.*in it mvin\(.*needs a config_ld"):
-        run_stream(CONFIG.numbers(), pack(TILE.words()), BASE, bytes(4096))
+        run_stream(CONFIG, pack(TILE.words()), BASE, bytes(4096))
 
 
 @pytest.mark.parametrize(
@@ -134,12 +135,12 @@ def test_an_error_inside_of_a_loop_names_both() -> None:
     ],
 )
 def test_features_switched_off(feature: str, words: list[Words]) -> None:
-    expand_loops(CONFIG.numbers(), pack(words))
+    expand_loops(CONFIG, pack(words))
     config = CONFIG.replace(**{feature: False})
     with pytest.raises(
         RuntimeError, match=r"\[unsupported_command\] command \d+ loop_.*" + feature
     ):
-        expand_loops(config.numbers(), pack(words))
+        expand_loops(config, pack(words))
 
 
 def test_fields_are_packed_without_overlap() -> None:

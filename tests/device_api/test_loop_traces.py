@@ -57,7 +57,7 @@ class Device:
         random = np.random.default_rng(0)
         size = max(addresses) - RAM + (1 << 21)
         self.before = random.integers(0, 256, size, dtype=np.uint8)
-        result = run_stream(GemminiConfig().numbers(), pack(words), RAM, self.before.tobytes())
+        result = run_stream(GemminiConfig(), pack(words), RAM, self.before.tobytes())
         self.after = np.frombuffer(result.memory, np.uint8)
 
     def least(self, funct: int, position: int) -> int:

@@ -42,7 +42,7 @@ OUT = BASE + 4096
 def error_of(words: list[Words]) -> str | None:
     """What the device says of a stream after the set-up, None if it takes it."""
     try:
-        run_stream(SMALL.numbers(), pack(words), BASE, bytes(MEMORY_BYTES), races=True)
+        run_stream(SMALL, pack(words), BASE, bytes(MEMORY_BYTES), races=True)
     except RuntimeError as error:
         return str(error).splitlines()[-1] if "NpuDeviceError" in str(error) else repr(error)
     return None
@@ -309,6 +309,6 @@ def test_the_error_says_what_has_to_do_with_it() -> None:
 
 def test_raw_streams_are_checked_on_request() -> None:
     words = pack([*SETUP, load(ACC), SUM, store(ACC)])
-    run_stream(SMALL.numbers(), words, BASE, bytes(MEMORY_BYTES))
+    run_stream(SMALL, words, BASE, bytes(MEMORY_BYTES))
     with pytest.raises(RuntimeError, match=r"\[race\]"):
-        run_stream(SMALL.numbers(), words, BASE, bytes(MEMORY_BYTES), races=True)
+        run_stream(SMALL, words, BASE, bytes(MEMORY_BYTES), races=True)

@@ -36,13 +36,12 @@ def check_against_reference(config: GemminiConfig, commands: list[Words], seed: 
     # Far out and close to zero: some sums wrap, others stay in reach of the scales.
     acc = random.integers(-(2**31), 2**31, (config.acc_rows, config.dim), dtype=np.int32)
     acc >>= random.integers(0, 31, acc.shape, dtype=np.int32)
-    result = run_stream(
-        config.numbers(), pack(commands), BASE, memory.tobytes(), spad.tobytes(), acc.tobytes()
-    )
+    memories = {"spad": spad.tobytes(), "acc": acc.tobytes()}
+    result = run_stream(config, pack(commands), BASE, memory.tobytes(), memories)
     ReferenceDevice(BASE, memory, spad, acc, config.array_output_bits).run(commands)
     np.testing.assert_array_equal(np.frombuffer(result.memory, np.uint8), memory)
-    np.testing.assert_array_equal(np.frombuffer(result.spad, np.int8), spad.ravel())
-    np.testing.assert_array_equal(np.frombuffer(result.acc, np.int32), acc.ravel())
+    np.testing.assert_array_equal(np.frombuffer(result.memories["spad"], np.int8), spad.ravel())
+    np.testing.assert_array_equal(np.frombuffer(result.memories["acc"], np.int32), acc.ravel())
     assert result.stats.commands == len(commands)
 
 
@@ -97,14 +96,14 @@ def test_sums_in_the_array_wrap(dim: int, is_ws: bool, bits: int) -> None:
     memory = np.full(MEMORY_BYTES, 0x80, np.uint8)
     spad = np.zeros((config.spad_rows, dim), np.int8)
     acc = np.zeros((config.acc_rows, dim), np.int32)
-    start = (BASE, memory.tobytes(), spad.tobytes(), acc.tobytes())
-    result = run_stream(config.numbers(), pack(words), *start)
+    start = (BASE, memory.tobytes(), {"spad": spad.tobytes(), "acc": acc.tobytes()})
+    result = run_stream(config, pack(words), *start)
     half, product = 2 ** (bits - 1), 128 * 128 * dim
     sums = [product] * 40 if is_ws else [8 * k * product for k in range(1, 6)]
     expected = sum((s + half) % (2 * half) - half for s in sums)
-    assert np.frombuffer(result.acc, np.int32)[0] == expected
+    assert np.frombuffer(result.memories["acc"], np.int32)[0] == expected
     ReferenceDevice(BASE, memory, spad, acc, bits).run(words)
-    np.testing.assert_array_equal(np.frombuffer(result.acc, np.int32), acc.ravel())
+    np.testing.assert_array_equal(np.frombuffer(result.memories["acc"], np.int32), acc.ravel())
 
 
 @pytest.mark.parametrize("scale", [float("inf"), float("-inf"), float("nan")])

@@ -25,9 +25,8 @@ def run(program: Program, inputs: list[np.ndarray], unwritten: int, seed: int) -
     spad = generator.integers(-128, 128, config.spad_rows * config.dim, np.int8)
     acc = generator.integers(-(2**31), 2**31, config.acc_rows * config.dim, np.int32)
     stream = expand_program(program.to_bytes(), [_BASE + offset for offset in offsets])
-    result = run_stream(
-        config.numbers(), stream, _BASE, memory.tobytes(), spad.tobytes(), acc.tobytes()
-    )
+    memories = {"spad": spad.tobytes(), "acc": acc.tobytes()}
+    result = run_stream(config, stream, _BASE, memory.tobytes(), memories)
     after = np.frombuffer(result.memory, np.uint8).copy()
     mine = slice(offsets[-1], offsets[-1] + arrays[-1].nbytes)
     found = np.frombuffer(after[mine].tobytes(), output.dtype).reshape(output.shape)

@@ -139,14 +139,15 @@ def _check_stream(config: GemminiConfig, commands) -> None:
     packed = pack(Issue(1 + i % 5, *command) for i, command in enumerate(commands))
     assert BASE >= RAM_ADDRESS
     try:
-        profiles = profile_stream(config.numbers(), (RAM_ADDRESS, RAM_BYTES), b"", packed, 2)
+        profiles = profile_stream(config, (RAM_ADDRESS, RAM_BYTES), b"", packed, 2)
     except RuntimeError as error:
         # A command that waits for one behind it hangs the hardware, too.
         assert "[timed_out]" in str(error)
         return
     for profile in profiles:
-        assert sum(profile.breakdown) == profile.cycles
-        assert min(profile.breakdown) >= 0
+        cycles = profile.parts["breakdown"].values()
+        assert sum(cycles) == profile.cycles
+        assert min(cycles) >= 0
 
 
 @needs_traces

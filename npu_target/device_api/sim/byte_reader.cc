@@ -1,4 +1,4 @@
-#include "byte_reader.h"
+#include "sim/byte_reader.h"
 
 namespace npu::sim {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "error.h"
+#include "sim/error.h"
 
 namespace npu::sim {
 

@@ -1,4 +1,4 @@
-#include "error.h"
+#include "sim/error.h"
 
 namespace npu::sim {
 
@@ -18,6 +18,8 @@ const char* error_kind_name(ErrorKind kind) {
       return "timed_out";
     case ErrorKind::kRace:
       return "race";
+    case ErrorKind::kDeadlock:
+      return "deadlock";
   }
   return "unknown";
 }

@@ -1,8 +1,8 @@
-#include "expression.h"
+#include "sim/expression.h"
 
 #include <algorithm>
 
-#include "error.h"
+#include "sim/error.h"
 
 namespace npu::sim {
 namespace {

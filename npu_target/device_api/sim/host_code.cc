@@ -1,4 +1,4 @@
-#include "host_code.h"
+#include "sim/host_code.h"
 
 #include <algorithm>
 #include <iterator>
@@ -6,8 +6,8 @@
 #include <set>
 #include <utility>
 
-#include "host_values.h"
-#include "load_immediate.h"
+#include "sim/host_values.h"
+#include "sim/load_immediate.h"
 
 namespace npu::sim {
 namespace {
@@ -193,7 +193,7 @@ class Lowering {
   // some are in memory while they are not used: a constant is loaded where an iteration of this
   // loop needs it first, what runs is loaded and stored in each.
   void fit_registers() {
-    const auto limit = static_cast<size_t>(program_.config.host_registers);
+    const auto limit = static_cast<size_t>(program_.host.host_registers);
     for (size_t i = scopes_.size(); i-- > 0;) {
       HostScope& scope = scopes_[i];
       const size_t live = scope.registers + scope.constants.size();
@@ -235,8 +235,7 @@ class Lowering {
     std::stable_sort(uses.begin(), uses.end(), [](const StraightUse& a, const StraightUse& b) {
       return std::make_pair(a.step, a.kind) < std::make_pair(b.step, b.kind);
     });
-    KnownValues known(static_cast<size_t>(program_.config.host_registers),
-                      program_.arguments.size());
+    KnownValues known(static_cast<size_t>(program_.host.host_registers), program_.arguments.size());
     std::vector<KnownValue> stopped;
     for (size_t i = 0; i < uses.size(); ++i) {
       const StraightUse& use = uses[i];

@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-#include "config.h"
-#include "instruction_cache.h"
-#include "program_code.h"
+#include "sim/host_config.h"
+#include "sim/instruction_cache.h"
+#include "sim/program_code.h"
 
 namespace npu::sim {
 
@@ -19,7 +19,7 @@ struct HostWork {
 // for; the branch that ends a loop is predicted to go on.
 class HostCore {
  public:
-  explicit HostCore(const Config& config)
+  explicit HostCore(const HostConfig& config)
       : cache_(config), exit_cycles_(static_cast<uint64_t>(config.host_branch_miss_cycles)) {}
 
   void begin(const ProgramCode& code) { cache_.hold(code.lines); }

@@ -1,9 +1,9 @@
-#include "host_values.h"
+#include "sim/host_values.h"
 
 #include <algorithm>
 #include <set>
 
-#include "load_immediate.h"
+#include "sim/load_immediate.h"
 
 namespace npu::sim {
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "known_values.h"
+#include "sim/known_values.h"
 
 namespace npu::sim {
 

@@ -1,10 +1,10 @@
-#include "instruction_cache.h"
+#include "sim/instruction_cache.h"
 
 #include <algorithm>
 
 namespace npu::sim {
 
-InstructionCache::InstructionCache(const Config& config)
+InstructionCache::InstructionCache(const HostConfig& config)
     : ways_(static_cast<uint32_t>(config.host_icache_ways)),
       sets_(static_cast<uint32_t>(std::max<int64_t>(
           1, config.host_icache_bytes / config.host_icache_line_bytes / config.host_icache_ways))),

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "config.h"
+#include "sim/host_config.h"
 
 namespace npu::sim {
 
@@ -13,7 +13,7 @@ namespace npu::sim {
 // L2 later on. The program begins at the start of a line.
 class InstructionCache {
  public:
-  explicit InstructionCache(const Config& config);
+  explicit InstructionCache(const HostConfig& config);
 
   // For a program of so many lines; what a run before left of the same program stays.
   void hold(uint32_t lines);

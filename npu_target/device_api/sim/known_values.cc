@@ -1,8 +1,8 @@
-#include "known_values.h"
+#include "sim/known_values.h"
 
 #include <algorithm>
 
-#include "load_immediate.h"
+#include "sim/load_immediate.h"
 
 namespace npu::sim {
 namespace {

@@ -1,4 +1,4 @@
-#include "load_immediate.h"
+#include "sim/load_immediate.h"
 
 #include <algorithm>
 

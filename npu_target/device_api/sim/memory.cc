@@ -1,9 +1,9 @@
-#include "memory.h"
+#include "sim/memory.h"
 
 #include <cinttypes>
 #include <cstdio>
 
-#include "error.h"
+#include "sim/error.h"
 
 namespace npu::sim {
 namespace {

@@ -31,6 +31,8 @@ class MemoryMap {
     return find_slowly(address, bytes, for_writing);
   }
 
+  const std::vector<Region>& regions() const { return regions_; }
+
   // What there is around an address that `find` refused, for a message.
   std::string explain(uint64_t address, uint64_t bytes, bool for_writing) const;
 

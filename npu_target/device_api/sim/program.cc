@@ -1,8 +1,8 @@
-#include "program.h"
+#include "sim/program.h"
 
-#include "byte_reader.h"
-#include "crc32.h"
-#include "program_parse.h"
+#include "sim/byte_reader.h"
+#include "sim/crc32.h"
+#include "sim/program_parse.h"
 
 namespace npu::sim {
 namespace {

@@ -6,8 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "config.h"
-#include "expression.h"
+#include "sim/config_fields.h"
+#include "sim/expression.h"
+#include "sim/host_config.h"
 
 namespace npu::sim {
 
@@ -52,7 +53,8 @@ struct Node {
 struct Program {
   // Parses and validates a program file. Throws SimError bad_program for anything malformed:
   // a wrong magic, checksum, length, index, operation or dtype, a loop variable that is not in
-  // scope, an extent of loops in loops beyond kMaxDepth, bytes left over.
+  // scope, an extent of loops in loops beyond kMaxDepth, bytes left over; numbers that a device of
+  // a kind that this library has cannot have.
   static Program parse(std::string_view bytes);
 
   // Where the arguments lie when nobody says otherwise: the first at kFirstAddress, each next
@@ -62,7 +64,8 @@ struct Program {
   std::string name;
   std::string kind;  // of device
   std::string config_name;
-  Config config;
+  ConfigPairs numbers;  // of the device, all of them
+  HostConfig host;      // those that every device has
   std::vector<Argument> arguments;
   ExprTable exprs;
   std::vector<Node> body;

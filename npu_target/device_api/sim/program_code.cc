@@ -1,11 +1,11 @@
-#include "program_code.h"
+#include "sim/program_code.h"
 
 #include <algorithm>
 #include <string>
 #include <utility>
 
-#include "error.h"
-#include "host_code.h"
+#include "sim/error.h"
+#include "sim/host_code.h"
 
 namespace npu::sim {
 namespace {
@@ -111,7 +111,7 @@ ProgramCode::ProgramCode(const Program& program, const std::vector<uint64_t>& ad
 
 void ProgramCode::add_host_code(const Program& program) {
   const HostCode host(program);
-  const Config& config = program.config;
+  const HostConfig& config = program.host;
   const auto line_bytes = static_cast<uint64_t>(config.host_icache_line_bytes);
   const auto line_of = [&](uint64_t place) {
     return static_cast<uint32_t>(place * HostCode::kInstructionBytes / line_bytes);

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "program.h"
+#include "sim/program.h"
 
 namespace npu::sim {
 

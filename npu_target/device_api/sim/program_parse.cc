@@ -1,10 +1,11 @@
-#include "program_parse.h"
+#include "sim/program_parse.h"
 
 #include <algorithm>
 #include <map>
 #include <utility>
 
-#include "byte_reader.h"
+#include "sim/byte_reader.h"
+#include "sim/device_kind.h"
 
 namespace npu::sim {
 namespace {
@@ -39,15 +40,14 @@ class Parser {
  private:
   void read_config() {
     program_.kind = in_.text();
-    if (program_.kind != "gemmini") in_.fail("needs a device of kind gemmini, has " + program_.kind);
     program_.config_name = in_.text();
-    Config::Pairs pairs;
     const uint32_t fields = in_.count(12);
     for (uint32_t i = 0; i < fields; ++i) {
       std::string key = in_.text();
-      pairs.emplace_back(std::move(key), in_.i64());
+      program_.numbers.emplace_back(std::move(key), in_.i64());
     }
-    program_.config = Config::from_pairs(pairs);
+    if (const DeviceKind* kind = find_kind(program_.kind)) kind->check(program_.numbers);
+    program_.host = HostConfig::from_pairs(program_.numbers);
   }
 
   void read_arguments() {

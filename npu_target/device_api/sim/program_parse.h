@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "program.h"
+#include "sim/program.h"
 
 namespace npu::sim {
 

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "command.h"
-#include "error.h"
-#include "host_core.h"
-#include "program.h"
-#include "program_code.h"
+#include "sim/command.h"
+#include "sim/error.h"
+#include "sim/host_core.h"
+#include "sim/program.h"
+#include "sim/program_code.h"
 
 namespace npu::sim {
 
@@ -129,9 +129,8 @@ class ProgramRunner {
   void count_step() {
     ++steps_;
     if (control_.max_steps != 0 && steps_ > control_.max_steps) {
-      throw SimError(ErrorKind::kTimedOut, -1,
-                     "program '" + program_.name + "': needs at most " +
-                         std::to_string(control_.max_steps) + " loop iterations, has more");
+      throw LimitError(-1, "program '" + program_.name + "': needs at most " +
+                               std::to_string(control_.max_steps) + " loop iterations, has more");
     }
     if (steps_ % kStepsPerPoll == 0 && control_.poll) control_.poll();
   }
@@ -160,7 +159,7 @@ void for_each_command(const Program& program, const std::vector<uint64_t>& addre
 template <typename Fn>
 void for_each_command(const Program& program, const std::vector<uint64_t>& addresses,
                       const RunControl& control, Fn fn) {
-  HostCore host(program.config);
+  HostCore host(program.host);
   for_each_command(program, addresses, control, host, fn);
 }
 

@@ -1,4 +1,4 @@
-#include "ffi_error.h"
+#include "src/ffi_error.h"
 
 #include <tvm/ffi/extra/c_env_api.h>
 

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "../sim/error.h"
+#include "sim/error.h"
 
 namespace npu {
 

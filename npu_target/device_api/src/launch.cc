@@ -1,4 +1,4 @@
-#include "launch.h"
+#include "src/launch.h"
 
 #include <tvm/ffi/container/tensor.h>
 #include <tvm/ffi/dtype.h>
@@ -6,9 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "../sim/simulator.h"
-#include "ffi_error.h"
-#include "session.h"
+#include "sim/error.h"
+#include "sim/host_core.h"
+#include "src/ffi_error.h"
+#include "src/session.h"
+#include "src/simulators.h"
 
 namespace npu {
 namespace {
@@ -105,13 +107,13 @@ sim::MemoryMap map_arguments(const sim::Program& program, const std::vector<uint
 
 void launch(const sim::Program& program, ffi::PackedArgs args) {
   with_ffi_errors([&] {
-    const std::vector<uint64_t> addresses = program.default_addresses();
+    const std::vector<uint64_t> addresses = addresses_of(program);
     const sim::MemoryMap dram = map_arguments(program, addresses, args);
-    sim::Simulator simulator(program.config, dram, current_limits(), stop_if_interrupted);
-    if (checks_races()) simulator.check_races();
-    simulator.run(program, addresses);
-    simulator.finish();
-    record_launch(program.name, program.config, simulator);
+    const auto simulator = make_simulator(program.kind, program.numbers, dram, launch_options());
+    sim::HostCore host(program.host);
+    simulator->run(program, addresses, host);
+    simulator->finish();
+    record_launch(program.name, program.host, simulator->stats());
   });
 }
 

@@ -5,8 +5,8 @@
 
 #include <vector>
 
-#include "../sim/memory.h"
-#include "../sim/program.h"
+#include "sim/memory.h"
+#include "sim/program.h"
 
 namespace npu {
 

@@ -10,9 +10,9 @@
 #include <string>
 #include <utility>
 
-#include "../sim/byte_reader.h"
-#include "ffi_error.h"
-#include "launch.h"
+#include "sim/byte_reader.h"
+#include "src/ffi_error.h"
+#include "src/launch.h"
 
 namespace npu {
 namespace {

@@ -14,125 +14,88 @@
 #include <utility>
 #include <vector>
 
-#include "../sim/byte_reader.h"
-#include "../sim/simulator.h"
-#include "../sim/timing/recorder.h"
-#include "ffi_config.h"
-#include "ffi_error.h"
-#include "launch.h"
-#include "session.h"
+#include "sim/host_core.h"
+#include "src/ffi_error.h"
+#include "src/ffi_numbers.h"
+#include "src/json.h"
+#include "src/launch.h"
+#include "src/packed_commands.h"
+#include "src/session.h"
+#include "src/simulators.h"
 
 namespace npu {
 namespace {
 
 namespace ffi = tvm::ffi;
-using sim::timing::Cycle;
-using sim::timing::Recorder;
-using sim::timing::Slice;
-using sim::timing::Stats;
 
 std::string_view view(const ffi::Bytes& bytes) { return {bytes.data(), bytes.size()}; }
 
-// Collects slices, packed as little-endian words, and hands them on many at a time, until the
-// receiver wants no more.
-class SliceBuffer {
- public:
-  explicit SliceBuffer(ffi::Function receiver) : receiver_(std::move(receiver)) {}
-
-  void add(const Slice& slice) {
-    if (!is_wanted_) return;
-    for (const int64_t word :
-         {static_cast<int64_t>(slice.lane), slice.start, slice.end, slice.index,
-          int64_t{slice.command.funct}, static_cast<int64_t>(slice.command.rs1),
-          static_cast<int64_t>(slice.command.rs2), slice.entered, slice.ready, slice.issued,
-          slice.completed, static_cast<int64_t>(slice.waited_for), slice.waited_for_index,
-          static_cast<int64_t>(slice.reason), slice.lost}) {
-      const uint64_t bits = static_cast<uint64_t>(word);
-      for (int shift = 0; shift < 64; shift += 8) bytes_ += static_cast<char>(bits >> shift & 0xFF);
+// Hands slices on until the receiver wants no more.
+sim::Recording recording_to(const ffi::Optional<ffi::Function>& receiver, int64_t from,
+                            int64_t to) {
+  sim::Recording recording;
+  recording.from = from;
+  recording.to = to;
+  if (!receiver) return recording;
+  recording.slices = [receiver = *receiver, is_wanted = true](std::string_view slices) mutable {
+    if (is_wanted) {
+      is_wanted = receiver(ffi::Bytes(slices.data(), slices.size())).cast<bool>();
     }
-    if (bytes_.size() >= kFlushBytes) flush();
-  }
-  void flush() {
-    if (is_wanted_ && !bytes_.empty()) is_wanted_ = receiver_(ffi::Bytes(bytes_)).cast<bool>();
-    bytes_.clear();
-  }
+  };
+  return recording;
+}
 
- private:
-  static constexpr size_t kFlushBytes = size_t{1} << 19;
-  ffi::Function receiver_;
-  std::string bytes_;
-  bool is_wanted_ = true;
-};
-
-// A recorder, and what it recorded of each run.
-class Profile {
- public:
-  Profile(const ffi::Optional<ffi::Function>& receiver, int64_t from, int64_t to)
-      : buffer_(receiver ? *receiver : ffi::Function()),
-        recorder_(receiver ? [this](const Slice& slice) { buffer_.add(slice); }
-                           : sim::timing::SliceSink(),
-                  from, to) {}
-
-  // Runs `once` so many times, each up to a fence.
-  void repeat(sim::Simulator& simulator, int64_t times, const std::function<void()>& once) {
-    recorder_.set_origin(simulator.stats().cycles);
-    Stats before = simulator.stats();
-    sim::HostWork host_before = simulator.host_work();
-    for (int64_t i = 0; i < times; ++i) {
-      once();
-      simulator.finish();
-      const Stats after = simulator.stats();
-      const sim::HostWork host_after = simulator.host_work();
-      add(before, after, host_before, host_after);
-      before = after;
-      host_before = host_after;
-    }
-    buffer_.flush();
+int64_t difference(const sim::NamedNumbers& before, const std::string& name, int64_t now) {
+  for (const auto& [key, value] : before) {
+    if (key == name) return now - value;
   }
-  Recorder& recorder() { return recorder_; }
-  ffi::String json() const { return "[" + runs_ + "]"; }
+  return now;
+}
 
- private:
-  void add(const Stats& before, const Stats& after, const sim::HostWork& host_before,
-           const sim::HostWork& host_after) {
-    const std::pair<const char*, int64_t> numbers[] = {
-        {"cycles", after.cycles - before.cycles},
-        {"macs", after.macs - before.macs},
-        {"commands", after.commands - before.commands},
-        {"bytes_loaded", after.bytes_loaded - before.bytes_loaded},
-        {"bytes_stored", after.bytes_stored - before.bytes_stored},
-        {"l2_hits", after.l2_hits - before.l2_hits},
-        {"l2_misses", after.l2_misses - before.l2_misses},
-        {"host_instructions",
-         static_cast<int64_t>(host_after.instructions - host_before.instructions)},
-        {"host_once_cycles",
-         static_cast<int64_t>(host_after.once_cycles - host_before.once_cycles)},
-    };
-    std::string run;
-    for (const auto& [name, value] : numbers) {
-      run += "\"" + std::string(name) + "\": " + std::to_string(value) + ", ";
-    }
-    run += "\"breakdown\": [";
-    for (const Cycle cycles : recorder_.breakdown()) run += std::to_string(cycles) + ", ";
-    run.resize(run.size() - 2);
-    run += "], \"issued\": " + counts(recorder_.issued());
-    run += ", \"unrolled\": " + counts(recorder_.unrolled());
-    runs_ += (runs_.empty() ? "{" : ", {") + run + "}";
+sim::Stats difference(const sim::Stats& before, const sim::Stats& after) {
+  sim::Stats since;
+  since.cycles = after.cycles - before.cycles;
+  since.commands = after.commands - before.commands;
+  since.macs = after.macs - before.macs;
+  since.bytes_loaded = after.bytes_loaded - before.bytes_loaded;
+  since.bytes_stored = after.bytes_stored - before.bytes_stored;
+  since.host_stall_cycles = after.host_stall_cycles - before.host_stall_cycles;
+  for (const auto& [name, value] : after.own) {
+    since.own.emplace_back(name, difference(before.own, name, value));
   }
-  static std::string counts(const Recorder::Counts& counts) {
-    std::string all;
-    for (size_t kind = 0; kind < counts.size(); ++kind) {
-      if (counts[kind] == 0) continue;
-      all += (all.empty() ? "\"" : ", \"") + std::to_string(kind) +
-             "\": " + std::to_string(counts[kind]);
-    }
-    return "{" + all + "}";
-  }
+  return since;
+}
 
-  SliceBuffer buffer_;
-  Recorder recorder_;
-  std::string runs_;
-};
+std::string run_json(const sim::Stats& stats, const sim::HostWork& before,
+                     const sim::HostWork& after, const sim::Profile& profile) {
+  std::string parts;
+  for (const auto& [name, numbers] : profile) {
+    parts += (parts.empty() ? "" : ", ") + json_string(name) + ": " + json_numbers(numbers);
+  }
+  return "{" + json_stats(stats) +
+         ", \"host_instructions\": " + std::to_string(after.instructions - before.instructions) +
+         ", \"host_once_cycles\": " + std::to_string(after.once_cycles - before.once_cycles) +
+         ", \"parts\": {" + parts + "}}";
+}
+
+// Runs `once` so many times, each up to a fence. Returns a JSON array of the runs.
+ffi::String repeat(sim::Simulator& simulator, const sim::HostCore& host, int64_t times,
+                   const std::function<void()>& once) {
+  simulator.begin_recording();
+  std::string runs;
+  sim::Stats before = simulator.stats();
+  sim::HostWork host_before = host.work();
+  for (int64_t i = 0; i < times; ++i) {
+    once();
+    simulator.finish();
+    const sim::Stats after = simulator.stats();
+    runs += (runs.empty() ? "" : ", ") +
+            run_json(difference(before, after), host_before, host.work(), simulator.profile());
+    before = after;
+    host_before = host.work();
+  }
+  return "[" + runs + "]";
+}
 
 // Memory that costs what is touched of it.
 class SparseMemory {
@@ -152,71 +115,54 @@ class SparseMemory {
   void* data_;
 };
 
-struct Issue {
-  uint32_t host_cycles;
-  sim::Command command;
-};
-
-// Packed as words of little-endian uint64: host_cycles, funct, rs1, rs2.
-std::vector<Issue> unpack_issues(const ffi::Bytes& bytes) {
-  sim::ByteReader in(view(bytes), "command stream");
-  std::vector<Issue> issues;
-  while (in.remaining() != 0) {
-    const uint64_t host_cycles = in.u64();
-    const uint64_t funct = in.u64();
-    if (funct > 127) in.fail("needs a funct of 0 to 127, has " + std::to_string(funct));
-    const uint64_t rs1 = in.u64();
-    const uint64_t rs2 = in.u64();
-    issues.push_back({static_cast<uint32_t>(host_cycles), {static_cast<uint8_t>(funct), rs1, rs2}});
-  }
-  return issues;
-}
-
-// A program on a device with these numbers, or on its own when there are none: (program, config,
+// A program on a device with these numbers, or on its own when there are none: (program, numbers,
 // repeats, races, from, to, receiver, tensors...). Refuses races if asked to, or if launches do.
 void profile_program(ffi::PackedArgs args, ffi::Any* result) {
   constexpr int kTensors = 7;
   with_ffi_errors([&] {
     sim::Program program = sim::Program::parse(view(args[0].cast<ffi::Bytes>()));
-    const auto fields = args[1].cast<ffi::Map<ffi::String, int64_t>>();
-    if (!fields.empty()) program.config = config_of(fields);
-    const std::vector<uint64_t> addresses = program.default_addresses();
+    const auto fields = args[1].cast<FfiNumbers>();
+    if (!fields.empty()) {
+      program.numbers = pairs_of(fields);
+      program.host = sim::HostConfig::from_pairs(program.numbers);
+    }
+    const std::vector<uint64_t> addresses = addresses_of(program);
     const sim::MemoryMap dram = map_arguments(program, addresses, args.Slice(kTensors));
-    Profile profile(args[6].cast<ffi::Optional<ffi::Function>>(), args[4].cast<int64_t>(),
-                    args[5].cast<int64_t>());
-    sim::Simulator simulator(program.config, dram, current_limits(), stop_if_interrupted);
-    simulator.record(&profile.recorder());
-    if (args[3].cast<bool>() || checks_races()) simulator.check_races();
-    profile.repeat(simulator, args[2].cast<int64_t>(), [&] { simulator.run(program, addresses); });
-    *result = profile.json();
+    sim::RunOptions options = launch_options();
+    options.checks_races = options.checks_races || args[3].cast<bool>();
+    const auto simulator = make_simulator(program.kind, program.numbers, dram, options);
+    simulator->record(recording_to(args[6].cast<ffi::Optional<ffi::Function>>(),
+                                   args[4].cast<int64_t>(), args[5].cast<int64_t>()));
+    sim::HostCore host(program.host);
+    *result = repeat(*simulator, host, args[2].cast<int64_t>(),
+                     [&] { simulator->run(program, addresses, host); });
   });
 }
 
 // A raw stream over `ram_bytes` of memory from address `ram` on; `setup` comes before, in no time.
-ffi::String profile_stream(const ffi::Map<ffi::String, int64_t>& fields, int64_t ram,
+ffi::String profile_stream(const ffi::String& kind, const FfiNumbers& fields, int64_t ram,
                            int64_t ram_bytes, const ffi::Bytes& setup, const ffi::Bytes& commands,
                            int64_t repeats, bool races, int64_t from, int64_t to,
                            const ffi::Optional<ffi::Function>& receiver) {
   return with_ffi_errors([&] {
-    const sim::Config config = config_of(fields);
+    const sim::ConfigPairs numbers = pairs_of(fields);
     const SparseMemory memory(static_cast<uint64_t>(ram_bytes));
     sim::MemoryMap dram;
     dram.add({static_cast<uint64_t>(ram), static_cast<uint64_t>(ram_bytes), memory.data(),
               /*is_writable=*/true, "memory"});
-    Profile profile(receiver, from, to);
-    sim::Simulator simulator(config, dram, current_limits(), stop_if_interrupted);
-    simulator.record(&profile.recorder());
-    if (races) simulator.check_races();
-    simulator.clear_array();
+    sim::RunOptions options = launch_options();
+    options.checks_races = races;
+    const auto simulator = make_simulator(kind, numbers, dram, options);
+    simulator->record(recording_to(receiver, from, to));
+    simulator->continue_stream();
     const auto run = [&](const std::vector<Issue>& issues) {
-      for (const Issue& issue : issues) simulator.run(issue.command, issue.host_cycles);
+      for (const Issue& issue : issues) simulator->issue(issue.command, issue.host_cycles);
     };
-    profile.recorder().set_origin(sim::timing::kNever);
-    run(unpack_issues(setup));
-    simulator.finish();
-    const std::vector<Issue> issues = unpack_issues(commands);
-    profile.repeat(simulator, repeats, [&] { run(issues); });
-    return profile.json();
+    run(unpack_issues(view(setup)));
+    simulator->finish();
+    const std::vector<Issue> issues = unpack_issues(view(commands));
+    const sim::HostCore host(sim::HostConfig::from_pairs(numbers));
+    return repeat(*simulator, host, repeats, [&] { run(issues); });
   });
 }
 

@@ -6,9 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "../sim/program_run.h"
-#include "ffi_error.h"
-#include "packed_commands.h"
+#include "sim/host_core.h"
+#include "sim/program_run.h"
+#include "src/ffi_error.h"
+#include "src/packed_commands.h"
+#include "src/simulators.h"
 
 namespace npu {
 namespace {
@@ -49,9 +51,9 @@ ffi::Bytes expand(const ffi::Bytes& bytes, const ffi::Array<int64_t>& addresses)
 ffi::Array<int64_t> host_cost(const ffi::Bytes& bytes) {
   return with_ffi_errors([&] {
     const sim::Program program = parse(bytes);
-    const std::vector<uint64_t> addresses = program.default_addresses();
+    const std::vector<uint64_t> addresses = addresses_of(program);
     const sim::ProgramCode code(program, addresses);
-    sim::HostCore host(program.config);
+    sim::HostCore host(program.host);
     int64_t commands = 0;
     sim::for_each_command(program, addresses, {kMaxCommands, stop_if_interrupted}, host,
                           [&](const sim::Command&, uint32_t) { ++commands; });

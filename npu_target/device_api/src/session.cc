@@ -1,53 +1,36 @@
-#include "session.h"
+#include "src/session.h"
 
-#include <cstdio>
 #include <mutex>
-#include <utility>
+
+#include "src/ffi_error.h"
+#include "src/json.h"
 
 namespace npu {
 namespace {
 
 std::mutex session_mutex;
-sim::Limits session_limits;
+uint64_t session_max_cycles = 0;
 bool session_checks_races = true;
 std::string session_stats = "{}";
 
 thread_local double clock_ns = 0;
 
-std::string json_string(const std::string& text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      quoted += '\\';
-      quoted += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      char escaped[8];
-      std::snprintf(escaped, sizeof(escaped), "\\u%04x", static_cast<unsigned>(c));
-      quoted += escaped;
-    } else {
-      quoted += c;
-    }
-  }
-  return quoted + "\"";
-}
-
 }  // namespace
 
 double simulated_clock_ns() { return clock_ns; }
 
-sim::Limits current_limits() {
+sim::RunOptions launch_options() {
   const std::lock_guard<std::mutex> lock(session_mutex);
-  return session_limits;
+  sim::RunOptions options;
+  options.max_cycles = session_max_cycles;
+  options.checks_races = session_checks_races;
+  options.poll = stop_if_interrupted;
+  return options;
 }
 
-void set_limits(sim::Limits limits) {
+void set_max_cycles(uint64_t max_cycles) {
   const std::lock_guard<std::mutex> lock(session_mutex);
-  session_limits = limits;
-}
-
-bool checks_races() {
-  const std::lock_guard<std::mutex> lock(session_mutex);
-  return session_checks_races;
+  session_max_cycles = max_cycles;
 }
 
 void set_race_checks(bool enabled) {
@@ -55,34 +38,16 @@ void set_race_checks(bool enabled) {
   session_checks_races = enabled;
 }
 
-void record_launch(const std::string& program_name, const sim::Config& config,
-                   const sim::Simulator& simulator) {
-  clock_ns +=
-      static_cast<double>(simulator.stats().cycles) * 1e6 / static_cast<double>(config.clock_khz);
-  const std::string stats = stats_json(program_name, simulator);
+void record_launch(const std::string& program_name, const sim::HostConfig& config,
+                   const sim::Stats& stats) {
+  clock_ns += static_cast<double>(stats.cycles) * 1e6 / static_cast<double>(config.clock_khz);
+  const std::string json = launch_json(program_name, stats);
   const std::lock_guard<std::mutex> lock(session_mutex);
-  session_stats = stats;
+  session_stats = json;
 }
 
-std::string stats_json(const std::string& program_name, const sim::Simulator& simulator) {
-  const sim::timing::Stats stats = simulator.stats();
-  const std::pair<const char*, int64_t> numbers[] = {
-      {"cycles", stats.cycles},
-      {"macs", stats.macs},
-      {"commands", stats.commands},
-      {"bytes_loaded", stats.bytes_loaded},
-      {"bytes_stored", stats.bytes_stored},
-      {"l2_hits", stats.l2_hits},
-      {"l2_misses", stats.l2_misses},
-      {"array_busy_cycles", stats.array_busy_cycles},
-      {"bank_conflict_cycles", stats.bank_conflict_cycles},
-      {"host_stall_cycles", stats.host_stall_cycles},
-  };
-  std::string json = "{\"program\": " + json_string(program_name);
-  for (const auto& [name, value] : numbers) {
-    json += ", \"" + std::string(name) + "\": " + std::to_string(value);
-  }
-  return json + "}";
+std::string launch_json(const std::string& program_name, const sim::Stats& stats) {
+  return "{\"program\": " + json_string(program_name) + ", " + json_stats(stats) + "}";
 }
 
 std::string last_stats() {

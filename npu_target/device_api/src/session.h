@@ -4,7 +4,8 @@
 #include <cstdint>
 #include <string>
 
-#include "../sim/simulator.h"
+#include "sim/host_config.h"
+#include "sim/simulator.h"
 
 namespace npu {
 
@@ -12,20 +13,18 @@ namespace npu {
 // and after what it measures.
 double simulated_clock_ns();
 
-// The limits that launches of this process keep to.
-sim::Limits current_limits();
-void set_limits(sim::Limits limits);
-
-// Whether launches of this process refuse races (races/race_checker.h).
-bool checks_races();
+// What launches of this process keep to: the limit on cycles (0: none), and whether races are
+// refused.
+sim::RunOptions launch_options();
+void set_max_cycles(uint64_t max_cycles);
 void set_race_checks(bool enabled);
 
 // Books a finished launch: advances this thread's clock and replaces the latest statistics.
-void record_launch(const std::string& program_name, const sim::Config& config,
-                   const sim::Simulator& simulator);
+void record_launch(const std::string& program_name, const sim::HostConfig& config,
+                   const sim::Stats& stats);
 
 // The statistics of a finished stream of commands as a JSON object.
-std::string stats_json(const std::string& program_name, const sim::Simulator& simulator);
+std::string launch_json(const std::string& program_name, const sim::Stats& stats);
 
 // Those of the latest launch in this process; "{}" before the first.
 std::string last_stats();

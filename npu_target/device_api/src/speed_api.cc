@@ -6,10 +6,10 @@
 #include <ctime>
 #include <vector>
 
-#include "../sim/program_run.h"
-#include "../sim/simulator.h"
-#include "ffi_error.h"
-#include "session.h"
+#include "sim/host_core.h"
+#include "src/ffi_error.h"
+#include "src/session.h"
+#include "src/simulators.h"
 
 namespace npu {
 namespace {
@@ -28,7 +28,7 @@ double seconds_of(Fn&& fn) {
 
 // The arguments of a program, in memory of their own.
 struct Tensors {
-  explicit Tensors(const sim::Program& program) : addresses(program.default_addresses()) {
+  explicit Tensors(const sim::Program& program) : addresses(addresses_of(program)) {
     for (size_t i = 0; i < addresses.size(); ++i) {
       const sim::Argument& argument = program.arguments[i];
       if (argument.bytes == 0) continue;
@@ -50,25 +50,20 @@ ffi::Array<ffi::Any> measure_speed(const ffi::Bytes& file, int64_t repeats) {
     const Tensors tensors(program);
     ffi::Array<double> together;
     ffi::Array<double> timing_alone;
-    sim::timing::Stats stats;
+    sim::Stats stats;
+    const auto run = [&](const sim::RunOptions& options) {
+      const auto simulator = make_simulator(program.kind, program.numbers, tensors.dram, options);
+      sim::HostCore host(program.host);
+      simulator->run(program, tensors.addresses, host);
+      simulator->finish();
+      stats = simulator->stats();
+    };
+    // What has run is known to be correct, so that the cycle model may have it unchecked.
+    sim::RunOptions cycles_alone;
+    cycles_alone.computes_values = false;
     for (int64_t i = 0; i < repeats; ++i) {
-      together.push_back(seconds_of([&] {
-        sim::Simulator simulator(program.config, tensors.dram, current_limits(),
-                                 stop_if_interrupted);
-        if (checks_races()) simulator.check_races();
-        simulator.run(program, tensors.addresses);
-        simulator.finish();
-        stats = simulator.stats();
-      }));
-      // What has run is known to be correct, so that the cycle model may have it unchecked.
-      timing_alone.push_back(seconds_of([&] {
-        sim::Timing timing(program.config);
-        sim::for_each_command(program, tensors.addresses, {},
-                              [&](const sim::Command& command, uint32_t host_cycles) {
-                                timing.issue(command, host_cycles);
-                              });
-        timing.finish();
-      }));
+      together.push_back(seconds_of([&] { run(launch_options()); }));
+      timing_alone.push_back(seconds_of([&] { run(cycles_alone); }));
     }
     return ffi::Array<ffi::Any>{together, timing_alone, stats.cycles, stats.macs, stats.commands};
   });

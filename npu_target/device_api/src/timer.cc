@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "session.h"
+#include "src/session.h"
 
 namespace npu {
 namespace {

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "error.h"
+#include "sim/error.h"
 
 namespace npu::sim::testing {
 
@@ -55,5 +55,6 @@ std::string check_fails(const char* file, int line, ErrorKind kind, Fn&& fn) {
   } while (false)
 #define CHECK_EQUAL(a, b) \
   ::npu::sim::testing::check_equal(__FILE__, __LINE__, #a " == " #b, (a), (b))
-#define CHECK_FAILS(kind, ...) \
-  ::npu::sim::testing::check_fails(__FILE__, __LINE__, ErrorKind::kind, [&] { __VA_ARGS__; })
+#define CHECK_FAILS(kind, ...)                                                      \
+  ::npu::sim::testing::check_fails(__FILE__, __LINE__, ::npu::sim::ErrorKind::kind, \
+                                   [&] { __VA_ARGS__; })

@@ -5,8 +5,9 @@
 #include <initializer_list>
 #include <string>
 
-#include "crc32.h"
-#include "device.h"
+#include "host.h"
+#include "sim/command.h"
+#include "sim/crc32.h"
 
 namespace npu::sim::testing {
 
@@ -38,9 +39,9 @@ inline std::string program_file(const std::string& payload) {
   return file.data + payload;
 }
 
-inline Bytes program_head(const Config::Pairs& fields) {
+inline Bytes program_head(const ConfigPairs& fields = host_fields()) {
   Bytes bytes;
-  bytes.text("kernel").text("test-device").u32(static_cast<uint32_t>(fields.size()));
+  bytes.text("kernel").text("test").text("test-device").u32(static_cast<uint32_t>(fields.size()));
   for (const auto& [name, value] : fields) bytes.text(name).u64(static_cast<uint64_t>(value));
   return bytes;
 }
@@ -57,10 +58,14 @@ inline Bytes& plain_command(Bytes& bytes, const Command& command) {
   return plain_operand(bytes, command.rs2);
 }
 
-// Copies 3 tiles of 16 x 16 from argument "x" to argument "y", one loop iteration each, with the
-// columns of the last one cut to 5 by a general expression.
+constexpr uint64_t tile(uint64_t row, uint64_t rows, uint64_t cols) {
+  return rows << 48 | cols << 32 | row;
+}
+
+// Two settings, then 3 tiles of 16 x 16 from argument "x" to argument "y", one loop iteration each,
+// with the columns of the last one cut to 5 by a general expression.
 inline std::string copy_program() {
-  Bytes b = program_head(device_fields());
+  Bytes b = program_head();
   b.u32(2);
   b.text("x").u8(0).text("int8").u32(2).u64(48).u64(16);
   b.text("y").u8(1).text("int8").u32(2).u64(48).u64(16);
@@ -71,11 +76,11 @@ inline std::string copy_program() {
   b.u8(11).u32(1).u32(2);  // 3: it is the last tile
   constant(b, 1);          // 4
   b.u32(3);                // body
-  plain_command(b, config_ld(16));
-  plain_command(b, config_st(16));
+  plain_command(b, {0, 0x3F80000000100101, 16});
+  plain_command(b, {0, 2, 0x3F80000000000010});
   b.u8(1).u32(7).u32(0).u32(2);
   for (const bool is_load : {true, false}) {
-    b.u8(2).u8(is_load ? kMvin : kMvout);
+    b.u8(2).u8(is_load ? 2 : 3);
     b.u64(0).u32(is_load ? 0 : 1).u32(1).u32(7).u64(256).u32(0);
     b.u64(tile(0, 16, 16)).u32(0xFFFFFFFF).u32(1).u32(7).u64(16);
     b.u32(1).u64(static_cast<uint64_t>(-11) << 32).u32(3);

@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "check.h"
-#include "device.h"
-#include "host_code.h"
-#include "load_immediate.h"
-#include "program.h"
+#include "host.h"
+#include "sim/host_code.h"
+#include "sim/load_immediate.h"
+#include "sim/program.h"
 
 namespace npu::sim::testing {
 namespace {
@@ -19,8 +19,8 @@ constexpr int64_t kRegisters = 26;
 class Maker {
  public:
   explicit Maker(int64_t registers = kRegisters) {
-    program_.config = device();
-    program_.config.host_registers = registers;
+    program_.host = host();
+    program_.host.host_registers = registers;
     program_.slot_count = 8;
     program_.arguments.resize(2);
     for (uint32_t slot = 0; slot < 8; ++slot) expr({Op::kVar, 0, slot});

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "check.h"
-#include "program.h"
 #include "program_bytes.h"
-#include "program_run.h"
+#include "sim/program.h"
+#include "sim/program_run.h"
 
 namespace npu::sim::testing {
 namespace {
@@ -26,12 +26,12 @@ std::vector<Issued> expand(const Program& program, uint64_t max_steps = 0) {
 }
 
 std::string one_loop(int64_t extent, uint32_t loop_id, int nesting = 1) {
-  Bytes b = program_head(device_fields());
+  Bytes b = program_head();
   b.u32(0).u32(1);
   constant(b, extent);
   for (int i = 0; i < nesting; ++i) b.u32(1).u8(1).u32(loop_id + static_cast<uint32_t>(i)).u32(0);
   b.u32(1);
-  plain_command(b, {kFlush, 0, 0});
+  plain_command(b, {7, 0, 0});
   return program_file(b.data);
 }
 
@@ -87,32 +87,33 @@ const Test refusals("malformed files are refused", [] {
 });
 
 const Test scope("a variable is known inside its loop only", [] {
-  Bytes b = program_head(device_fields());
+  Bytes b = program_head();
   b.u32(0).u32(1).u8(1).u32(9).u32(1);  // no arguments; expression 0: the variable of loop 9
   b.u8(1).u32(9).u32(0).u32(0);         // which is also the extent of loop 9
   CHECK_FAILS(kBadProgram, Program::parse(program_file(b.data)));
 });
 
 const Test versions("a config of another version is refused", [] {
-  Config::Pairs fields = device_fields();
+  ConfigPairs fields = host_fields();
+  fields.emplace_back("of_its_own", 1);
+  HostConfig::from_pairs(fields);
+  fields = host_fields();
   fields.pop_back();
-  CHECK_FAILS(kBadProgram, Config::from_pairs(fields));
-  fields.emplace_back("no_such_field", 1);
-  CHECK_FAILS(kBadProgram, Config::from_pairs(fields));
-  fields = device_fields();
+  CHECK_FAILS(kBadProgram, HostConfig::from_pairs(fields));
+  fields = host_fields();
   fields.push_back(fields.front());
-  CHECK_FAILS(kBadProgram, Config::from_pairs(fields));
-  for (const auto& [name, value] : Config::Pairs{{"l2_bytes", 64},
-                                                 {"bus_bytes", 128},
-                                                 {"loads_in_flight", int64_t{1} << 30},
-                                                 {"ld_queue_entries", int64_t{1} << 30}}) {
-    fields = device_fields();
+  CHECK_FAILS(kBadProgram, HostConfig::from_pairs(fields));
+  for (const auto& [name, value] : ConfigPairs{{"clock_khz", 0},
+                                               {"host_queue_commands", int64_t{1} << 30},
+                                               {"host_icache_ways", 3},
+                                               {"host_icache_bytes", 64}}) {
+    fields = host_fields();
     for (auto& [field, was] : fields) {
       if (field == name) was = value;
     }
-    CHECK_FAILS(kBadProgram, Config::from_pairs(fields));
+    CHECK_FAILS(kBadProgram, HostConfig::from_pairs(fields));
+    CHECK_FAILS(kBadProgram, Program::parse(program_file(program_head(fields).data)));
   }
-  for (const int64_t dim : {0, 3, 512, -16}) CHECK_FAILS(kBadProgram, device(dim));
 });
 
 // Parses a mutated payload under a correct checksum: refused, or harmless to expand.
@@ -154,11 +155,11 @@ const Test mutations("no mutated file crashes", [] {
 });
 
 const Test shared("heavily shared expressions stay cheap", [] {
-  Bytes b = program_head(device_fields());
+  Bytes b = program_head();
   b.u32(0).u32(61);
   constant(b, 1);
   for (uint32_t i = 0; i < 60; ++i) b.u8(2).u32(i).u32(i);  // doubles: 2^60 nodes as a tree
-  b.u32(1).u8(2).u8(kFlush);
+  b.u32(1).u8(2).u8(7);
   b.u64(0).u32(0xFFFFFFFF).u32(0).u32(1).u64(1).u32(60);
   plain_operand(b, 0);
   CHECK_EQUAL(expand(Program::parse(program_file(b.data)))[0].command.rs1, uint64_t{1} << 60);

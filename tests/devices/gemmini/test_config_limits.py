@@ -36,7 +36,7 @@ def said_by_python(numbers: dict[str, int]) -> str | None:
 
 def said_by_the_library(numbers: dict[str, int]) -> str | None:
     try:
-        check_config(numbers)
+        check_config("gemmini", numbers)
     except RuntimeError as error:
         text = str(error).splitlines()[-1]
         assert "NpuDeviceError [bad_program] " in text

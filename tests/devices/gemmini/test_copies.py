@@ -220,19 +220,24 @@ def run(case: Case) -> tuple[np.ndarray, np.ndarray, np.ndarray, object]:
     dram = random_bytes(size, 1)
     spad = random_bytes(DEVICE.spad_rows * DEVICE.spad_row_bytes, 2)
     acc = random_bytes(DEVICE.acc_rows * DEVICE.acc_row_bytes, 3)
-    result = run_stream(DEVICE.numbers(), commands(case, size), BASE, dram, spad, acc)
+    memories = {"spad": spad, "acc": acc}
+    result = run_stream(DEVICE, commands(case, size), BASE, dram, memories)
     return dram, spad, acc, result
 
 
 def check_load(case: Case) -> None:
     copy = case.copy
     dram, spad, acc, result = run(case)
+    start = {"spad": spad, "acc": acc}
+    target, other = ("acc", "spad") if is_sums(copy) else ("spad", "acc")
     before, after = (
-        np.frombuffer(a, np.int32 if is_sums(copy) else np.int8).reshape(-1, DEVICE.dim)
-        for a in ((acc, result.acc) if is_sums(copy) else (spad, result.spad))
+        np.frombuffer(memories[target], np.int32 if is_sums(copy) else np.int8).reshape(
+            -1, DEVICE.dim
+        )
+        for memories in (start, result.memories)
     )
     assert bytes(result.memory) == dram
-    assert (result.spad if is_sums(copy) else result.acc) == (spad if is_sums(copy) else acc)
+    assert result.memories[other] == start[other]
     source = np.frombuffer(dram, np.int32 if copy.element_bytes == 4 else np.int8)
     expected = before.astype(np.int64)
     free = np.zeros(before.shape, bool)  # columns past the valid ones may stay as they were
@@ -253,7 +258,7 @@ def check_load(case: Case) -> None:
 def check_store(case: Case) -> None:
     copy = case.copy
     dram, spad, acc, result = run(case)
-    assert (result.spad, result.acc) == (spad, acc)
+    assert (result.memories["spad"], result.memories["acc"]) == (spad, acc)
     dtype = np.int32 if copy.element_bytes == 4 else np.int8
     tile = np.frombuffer(acc if is_sums(copy) else spad, np.int32 if is_sums(copy) else np.int8)
     tile = tile.reshape(-1, DEVICE.dim)

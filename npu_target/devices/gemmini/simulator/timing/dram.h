@@ -1,0 +1,87 @@
+// The DRAM behind the memory bus: banks, rows, and what the commands to them wait for.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "gemmini/simulator/config.h"
+#include "gemmini/simulator/timing/cycle.h"
+#include "gemmini/simulator/timing/inline.h"
+#include "gemmini/simulator/timing/power_of_two.h"
+
+namespace npu::gemmini::timing {
+
+// One rank of banks. Lines lie in the banks in turns, `dram_row_bytes` of each bank in a row.
+//
+// Policy (DRAMSim2, open page, as the measured system is set up): a line is read or written by one
+// burst, for which its row has to be open. A row stays open until it has had `dram_row_accesses`
+// bursts, or nothing has come for it for `dram_row_idle_clocks` after it could have been closed;
+// then it closes by itself. A request joins a row that is open, or will be for an earlier request
+// that waits; else it opens its own, after what was asked for before it. Banks work independently;
+// every `dram_refresh_period_clocks` all of them close and refresh. When all rows are closed the
+// DRAM powers down; the next request waits `dram_wake_clocks` longer.
+//
+// Requests are served in the order of the calls. One for an earlier time than those before it goes
+// before what has not begun by then, which comes the later for what is asked for afterwards.
+class Dram {
+ public:
+  // Throws nothing; without banks it must not be asked for anything.
+  explicit Dram(const Config& config);
+
+  // The line of number `line` (address / line bytes) is asked for, or has come, at `at`. Returns
+  // when all its data are there, or have been written.
+  NPU_RARE Ticks read(uint64_t line, Ticks at);
+  NPU_RARE Ticks write(uint64_t line, Ticks at);
+
+ private:
+  // A row that was, is, or will be open.
+  struct Opening {
+    uint64_t row;
+    int64_t accesses_left;
+    Ticks asked;  // by the request that opened it
+    Ticks activated;
+    Ticks next_burst;  // when it takes the next command
+    Ticks may_close;
+  };
+  // Openings of a bank that are remembered: more than the requests under way can need.
+  static constexpr unsigned kOpenings = 4;
+  struct Bank {
+    std::array<Opening, kOpenings> openings;  // in order of time, the last few
+    unsigned count = 0;
+    Ticks refreshed = 0;
+  };
+
+  // What so many clocks of the DRAM take.
+  static Ticks clocks(const Config& config, int64_t count);
+  // A burst to the line, after whose command the row stays open for `open_for`. Returns when the
+  // command goes out.
+  Ticks burst(uint64_t line, Ticks at, Ticks open_for);
+  // Where in the bank's openings the one is that serves the row.
+  NPU_INLINE unsigned open(Bank& bank, uint64_t row, Ticks at) const;
+  NPU_RARE unsigned add_opening(Bank& bank, uint64_t row, Ticks at) const;
+  // Catches up with the refreshes up to `until`.
+  void refresh(Ticks until);
+
+  const Divisor lines_per_row_;
+  const Divisor bank_count_;
+  const uint64_t write_lines_ahead_;
+  const int64_t row_accesses_;
+  const Ticks read_latency_;   // command to the last of the data
+  const Ticks write_latency_;  // command to the last of the data
+  const Ticks burst_;
+  const Ticks activate_;
+  const Ticks precharge_;
+  const Ticks row_open_;
+  const Ticks row_idle_;
+  const Ticks read_to_precharge_;   // command to command
+  const Ticks write_to_precharge_;  // command to command
+  const Ticks wake_;
+  const Ticks refresh_period_;
+  const Ticks refresh_;
+  std::vector<Bank> banks_;
+  Ticks next_refresh_;
+  Ticks awake_until_ = -1;
+};
+
+}  // namespace npu::gemmini::timing

@@ -1,0 +1,49 @@
+// How many of something may be under way.
+#pragma once
+
+#include <vector>
+
+#include "gemmini/simulator/timing/cycle.h"
+#include "gemmini/simulator/timing/inline.h"
+
+namespace npu::gemmini::timing {
+
+// Times at which the last `size` requests were done: another may start once one of them is, or, if
+// their places are given up in the order in which they were taken, once the oldest is.
+class InFlight {
+ public:
+  explicit InFlight(int64_t size) : done_(static_cast<size_t>(size), -1), last_(done_.size() - 1) {}
+  // The first cycle the next request may start in.
+  Cycle earliest() const { return earliest_; }
+  // A request takes the place that is free by then, and keeps it until `done`.
+  void push(Cycle done) {
+    done_[next_] = done;
+    advance();
+  }
+  // The same where any place that is free will do: one for all requests, or push() for all.
+  void push_in_any_order(Cycle done) {
+    size_t place = next_;
+    // Most are done in order; one that is earlier goes before those that are later.
+    for (size_t before = previous(place); rarely(done_[before] > done) && before != next_;
+         before = previous(place)) {
+      done_[place] = done_[before];
+      place = before;
+    }
+    done_[place] = done;
+    advance();
+  }
+
+ private:
+  size_t previous(size_t place) const { return place == 0 ? last_ : place - 1; }
+  void advance() {
+    next_ = next_ == last_ ? 0 : next_ + 1;
+    earliest_ = done_[next_] + 1;
+  }
+
+  std::vector<Cycle> done_;  // a ring
+  const size_t last_;
+  size_t next_ = 0;
+  Cycle earliest_ = 0;
+};
+
+}  // namespace npu::gemmini::timing

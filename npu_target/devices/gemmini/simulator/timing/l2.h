@@ -1,0 +1,171 @@
+// The L2 cache.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "gemmini/simulator/config.h"
+#include "gemmini/simulator/timing/cycle.h"
+#include "gemmini/simulator/timing/inline.h"
+#include "gemmini/simulator/timing/memory_bus.h"
+#include "gemmini/simulator/timing/mshrs.h"
+#include "gemmini/simulator/timing/power_of_two.h"
+#include "gemmini/simulator/timing/stages.h"
+#include "gemmini/simulator/timing/turns.h"
+
+namespace npu::gemmini::timing {
+
+// A set-associative, write-back cache.
+//
+// Policy (rocket-chip-inclusive-cache): a lookup hits, or takes a victim way picked by a 16-bit
+// LFSR, valid or not (Directory.scala). A miss evicts the victim, which memory acknowledges, dirty
+// or not, and reads the whole line, unless the request writes all of it: then it asks for the
+// permission only (MSHR.scala). Requests go through one data pipeline, a beat per cycle, reads and
+// writes in turns (SourceD.scala), in the order in which their data are there: a hit overtakes
+// those that wait for memory. Data of a request that begins with its line are passed on as they
+// come, of others when the line is whole (w_grant in MSHR.scala). A line that comes from memory
+// takes cycles of the pipeline away: the banks of the data store serve it first, and who follows
+// it through them cannot pass it (BankedStore.scala). A reader that does not take its data keeps
+// the pipeline from going on.
+//
+// Calls come in about the order of time: a few tens of cycles between the engines do no harm. What
+// hits while nothing is under way, which is most, costs no more than the lookup.
+class L2 {
+ public:
+  explicit L2(const Config& config);
+
+  // A request for `bytes` at `address` leaves the DMA in cycle `at`; its reader takes beats from
+  // cycle `taken` on. Returns the cycle of the first beat; the others follow one after another.
+  NPU_INLINE Cycle read(uint64_t address, int64_t bytes, Cycle at, Cycle taken);
+  // The last beat of a request to write leaves the DMA in cycle `at`. Returns when it is
+  // acknowledged.
+  NPU_INLINE Cycle write(uint64_t address, int64_t bytes, bool is_partial, Cycle at);
+
+  // Forgets every line, as after a reset.
+  void invalidate();
+
+  int64_t hits() const { return hits_; }
+  int64_t misses() const { return misses_; }
+
+ private:
+  static constexpr uint64_t kNoLine = ~uint64_t{0};
+
+  // What a lookup found: the line's place, or its victim's, which it has taken.
+  struct Found {
+    uint64_t place;
+    uint64_t victim = kNoLine;  // its line
+    bool is_hit = true;
+    bool is_dirty = false;  // the victim
+  };
+  // Part of a request, or all: so many beats of a line.
+  struct Piece {
+    uint64_t line;
+    int64_t beats;
+    Cycle ready;  // its first beat, if all goes well
+    Cycle taken;
+    bool is_write;
+    bool needs_data;   // what it does not write of the line
+    bool begins_line;  // its first beat is the line's
+  };
+
+  uint64_t set_of(uint64_t line) const { return sets_.remainder(line); }
+  NPU_INLINE Found find(uint64_t line);
+  NPU_RARE Found replace(uint64_t first_place, uint64_t line);
+  // A piece that misses, or comes while others are under way. Returns the cycle of its first beat.
+  NPU_RARE Cycle serve(const Found& found, Piece piece);
+  bool begins_line(uint64_t address) const { return line_bytes_.remainder(address) == 0; }
+  // What comes from memory for a miss.
+  struct Arrival {
+    Cycle begins = 0;  // from then on the pipeline may pass it on
+    Cycle ends = 0;    // not before then it has passed all, 0 if it need not wait for any
+    Cycle done = 0;    // the miss needs no more
+  };
+  Arrival fetch(const Found& found, const Piece& piece, Mshrs::Id mshr);
+  // A piece's turn in the data pipeline, which it keeps busy for `duration`, and until `arrived` at
+  // least if that is not 0. Returns the cycle after its last beat.
+  Cycle pass_read(const Piece& piece, Ticks duration, Cycle arrived);
+  NPU_INLINE Cycle pass_write(const Piece& piece, Ticks duration, Cycle arrived);
+  // Requests that are larger than a line.
+  NPU_RARE Cycle read_lines(uint64_t address, int64_t bytes, Cycle at, Cycle taken);
+  NPU_RARE Cycle write_lines(uint64_t address, int64_t bytes, bool is_partial, Cycle at);
+
+  const uint64_t ways_;
+  const Divisor sets_;
+  const PowerOfTwo line_bytes_;
+  const PowerOfTwo bus_bytes_;
+  const Cycle hit_latency_;
+  const int64_t line_beats_;
+  const Ticks most_ahead_;  // of the pipeline, that requests under way can take
+  MemoryBus bus_;
+  const Ticks fill_ticks_;  // that a beat of a line on its way in takes of the pipeline
+  Mshrs mshrs_;
+  // By place: set * ways + way.
+  std::vector<uint64_t> lines_;
+  std::vector<uint8_t> is_dirty_;
+  uint64_t lfsr_ = 1;           // 16 bits
+  Cycle quiet_ = 0;             // requests from then on find none under way
+  Turns data_{kTicksPerCycle};  // the pipeline, in ticks
+  Ticks blocked_ = 0;           // that it lost to a reader, of the last
+  int64_t hits_ = 0;
+  int64_t misses_ = 0;
+};
+
+L2::Found L2::find(uint64_t line) {
+  // Every lookup clocks the LFSR (taps 16, 14, 13, 11).
+  const uint64_t feedback = (lfsr_ ^ (lfsr_ >> 2) ^ (lfsr_ >> 3) ^ (lfsr_ >> 5)) & 1;
+  lfsr_ = (lfsr_ >> 1) | (feedback << 15);
+  const uint64_t first = set_of(line) * ways_;
+  const uint64_t end = first + ways_;
+  // All ways without a branch: a line is in a random one, so that none could be foreseen.
+  uint64_t found = end;
+#pragma GCC unroll 8
+  for (uint64_t place = first; place < end; ++place) {
+    found = lines_[place] == line ? place : found;
+  }
+  if (found == end) return replace(first, line);
+  ++hits_;
+  return {found};
+}
+
+Cycle L2::read(uint64_t address, int64_t bytes, Cycle at, Cycle taken) {
+  if (rarely(bytes > line_bytes_.value())) return read_lines(address, bytes, at, taken);
+  const uint64_t line = line_bytes_.divide(address);
+  const int64_t beats = bus_bytes_.divide(bytes);
+  const Found found = find(line);
+  const Cycle ready = at + hit_latency_;
+  if (rarely(!found.is_hit || ready < quiet_)) {
+    return serve(found, {line, beats, ready, taken, false, true, begins_line(address)});
+  }
+  const Ticks start = std::max(to_ticks(std::max(ready, taken)), data_.end());
+  data_.take_last(start, start + beats * (kTicksPerCycle + kL2ReadGapTicks));
+  return cycle_of(start);
+}
+
+Cycle L2::write(uint64_t address, int64_t bytes, bool is_partial, Cycle at) {
+  if (rarely(bytes > line_bytes_.value())) return write_lines(address, bytes, is_partial, at);
+  const uint64_t line = line_bytes_.divide(address);
+  const int64_t beats = bus_bytes_.divide(bytes);
+  const Found found = find(line);
+  is_dirty_[found.place] = 1;
+  const bool needs_data = is_partial || bytes < line_bytes_.value();
+  const Piece piece = {
+      line, beats, at + hit_latency_ - (beats - 1), 0, true, needs_data, begins_line(address)};
+  if (rarely(!found.is_hit || piece.ready < quiet_)) return serve(found, piece) + beats - 1;
+  return pass_write(piece, to_ticks(beats), 0) - 1;
+}
+
+Cycle L2::pass_write(const Piece& piece, Ticks duration, Cycle arrived) {
+  const Ticks ready = to_ticks(piece.ready);
+  if (rarely(ready < data_.end() && arrived == 0)) {
+    const Ticks start = data_.take_gap(ready, duration, kL2OverlapTicks);
+    if (start != Turns::kNone) return cycle_of(start + duration);
+  }
+  // Reads and writes take turns: a write does not wait for all the reads that are under way, which
+  // come the later for it.
+  const Ticks start = std::max(ready, std::min(data_.end(), ready + to_ticks(bus_.line_cycles())));
+  const Ticks end = std::max(start + duration, to_ticks(arrived));
+  data_.take_last(std::max(start, data_.end()), std::max(data_.end() + duration, end));
+  return cycle_of(end);
+}
+
+}  // namespace npu::gemmini::timing

@@ -1,0 +1,75 @@
+// The load controller: MVINs from the reservation station to the scratchpad.
+#pragma once
+
+#include <optional>
+
+#include "gemmini/simulator/config.h"
+#include "gemmini/simulator/timing/dma.h"
+#include "gemmini/simulator/timing/in_flight.h"
+#include "gemmini/simulator/timing/inline.h"
+#include "gemmini/simulator/timing/ports.h"
+#include "gemmini/simulator/timing/power_of_two.h"
+#include "gemmini/simulator/timing/reservation_station.h"
+
+namespace npu::gemmini::timing {
+
+// Policy (LoadController.scala, DMACommandTracker.scala, ZeroWriter.scala): commands in order, at
+// most `loads_in_flight` begun and not complete. A command hands over one row per cycle; a stride
+// of 0 reads one row and writes it many times; DRAM address 0 reads nothing and writes a block of
+// zeros per cycle. It completes the cycle after its last byte is in SRAM.
+//
+// A step runs some rows of the command at the front: those whose requests leave within kStepCycles,
+// so that the L2 hears of them in about the order in which it does of stores. Incoming data take
+// the port of the bank they go to, whatever else wants it (Scratchpad.scala), so a load never waits
+// for the other units once it has begun.
+class LoadUnit {
+ public:
+  // `spad_writes` gets the cycles in which scratchpad banks are written, `acc_reads` those in
+  // which accumulating data take the read port of an accumulator bank.
+  LoadUnit(const Config& config, ReservationStation& station, L2& l2, PortCalendar& spad_writes,
+           PortCalendar& acc_reads);
+
+  // When the next rows can be asked for, kNever if nothing is to be done yet.
+  Cycle next_step() const;
+  NPU_RARE void step(Cycle now);
+
+  int64_t bytes_loaded() const { return bytes_loaded_; }
+
+ private:
+  Cycle run_zeros(const LoadOperation& load, Cycle start);
+  // The command under way, which reads memory.
+  void begin_reads(const LoadOperation& load);
+  // Reads its rows whose requests leave before `until`, at least one.
+  void run_reads(const LoadOperation& load, Cycle until);
+  void run_rows_alike(const LoadOperation& load, Cycle until);
+  void end(Cycle last_write);
+  NPU_INLINE void take_ports(const LoadOperation& load, int64_t row, int64_t first_block,
+                             int64_t last_block, Cycle start, Cycle end);
+  NPU_INLINE static void take(PortCalendar& ports, const PowerOfTwo& bank_rows, int64_t first,
+                              int64_t last, Cycle start, Cycle end);
+
+  const PowerOfTwo dim_;
+  const PowerOfTwo spad_bank_rows_;
+  const PowerOfTwo acc_bank_rows_;
+  ReservationStation& station_;
+  PortCalendar& spad_writes_;
+  PortCalendar& acc_reads_;
+  DmaReader reader_;
+  InFlight in_flight_;
+
+  // The command under way.
+  ReservationStation::Id id_ = ReservationStation::kNone;
+  Cycle begun_ = 0;
+  int64_t rows_ = 0;  // that it reads
+  int64_t next_row_ = 0;
+  DmaReader::Row row_{};          // the next
+  std::optional<Packet> packet_;  // the next row's, if all rows are alike
+  Cycle last_sent_ = 0;
+  Cycle last_write_ = 0;
+
+  Cycle controller_free_ = 0;
+  Cycle zero_writer_free_ = 0;
+  int64_t bytes_loaded_ = 0;
+};
+
+}  // namespace npu::gemmini::timing

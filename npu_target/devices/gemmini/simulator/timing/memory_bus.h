@@ -1,0 +1,48 @@
+// The bus between the L2 and the memory, and the memory behind it.
+#pragma once
+
+#include <cstdint>
+
+#include "gemmini/simulator/config.h"
+#include "gemmini/simulator/timing/cycle.h"
+#include "gemmini/simulator/timing/dram.h"
+#include "gemmini/simulator/timing/turns.h"
+
+namespace npu::gemmini::timing {
+
+// Policy (rocket-chip TLCacheCork, TLToAXI4): two ways. What comes from memory takes turns: a line
+// at `memory_bytes_per_kilocycle`, or a cycle for a message (an acknowledgement, a permission to
+// write). Lines that are written go the other way at the same rate, with
+// `memory_write_pause_cycles` between them, and wait for each other in a queue of one and a half.
+// Times are those at which a hit's data would leave the cache, so that they can be compared.
+class MemoryBus {
+ public:
+  explicit MemoryBus(const Config& config);
+
+  // A line is asked for at `at`: when memory has its first bytes.
+  Cycle data_from(uint64_t line, Cycle at);
+  // The way from memory is taken, for a line or for a message. Returns the first cycle.
+  Cycle take_line(Cycle ready) { return from_memory_.take(ready, line_cycles_); }
+  Cycle take_message(Cycle ready) { return from_memory_.take(ready, 1); }
+  // When a message could come, of what is known.
+  Cycle first_free(Cycle ready) const { return from_memory_.first_free(ready); }
+
+  // A line is written back, which its cache lets go of at `at`, not before `writable()`. Returns
+  // when memory acknowledges it.
+  Cycle write(uint64_t line, Cycle at);
+  Cycle writable() const { return writable_; }
+
+  Cycle line_cycles() const { return line_cycles_; }
+
+ private:
+  const Cycle latency_;
+  const Cycle line_cycles_;
+  const Cycle write_cycles_;
+  const bool has_dram_;
+  Dram dram_;
+  Turns from_memory_{1};
+  Cycle to_memory_free_ = 0;
+  Cycle writable_ = 0;
+};
+
+}  // namespace npu::gemmini::timing

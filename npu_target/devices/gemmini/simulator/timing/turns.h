@@ -1,0 +1,67 @@
+// Something that serves one at a time.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "gemmini/simulator/timing/inline.h"
+
+namespace npu::gemmini::timing {
+
+// When it is taken, in cycles or in ticks.
+//
+// Policy: whoever asks gets the first time in which it is free for as long as is needed, also
+// before others that asked earlier: what is ready overtakes what is not. The last gaps between
+// those that have it are remembered, as many as requests under way can make.
+class Turns {
+ public:
+  using Time = int64_t;
+  static constexpr Time kNone = -1;
+
+  // Gaps shorter than `least_gap` are of use to nobody.
+  explicit Turns(Time least_gap) : least_gap_(least_gap) {}
+
+  // It is free from then on.
+  Time end() const { return end_; }
+
+  // Takes it for `duration`, from `ready` on at the earliest. Returns the start.
+  NPU_INLINE Time take(Time ready, Time duration) {
+    if (rarely(ready < end_)) return take_between(ready, duration);
+    take_last(ready, ready + duration);
+    return ready;
+  }
+  // When take() would start, for a duration of `least_gap`.
+  Time first_free(Time ready) const;
+  // Takes a gap between others, and up to `overlap` of what follows, which can spare that. Returns
+  // the start, kNone if there is no such gap.
+  NPU_RARE Time take_gap(Time ready, Time duration, Time overlap);
+  // Takes it behind all others: `start` is not before end().
+  NPU_INLINE void take_last(Time start, Time end) {
+    if (rarely(start - end_ >= least_gap_)) add_gap(end_, start);
+    end_ = end;
+  }
+
+ private:
+  struct Gap {
+    Time start;
+    Time end;
+  };
+  static constexpr unsigned kGaps = 16;
+
+  NPU_RARE Time take_between(Time ready, Time duration);
+  NPU_RARE void add_gap(Time start, Time end);
+  Gap& gap(unsigned position) { return gaps_[position % kGaps]; }
+  const Gap& gap(unsigned position) const { return gaps_[position % kGaps]; }
+  // The first that ends after `time`; end_of_gaps_ if none does.
+  unsigned first_after(Time time) const;
+
+  const Time least_gap_;
+  Time end_ = 0;
+  // A ring, in order of time: positions from the one to before the other.
+  unsigned first_gap_ = 0;
+  unsigned end_of_gaps_ = 0;
+  std::array<Gap, kGaps> gaps_{};
+};
+
+}  // namespace npu::gemmini::timing

@@ -1,0 +1,50 @@
+// Expressions and the checksum of program files.
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "check.h"
+#include "sim/crc32.h"
+#include "sim/expression.h"
+
+namespace npu::sim::testing {
+namespace {
+
+int64_t evaluate(Op op, int64_t a, int64_t b) {
+  ExprTable table;
+  table.nodes.resize(3);
+  table.nodes[0].op = Op::kConst;
+  table.nodes[0].value = a;
+  table.nodes[1].op = Op::kConst;
+  table.nodes[1].value = b;
+  table.nodes[2].op = op;
+  table.nodes[2].inputs[1] = 1;
+  table.prepare_root(2);
+  std::vector<int64_t> scratch;
+  return table.evaluate(2, {}, scratch);
+}
+
+const Test division("division rounds towards minus infinity", [] {
+  const int64_t least = std::numeric_limits<int64_t>::min();
+  CHECK_EQUAL(evaluate(Op::kFloorDiv, 7, 2), 3);
+  CHECK_EQUAL(evaluate(Op::kFloorDiv, -7, 2), -4);
+  CHECK_EQUAL(evaluate(Op::kFloorDiv, 7, -2), -4);
+  CHECK_EQUAL(evaluate(Op::kFloorDiv, -8, 2), -4);
+  CHECK_EQUAL(evaluate(Op::kFloorMod, -7, 2), 1);
+  CHECK_EQUAL(evaluate(Op::kFloorMod, 7, -2), -1);
+  CHECK_EQUAL(evaluate(Op::kFloorDiv, least, -1), least);
+  CHECK_EQUAL(evaluate(Op::kFloorMod, least, -1), 0);
+  CHECK_FAILS(kBadProgram, evaluate(Op::kFloorDiv, 1, 0));
+  CHECK_FAILS(kBadProgram, evaluate(Op::kFloorMod, 1, 0));
+});
+
+const Test wrapping("arithmetic wraps", [] {
+  const int64_t most = std::numeric_limits<int64_t>::max();
+  CHECK_EQUAL(evaluate(Op::kAdd, most, 1), std::numeric_limits<int64_t>::min());
+  CHECK_EQUAL(evaluate(Op::kMul, most, 2), -2);
+});
+
+const Test checksum("the checksum is zlib's", [] { CHECK_EQUAL(crc32("123456789"), 0xCBF43926u); });
+
+}  // namespace
+}  // namespace npu::sim::testing
