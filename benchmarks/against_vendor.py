@@ -24,6 +24,7 @@ from rich.table import Table
 from npu_target.device import DEFAULT_DEVICE, ConfigError, find
 from npu_target.device_api import create_module, last_stats, run_stream, without_race_checks
 from npu_target.devices.gemmini import GemminiConfig
+from npu_target.devices.gemmini.numbers import NUMBERS
 from npu_target.program import Program
 from npu_target.topi import Conv2d, DepthwiseConv2d, MaxPool2d, Operator
 from npu_target.tuning.choose import Chooser
@@ -142,7 +143,7 @@ def run_vendor(unit: Unit, config: GemminiConfig, seed: int = 0) -> int:
     expected = vendor_output(unit.operator, inputs)
     if unit.pool is not None:
         # The library pools what ReLU left; where elements may be negative, padding counts as 0.
-        expected = expected_output(unit.pool, {"x": expected})
+        expected = expected_output(unit.pool, {"x": expected}, NUMBERS)
     if not np.array_equal(output, expected):
         wrong = int((output != expected).sum())
         raise TuningError(f"{unit.name}: the library's program gives {wrong} wrong elements")

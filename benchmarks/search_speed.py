@@ -22,7 +22,7 @@ from tvm.s_tir.schedule import Trace
 from benchmarks.search_runs import CLIENT, COMPILE, DEVICE, SEARCH, SearchRun, search_from_nothing
 from benchmarks.simulator_speed import machine
 from npu_target.codegen_tir import CodegenError, build_program
-from npu_target.device import DeviceConfig, preset
+from npu_target.device import DeviceConfig, kind_of, preset
 from npu_target.files import write_atomically
 from npu_target.passes.lower import lower
 from npu_target.topi import Conv2d, Operator
@@ -90,7 +90,7 @@ def stages(operator: Operator, config: DeviceConfig, seed: int) -> dict[str, flo
     inputs = sample_inputs(operator, seed)
     result = {name: 1e3 * seconds / max(1, done) for name, seconds in spent.items()}
     start = time.process_time()
-    expected_output(operator, inputs)
+    expected_output(operator, inputs, kind_of(config).numbers)
     result["expected output (once a layer)"] = 1e3 * (time.process_time() - start)
     return result
 

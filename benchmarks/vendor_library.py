@@ -18,6 +18,7 @@ from dataclasses import replace
 import numpy as np
 
 from npu_target.devices.gemmini import GemminiConfig
+from npu_target.devices.gemmini.numbers import NUMBERS
 from npu_target.program import Arg, Node, Operand, Program
 from npu_target.topi import (
     Add,
@@ -28,7 +29,7 @@ from npu_target.topi import (
     MaxPool2d,
     Operator,
 )
-from npu_target.topi.conv2d import Window
+from npu_target.topi.window import Window
 from npu_target.tuning.expected import expected_output
 
 from .vendor_add import LOAD_SCALES, add_commands
@@ -82,7 +83,7 @@ def vendor_output(operator: Operator, inputs: Mapping[str, np.ndarray]) -> np.nd
     """What the library's program has to compute: the operator's output, but for a residual add,
     whose operands it rounds one by one."""
     if not isinstance(operator, Add):
-        return expected_output(operator, inputs)
+        return expected_output(operator, inputs, NUMBERS)
     loaded = [_rounded(inputs[name], scale) for name, scale in zip("ab", LOAD_SCALES, strict=True)]
     return _rounded(loaded[0] + loaded[1], operator.scale, 0 if operator.relu else -128)
 

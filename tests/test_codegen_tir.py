@@ -13,7 +13,6 @@ from npu_target.program import Program
 from npu_target.schedule_rules import default_schedule
 from npu_target.topi.mac_schedule import MacStructure, schedule_mac
 from npu_target.topi.simple_schedule import schedule_pool
-from npu_target.topi.templates import templates
 
 # What was once computed wrongly, or not at all.
 REGRESSIONS = [
@@ -38,7 +37,7 @@ REGRESSIONS = [
 def test_regressions(device, operator):
     config = preset(device)
     check_schedule(operator, default_schedule(operator.kernel(), config), config)
-    for template in templates(operator.kernel()):
+    for template in operator.kernel().templates():
         schedule = kernel_schedule(operator, config, seed=1)
         template(schedule)
         try:

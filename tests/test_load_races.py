@@ -41,7 +41,7 @@ def check_drawn(op: str, data: st.DataObject) -> None:
     assert not unordered_loads(program)
 
 
-@pytest.mark.parametrize("op", sorted(topi.OPERATORS))
+@pytest.mark.parametrize("op", sorted(topi.operators()))
 @settings(max_examples=4, deadline=None)
 @given(data=st.data())
 def test_defaults(op, data):
@@ -49,7 +49,7 @@ def test_defaults(op, data):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("op", sorted(topi.OPERATORS))
+@pytest.mark.parametrize("op", sorted(topi.operators()))
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_defaults_at_length(op, data):
@@ -57,7 +57,7 @@ def test_defaults_at_length(op, data):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("op", sorted(topi.OPERATORS))
+@pytest.mark.parametrize("op", sorted(topi.operators()))
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_every_space_at_length(op, data):

@@ -10,6 +10,7 @@ from tvm.s_tir import Schedule
 
 from npu_target.build import compile_network
 from npu_target.device import preset
+from npu_target.devices.gemmini.numbers import NUMBERS
 from npu_target.host import run_host
 from npu_target.pack_constants import laid_out, pack_constants, scheduled
 from npu_target.passes.errors import CodegenError
@@ -61,7 +62,7 @@ def test_a_network_computes_what_numpy_does(packed):
     results = run_host(compile_network(network(kernel(packed))), INPUTS["a"])
     negative = {**INPUTS, "b": -INPUTS["b"]}
     for result, inputs in zip(results, (INPUTS, negative), strict=True):
-        np.testing.assert_array_equal(result, expected_output(OPERATOR, inputs))
+        np.testing.assert_array_equal(result, expected_output(OPERATOR, inputs, NUMBERS))
 
 
 def test_constants_are_permuted_once():

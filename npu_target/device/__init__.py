@@ -4,6 +4,7 @@ The kinds themselves are in `npu_target/devices/`, or in packages of their own.
 """
 
 from .config import DeviceConfig
+from .features import Features, PooledStores
 from .kind import DeviceKind, KindError
 from .limits import ConfigError, Limits
 from .memory import Memories, Memory
@@ -23,10 +24,12 @@ __all__ = [
     "ConfigError",
     "DeviceConfig",
     "DeviceKind",
+    "Features",
     "KindError",
     "Limits",
     "Memories",
     "Memory",
+    "PooledStores",
     "find",
     "kind_named",
     "kind_of",

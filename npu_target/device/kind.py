@@ -7,18 +7,22 @@ The parts that need TVM are named, not imported: the manifest is read in the mid
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pkgutil import resolve_name
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .command_set import CommandSet
 from .config import DeviceConfig
 from .copy_rules import CopyRules
 from .emission import Emission
+from .features import Features
 from .intrinsic import Intrinsic
+
+if TYPE_CHECKING:
+    from .numbers import Numbers
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
@@ -41,6 +45,10 @@ class DeviceKind:
     intrinsics_at : the place of a tuple of its subclasses of `Intrinsic`.
     copy_rules_at : the place of its subclass of `CopyRules`.
     emission_at : the place of its subclass of `Emission`.
+    numbers_at : the place of its `Numbers`.
+    features : what definitions may use of one of its devices.
+    operators : the names of the operators that it computes; of those that take the same operation
+        of a network, the first that accepts it has it.
     """
 
     name: str
@@ -50,6 +58,9 @@ class DeviceKind:
     intrinsics_at: str
     copy_rules_at: str
     emission_at: str
+    numbers_at: str
+    features: Callable[[Any], Features]
+    operators: tuple[str, ...]
 
     def __post_init__(self) -> None:
         """Raises KindError for what can be told without importing the parts."""
@@ -69,6 +80,13 @@ class DeviceKind:
     def commands(self) -> CommandSet:
         """Its commands."""
         return self._part("commands_at", CommandSet)
+
+    @cached_property
+    def numbers(self) -> Numbers:
+        """What it computes."""
+        from .numbers import Numbers
+
+        return self._part("numbers_at", Numbers)
 
     def intrinsics(self, config: DeviceConfig) -> Mapping[str, Intrinsic]:
         """The steps of one of its devices, by the functions that they are calls of."""
@@ -92,7 +110,7 @@ class DeviceKind:
 
     def check(self) -> None:
         """Import every part. Raises KindError for one that is not there or is something else."""
-        _ = self.commands, self._intrinsic_classes, self.emission
+        _ = self.commands, self.numbers, self._intrinsic_classes, self.emission
         self._class("copy_rules_at", CopyRules)
 
     @cached_property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,16 @@ class Memories:
     def scopes(self) -> frozenset[str]:
         """Their storage scopes."""
         return frozenset(memory.scope for memory in self.all)
+
+    def have_room(self, inputs: Any, weights: Any, sums: Any) -> Any:
+        """Whether so many rows of each fit at once; of arrays of numbers, which of them do."""
+        needed: dict[Memory, Any] = {}
+        for memory, rows in ((self.inputs, inputs), (self.weights, weights), (self.sums, sums)):
+            needed[memory] = needed.get(memory, 0) + rows
+        fits: Any = True
+        for memory, rows in needed.items():
+            fits = fits & (rows <= memory.rows)
+        return fits
 
     def find(self, scope: str) -> Memory | None:
         """The memory of a storage scope, None where the device has none of it."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from tvm import relax
 
+from ..device.numbers import Numbers
 from ..relax_graph import Graph, dtype_of, op_name
+from ..topi.pattern import Spelling
 
-_PRODUCTS = frozenset({"relax.nn.conv2d", "relax.matmul"})
-_DEVICE_OPS = _PRODUCTS | {"relax.add", "relax.nn.max_pool2d", "relax.sum"}
 _RELUS = frozenset({"relax.maximum", "relax.nn.relu"})
 _CONVERSIONS = frozenset(
     {
@@ -15,6 +17,8 @@ _CONVERSIONS = frozenset(
         "relax.multiply",
         "relax.round",
         "relax.clip",
+        "relax.right_shift",
+        "relax.left_shift",
         "relax.quantize",
         "relax.dequantize",
     }
@@ -33,8 +37,11 @@ _MOVES = frozenset(
 )
 
 
-def host_reason(graph: Graph, var: relax.Var) -> str:
-    """One sentence for the binding of ``var``."""
+def host_reason(
+    graph: Graph, var: relax.Var, spellings: Iterable[Spelling], numbers: Numbers
+) -> str:
+    """One sentence for the binding of ``var``; ``spellings`` are those of the device's
+    operators."""
     call = graph.value[var]
     name = op_name(call)
     if name is None:
@@ -42,34 +49,37 @@ def host_reason(graph: Graph, var: relax.Var) -> str:
     if name in _MOVES:
         return "moves data only"
     if name in _CONVERSIONS:
-        return _conversion_reason(graph, var)
+        return _conversion_reason(graph, var, numbers)
     if name in _RELUS:
         return "ReLU with no device operation right before it"
-    if name not in _DEVICE_OPS:
+    mine = [spelling for spelling in spellings if spelling.op == name]
+    if not mine:
         return f"the device has no operation for {name.removeprefix('relax.')}"
+    element, total = numbers.element, numbers.sum
     operand_dtypes = [dtype_of(arg) for arg in call.args if dtype_of(arg)]
-    wrong = next((dtype for dtype in operand_dtypes if dtype not in ("int8", "int32")), None)
+    wrong = next((dtype for dtype in operand_dtypes if dtype not in (element, total)), None)
     if wrong is not None:
-        return f"computes {wrong}, the device computes int8"
-    if name in _PRODUCTS and dtype_of(var) != "int32":
-        return f"sums in {dtype_of(var)}, the device sums in int32 (out_dtype)"
-    return "its int32 result is not requantized to int8 as the device does it"
+        return f"computes {wrong}, the device computes {element}"
+    if dtype_of(var) != total and all(spelling.anchor_dtype == total for spelling in mine):
+        return f"sums in {dtype_of(var)}, the device sums in {total} (out_dtype)"
+    return f"its {total} result is not requantized to {element} as the device does it"
 
 
-def _conversion_reason(graph: Graph, var: relax.Var) -> str:
+def _conversion_reason(graph: Graph, var: relax.Var, numbers: Numbers) -> str:
     """Of a chain of conversions: between which two types."""
+    element, total = numbers.element, numbers.sum
     source: relax.Expr = graph.value[var].args[0]
     while dtype_of(source) == "float32" and op_name(graph.producer(source)) in _CONVERSIONS:
         source = graph.producer(source).args[0]
-    if dtype_of(source) == "int32":
+    if dtype_of(source) == total:
         return "requantizes what the host computed"
-    if dtype_of(source) == "int8":
-        return "int8 to float32: dequantizes for the host"
+    if dtype_of(source) == element:
+        return f"{element} to float32: dequantizes for the host"
     result: relax.Var | None = var
-    while result is not None and dtype_of(result) != "int8":
+    while result is not None and dtype_of(result) != element:
         result = graph.sole_user(result)
         if result is not None and op_name(graph.value[result]) not in _CONVERSIONS:
             result = None
     if result is not None:
-        return "float32 to int8: quantizes for the device"
-    return f"computes {dtype_of(var)}, the device computes int8"
+        return f"float32 to {element}: quantizes for the device"
+    return f"computes {dtype_of(var)}, the device computes {element}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ from tvm import relax
 from tvm.ir import IRModule
 from tvm.tirx import PrimFunc
 
-from ..device import DeviceConfig
+from ..device import DeviceConfig, kind_of
 from ..relax_graph import (
     Graph,
     copy_binding,
@@ -23,11 +23,11 @@ from ..relax_graph import (
     shape_of,
     substitute,
 )
-from ..topi import Operator
-from .checks import Accepted, check
+from ..topi import Operator, operators_of
+from ..topi.pattern import Accepted, Match, Spelling
+from .checks import check
 from .host_reasons import host_reason
-from .match import Match, find
-from .patterns import SPELLINGS
+from .match import find
 
 # Attribute of a region's PrimFunc: the region's name.
 REGION_ATTRIBUTE = "npu.region"
@@ -103,7 +103,8 @@ def partition(mod: IRModule, config: DeviceConfig, lower: Lowering = topi_loweri
     Raises :class:`~npu_target.relax_graph.GraphError` if ``main`` is not a straight line.
     """
     graph = Graph(mod)
-    accepted, reasons = _choose(graph, config)
+    spellings = _spellings(config)
+    accepted, reasons = _choose(graph, spellings, config)
     taken = {var.name_hint for var in mod.get_global_vars()}
     names = _region_names(accepted, taken)
     emitter = _Emitter(graph, config, lower, accepted, names)
@@ -112,12 +113,16 @@ def partition(mod: IRModule, config: DeviceConfig, lower: Lowering = topi_loweri
     for var, function in new_functions.functions.items():
         if var.name_hint != graph.name:
             result[var] = function
+    replaced = {var for match, _ in accepted.values() for var in match.interior}
+    for var in graph.order:
+        if var not in reasons and var not in replaced:
+            reasons[var] = host_reason(graph, var, spellings, kind_of(config).numbers)
     decisions = _decisions(graph, accepted, names, reasons)
     return Partitioned(result, tuple(emitter.regions), tuple(decisions))
 
 
 def _choose(
-    graph: Graph, config: DeviceConfig
+    graph: Graph, spellings: Mapping[Spelling, Sequence[type[Operator]]], config: DeviceConfig
 ) -> tuple[dict[relax.Var, tuple[Match, Accepted]], dict[relax.Var, str]]:
     """Regions by the variable they end at, and for the anchors of refused ones the reason.
 
@@ -126,15 +131,14 @@ def _choose(
     accepted: dict[relax.Var, tuple[Match, Accepted]] = {}
     reasons: dict[relax.Var, str] = {}
     taken: set[relax.Var] = set()
-    spellings = [spelling() for spelling in SPELLINGS]
     for root in reversed(graph.order):
         if root in taken:
             continue
-        for spelling in spellings:
+        for spelling, operators in spellings.items():
             match = find(graph, spelling, root)
             if match is None or not taken.isdisjoint(match.interior):
                 continue
-            outcome = check(match, config)
+            outcome = _first(match, operators, config)
             if isinstance(outcome, str):
                 reasons.setdefault(match.anchor, outcome)
                 continue
@@ -142,6 +146,29 @@ def _choose(
             taken.update(match.interior)
             break
     return accepted, reasons
+
+
+def _spellings(config: DeviceConfig) -> dict[Spelling, list[type[Operator]]]:
+    """The spellings of a device's operators, and for each the operators that have it."""
+    numbers = kind_of(config).numbers
+    found: dict[Spelling, list[type[Operator]]] = {}
+    for operator in operators_of(config):
+        found.setdefault(operator.spelling(numbers), []).append(operator)
+    return found
+
+
+def _first(
+    match: Match, operators: Sequence[type[Operator]], config: DeviceConfig
+) -> Accepted | str:
+    """What the first operator that takes a match makes of it, else the first reason."""
+    reasons = []
+    for operator in operators:
+        outcome = check(match, operator, config)
+        if isinstance(outcome, Accepted):
+            return outcome
+        if outcome is not None:
+            reasons.append(outcome)
+    return reasons[0] if reasons else "no operator of the device is of this form"
 
 
 def _region_names(
@@ -234,7 +261,7 @@ def _decisions(
     for var in graph.order:
         region, reason = region_of.get(var, (None, ""))
         if region is None:
-            reason = reasons.get(var) or host_reason(graph, var)
+            reason = reasons[var]
         op = op_name(graph.value[var]) or type(graph.value[var]).__name__
         result = f"{dtype_of(var)} {'x'.join(map(str, shape_of(var)))}" if is_tensor(var) else ""
         decisions.append(Decision(op.removeprefix("relax."), var.name, result, region, reason))

@@ -17,9 +17,11 @@ from tvm.ir import TensorLoad
 from tvm.tirx import BufferStore, Var
 
 from ..device import Memories, Memory
-from ..topi.requantize import match_requantize
+from ..device.scale_rule import ScaleRule
 from .errors import CodegenError
 from .linear import Linear, comparisons, linear, undivided
+
+_RULE = ScaleRule()
 
 # Resolves a tile access to (row, column) forms.
 LocalAccess = Callable[[tirx.Buffer, list[Linear]], "tuple[Linear, Linear]"]
@@ -142,7 +144,7 @@ def _load(
     scale, shrunk = 1.0, False
     if memory == memories.sums and isinstance(value, tirx.Cast):
         value, shrunk = value.value, True
-    scaled = match_requantize(value)
+    scaled = _RULE.match(value)
     if scaled is not None:
         if scaled.relu:
             raise CodegenError("a load has no activation")
@@ -175,7 +177,7 @@ def _store(
 ) -> Store:
     value = store.value
     scale, relu, pooling = 1.0, False, None
-    requantized = match_requantize(value)
+    requantized = _RULE.match(value)
     if requantized is not None:
         value, scale, relu = requantized
         if isinstance(value, tirx.Max):

@@ -13,8 +13,10 @@ from tvm.tirx import PrimFunc
 from ..codegen_tir import CodegenError, build_program
 from ..device import DeviceConfig
 from ..device_api import program_cycles
-from ..topi import MaxPool2d, Operator
-from ..topi.mac_shape import MacOperator, MacShape
+from ..topi import Operator
+from ..topi.mac_operator import MacOperator
+from ..topi.mac_shape import MacShape
+from ..topi.pool_operator import PoolOperator
 from .cheapest import cheapest
 from .tilings import Tiling, mac_tilings, pool_tilings
 
@@ -40,7 +42,7 @@ def default_schedule(
         for an operator of a kind that has no schedules.
     """
     sch = Schedule(operator.prim_func(config) if func is None else func, seed=1)
-    shape = MacShape.of(operator, config)
+    shape = operator.mac_shape(config) if isinstance(operator, MacOperator) else None
     key = operator.canonical(), shape, config
     if key not in _chosen:
         _chosen[key] = _choose(sch, operator, shape, config)
@@ -54,8 +56,8 @@ def _choose(
     if isinstance(operator, MacOperator):
         assert shape is not None
         tilings = mac_tilings(sch, operator, shape, config)
-    elif isinstance(operator, MaxPool2d):
-        tilings = pool_tilings(operator, config)
+    elif isinstance(operator, PoolOperator):
+        tilings = pool_tilings(operator.pool_shape(config), config)
     else:
         raise TypeError(f"{operator.name}: no default schedule for {type(operator).__name__}")
 

@@ -11,8 +11,8 @@ from tvm.s_tir import Schedule
 from tvm.s_tir import meta_schedule as ms
 
 from ..topi import Operator
+from ..topi.mac_operator import MacOperator
 from ..topi.mac_schedule import MacStructure, for_loops, mac_loops, scheduled_mac, tiled_loops
-from ..topi.templates import mac_templates, templates
 from .mutators import MoveTileFactor
 from .rules import mac_structures, schedule_rules
 
@@ -83,7 +83,7 @@ def designs(sch: Schedule, operator: Operator, space: str) -> list[Design]:
         ]
     made = []
     if space != "rules":
-        for template in templates(operator):
+        for template in operator.templates():
             made.append(Design(sch.copy()))
             template(made[-1].schedule)
     if space != "template":
@@ -94,7 +94,9 @@ def designs(sch: Schedule, operator: Operator, space: str) -> list[Design]:
 def structures(sch: Schedule, operator: Operator, space: str = "both") -> list[MacStructure]:
     """The structures of a space for a schedule of a multiply-accumulate's definition."""
     loops = mac_loops(sch)
-    found = [*(mac_templates(operator) if space != "rules" else ())]
+    found: list[MacStructure] = []
+    if space != "rules" and isinstance(operator, MacOperator):
+        found += operator.template_structures()
     if space != "template":
         found += mac_structures(loops, bool(operator.layout_free))
     return list(dict.fromkeys(for_loops(sch, structure) for structure in found))

@@ -20,9 +20,9 @@ from ..devices.gemmini.engine_cycles import (
     memory_cycles,
     store_latency_cycles,
 )
-from ..topi import Add, Matmul
+from ..topi.mac_operator import MacOperator
 from ..topi.mac_schedule import KERNEL_LOOPS, MacStructure
-from ..topi.mac_shape import MacOperator, MacShape, Sizes
+from ..topi.mac_shape import MacShape, Sizes
 from .tile_work import Copies, Cycles, TileWork, tile_work
 
 
@@ -44,7 +44,7 @@ def tile_cycles(
 ) -> Cycles:
     """Cycles of the whole operator with tiles of these sizes (NumPy arrays)."""
     work = tile_work(operator, shape, structure, tile, config)
-    counts = _Counts.of(operator, shape, structure, tile)
+    counts = _Counts.of(shape, structure, tile)
     streamed, kept = _operands(operator, structure, work, counts, config)
     steady = counts.parts * _part_cycles(structure, work, streamed, counts, config)
     if structure.pipelined and not structure.two_sums:
@@ -61,18 +61,13 @@ class _Counts(NamedTuple):
     parts: Cycles  # of all tiles
 
     @classmethod
-    def of(
-        cls, operator: MacOperator, shape: MacShape, structure: MacStructure, tile: Sizes
-    ) -> _Counts:
+    def of(cls, shape: MacShape, structure: MacStructure, tile: Sizes) -> _Counts:
         over = {name: shape.extent(name) // size for name, size in tile.items()}
-        batch = 1
-        if not isinstance(operator, Add):
-            batch = operator.batch if isinstance(operator, Matmul) else operator.n
         pixels = over["lines"] * over["steps"]
-        tiles = batch * over["blocks"] * pixels
+        tiles = shape.batch * over["blocks"] * pixels
         reduction = prod(over[name] for name in ("depth", *KERNEL_LOOPS))
         outer = over["blocks"] if structure.tiles == "weights_kept" else pixels
-        return cls(batch * outer if structure.kept else 0, tiles, tiles * reduction)
+        return cls(shape.batch * outer if structure.kept else 0, tiles, tiles * reduction)
 
 
 def _operands(

@@ -5,17 +5,16 @@ Tile sizes are NumPy arrays, of many tiles at once; so is all that is told of th
 
 from __future__ import annotations
 
-from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..device import DeviceConfig
 from ..devices.gemmini.engine_cycles import load_row_cycles, store_row_cycles
-from ..topi import Add, Conv2d, DepthwiseConv2d, GlobalAvgPool, Matmul
 from ..topi.blocking import LEAST_STEP_ROWS, ceil_div
+from ..topi.mac_operator import MacOperator
 from ..topi.mac_schedule import MacStructure
-from ..topi.mac_shape import MacOperator, MacShape, Sizes
+from ..topi.mac_shape import MacShape, Sizes, Tensor
 
 Cycles = Any  # a number or an array of them, one a tile
 
@@ -62,9 +61,9 @@ def tile_work(
         weight_blocks = tile["blocks"] * shape.reduction
     number, step_rows = _steps(shape, structure, tile)
     rows_cycles = number * np.maximum(step_rows, LEAST_STEP_ROWS)
-    if not isinstance(operator, Add):  # whose multipliers may stay past all rows
+    if shape.same_b_rows is None:  # else they may stay past all rows
         rows_cycles = np.maximum(rows_cycles, shape.dim)
-    inputs, weights = _operands(operator, shape, structure, tile, config)
+    inputs, weights = _operands(shape, structure, tile, config)
     bias = Copies()
     if getattr(operator, "bias", False):
         cycles = np.maximum(rows * tile["blocks"], config.l2_hit_latency_cycles)
@@ -76,7 +75,7 @@ def tile_work(
         inputs,
         weights,
         bias,
-        _sums(operator, shape, structure, tile, number, config),
+        _sums(shape, structure, tile, number, config),
     )
 
 
@@ -93,49 +92,46 @@ def _steps(shape: MacShape, structure: MacStructure, tile: Sizes) -> tuple[Cycle
 
 
 def _operands(
-    operator: MacOperator,
-    shape: MacShape,
-    structure: MacStructure,
-    tile: Sizes,
-    config: DeviceConfig,
+    shape: MacShape, structure: MacStructure, tile: Sizes, config: DeviceConfig
 ) -> tuple[Copies, Copies]:
-    blocks, depth, dim = tile["blocks"], tile["depth"], shape.dim
-    line = tile["steps"] * shape.rows
-    first, second = (prod(arg.shape) for arg in operator.args[:2])
-    if isinstance(operator, Add):
-        pixels = operator.line_elements(config)
-        return _loads(2, line, blocks, 2 * first, pixels, config), Copies()
-    if isinstance(operator, GlobalAvgPool):
-        return Copies(), _loads(depth, dim, blocks, first, operator.c, config)
+    return _inputs(shape, structure, tile, config), _weights(shape, tile, config)
+
+
+def _inputs(shape: MacShape, structure: MacStructure, tile: Sizes, config: DeviceConfig) -> Copies:
+    if shape.same_a_rows is not None:
+        return Copies()
+    if shape.windows is not None:
+        return _windows(shape, tile, config)
+    if shape.image_rows is not None:
+        assert shape.window is not None
+        out_w = shape.window.out_w
+        lines = shape.image_rows // out_w
+        return _loads(lines, out_w, tile["depth"], shape.inputs, config)
+    lines = (tile["lines"] - 1) * shape.strides[0] + tile["kernel_h"]
+    pixels = (tile["steps"] * shape.rows - 1) * shape.strides[1] + tile["kernel_w"]
+    channels = tile["depth"]
+    if shape.same_b_rows is not None:
+        channels = tile["blocks"]
+    elif shape.depthwise:
+        channels = shape.loaded(structure, tile)["blocks"]
+    return _loads(lines, pixels, channels, shape.inputs, config)
+
+
+def _weights(shape: MacShape, tile: Sizes, config: DeviceConfig) -> Copies:
+    if shape.same_b_rows is not None:
+        return Copies()
+    if shape.windows is not None:
+        return _loads(shape.reduction, shape.dim, tile["blocks"], shape.weights, config)
     positions = tile["kernel_h"] * tile["kernel_w"]
     if shape.depthwise:
-        weights = _loads(positions * blocks, dim, 1, second, dim, config)
-    elif isinstance(operator, Conv2d) and shape.windows:
-        weights = _loads(shape.reduction, dim, blocks, second, operator.co, config)
-        return _windows(operator, shape, tile, first, config), weights
-    else:
-        weights = _loads(positions * depth, dim, blocks, second, _columns(operator), config)
-    lines = (tile["lines"] - 1) * shape.strides[0] + tile["kernel_h"]
-    width = operator.k if isinstance(operator, Matmul) else operator.args[0].shape[-1]
-    if shape.image_rows is not None:
-        assert isinstance(operator, Conv2d)
-        out_w = operator.window.out_w
-        return _loads(shape.image_rows // out_w, out_w, depth, first, width, config), weights
-    pixels = (line - 1) * shape.strides[1] + tile["kernel_w"]
-    channels = shape.loaded(structure, tile)["blocks"] if shape.depthwise else depth
-    return _loads(lines, pixels, channels, first, width, config), weights
-
-
-def _columns(operator: Conv2d | DepthwiseConv2d | Matmul) -> int:
-    """Elements of a row of the weights, and of the output."""
-    return operator.n if isinstance(operator, Matmul) else operator.args[-1].shape[-1]
+        return _loads(positions * tile["blocks"], shape.dim, 1, shape.weights, config)
+    return _loads(positions * tile["depth"], shape.dim, tile["blocks"], shape.weights, config)
 
 
 def _loads(
-    runs: Cycles, rows: Cycles, blocks: Cycles, total: int, width: int, config: DeviceConfig
+    runs: Cycles, rows: Cycles, blocks: Cycles, tensor: Tensor, config: DeviceConfig
 ) -> Copies:
-    """Loads of ``runs`` times ``rows`` rows of ``blocks`` blocks from a tensor of so many bytes,
-    whose lines have ``width`` of them."""
+    """Loads of ``runs`` times ``rows`` rows of ``blocks`` blocks from a tensor."""
     dim = config.dim
     most = config.mvin_max_cols // dim
     row_cycles = np.array([0, *(load_row_cycles(n * dim, 1, config) for n in range(1, most + 1))])
@@ -149,17 +145,15 @@ def _loads(
         runs * cycles,
         runs * ceil_div(rows, dim) * ceil_div(blocks, most),
         runs * rows * blocks * dim,
-        np.minimum(blocks * dim, width),
-        total,
-        width,
+        np.minimum(blocks * dim, tensor.width),
+        tensor.elements,
+        tensor.width,
     )
 
 
-def _windows(
-    operator: Conv2d, shape: MacShape, tile: Sizes, total: int, config: DeviceConfig
-) -> Copies:
+def _windows(shape: MacShape, tile: Sizes, config: DeviceConfig) -> Copies:
     """Loads of windows: rows that begin anywhere, and overlap."""
-    assert shape.windows is not None
+    assert shape.windows is not None and shape.window is not None
     parts, last = shape.windows, shape.windows.last
     rows = shape.a_rows({**tile, "lines": 1})
     lines = (tile["lines"] - 1) * shape.strides[0] + tile["kernel_h"]
@@ -172,25 +166,20 @@ def _windows(
     ):
         each = np.maximum(rows / commands * row_cycles, config.l2_hit_latency_cycles)
         cycles = cycles + number * lines * commands * each
-    row = operator.kw * operator.ci
+    row, (down, right) = shape.inputs.width, shape.window.strides
     pixels = tile["lines"] * tile["steps"] * shape.rows
     return Copies(
         cycles,
         parts.depth * lines * commands,
-        pixels * operator.strides[0] * operator.strides[1] * operator.ci,
+        pixels * down * right * shape.input_channels,
         row,
-        total,
+        shape.inputs.elements,
         row,
     )
 
 
 def _sums(
-    operator: MacOperator,
-    shape: MacShape,
-    structure: MacStructure,
-    tile: Sizes,
-    steps: Cycles,
-    config: DeviceConfig,
+    shape: MacShape, structure: MacStructure, tile: Sizes, steps: Cycles, config: DeviceConfig
 ) -> Copies:
     """Stores of a tile's results."""
     blocks, dim = tile["blocks"], shape.dim
@@ -198,14 +187,11 @@ def _sums(
     most = config.mvout_max_cols // dim if structure.wide else 1
     together = np.minimum(blocks, most)
     row_cycles = np.array([store_row_cycles(n * dim, 1, config) for n in range(most + 1)])
-    width = operator.args[-1].shape[-1]
-    if isinstance(operator, Add):
-        width = operator.line_elements(config)
     return Copies(
         rows * ceil_div(blocks, together) * row_cycles[together],
         ceil_div(blocks, together) * steps,
         rows * blocks * dim,
-        np.minimum(together * dim, width),
-        prod(operator.args[-1].shape),
-        width,
+        np.minimum(together * dim, shape.outputs.width),
+        shape.outputs.elements,
+        shape.outputs.width,
     )

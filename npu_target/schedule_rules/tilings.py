@@ -10,10 +10,11 @@ from tvm.s_tir import Schedule
 
 from ..device import DeviceConfig
 from ..devices.gemmini.engine_cycles import load_row_cycles, store_row_cycles
-from ..topi import MaxPool2d
 from ..topi.blocking import ceil_div, divisors
+from ..topi.mac_operator import MacOperator
 from ..topi.mac_schedule import MacStructure, mac_loops, schedule_mac, tiled_loops
-from ..topi.mac_shape import TILED, MacOperator, MacShape, Sizes
+from ..topi.mac_shape import TILED, MacShape, Sizes
+from ..topi.pool_operator import PoolShape
 from ..topi.simple_schedule import schedule_pool
 from .space import structures
 from .tile_cost import tile_cycles
@@ -112,13 +113,12 @@ def _is_first(shape: MacShape, structure: MacStructure, tile: Sizes) -> np.ndarr
     return (steps_matter | steps_first) & (tiles_matter | tiles_first)
 
 
-def pool_tilings(operator: MaxPool2d, config: DeviceConfig) -> Tilings:
+def pool_tilings(shape: PoolShape, config: DeviceConfig) -> Tilings:
     """Those of a pooling operator."""
-    window = operator.window
-    extents = (operator.n, ceil_div(operator.c, config.dim), window.out_h, window.out_w)
+    extents = (shape.n, shape.blocks, shape.out_h, shape.out_w)
     sizes = _grid([divisors(extent) for extent in extents])
     n, blocks, out_h, out_w = sizes.T
-    lines, pixels = ((size - 1) * operator.stride + operator.size for size in (out_h, out_w))
+    lines, pixels = ((size - 1) * shape.stride + shape.size for size in (out_h, out_w))
     rows = n * blocks * lines * pixels
     parts = []
     for index, pipelined in enumerate((True, False)):
@@ -127,7 +127,7 @@ def pool_tilings(operator: MaxPool2d, config: DeviceConfig) -> Tilings:
         row_cycles = load_row_cycles(config.dim, 1, config)
         commands = n * blocks * lines * ceil_div(pixels, config.dim)
         loads = np.maximum(rows * row_cycles, commands * config.l2_hit_latency_cycles)
-        read = n * blocks * out_h * out_w * operator.size**2
+        read = n * blocks * out_h * out_w * shape.size**2
         stores = read * store_row_cycles(config.dim, 1, config)
         tiles = np.prod(extents) // np.prod(sizes, axis=1)
         if pipelined:

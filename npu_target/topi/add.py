@@ -13,21 +13,37 @@ from typing import ClassVar
 
 import numpy as np
 from tvm import tirx
+from tvm.relax.dpl import is_const, is_op
 from tvm.script import tirx as T
 from tvm.tirx import PrimFunc
 
-from ..device import DeviceConfig
+from ..device import DeviceConfig, kind_of
+from ..device.numbers import Numbers
 from ..intrin import gemm_intrinsic
+from ..relax_graph import constant_of, shape_of
 from .blocking import LEAST_STEP_ROWS, Steps, balanced_steps, ceil_div, even_steps
+from .mac_operator import MacOperator
+from .mac_schedule import MacStructure
+from .mac_shape import MacShape, Tensor
 from .operator import (
     CANONICAL_SCALE,
     Arg,
-    Operator,
+    Arrays,
     OperatorError,
     require_finite,
     require_positive,
 )
-from .requantize import requantize
+from .pattern import Accepted, Match, Spelling, commuted, element, requantized, widened
+from .registry import register_operator
+
+# Nothing is used twice but the multipliers, which stay.
+_STRUCTURES = tuple(
+    MacStructure(
+        kept=True, step_order="kernel_first", pipelined=pipelined, two_sums=pipelined, wide=wide
+    )
+    for pipelined in (True, False)
+    for wide in (False, True)
+)
 
 
 def add_diagonals(a: int, b: int, dim: int) -> np.ndarray:
@@ -46,12 +62,14 @@ def add_diagonals(a: int, b: int, dim: int) -> np.ndarray:
     )
 
 
+@register_operator()
 @dataclass(frozen=True)
-class Add(Operator):
+class Add(MacOperator):
     """``out = requantize(A * a + B * b)``, the sum in int32; ``weights`` has A and B on its
     diagonals, as :func:`add_diagonals` makes it."""
 
     op: ClassVar[str] = "add"
+    weights: ClassVar[tuple[str, ...]] = ("weights",)
 
     rows: int
     cols: int
@@ -89,7 +107,7 @@ class Add(Operator):
         of so many, whatever their channels are.  Whole blocks, as many as a load takes, or else
         less than one, so that no line is cut short."""
         total = self.rows * self.cols
-        for line in range(config.mvin_max_cols, 0, -config.dim):
+        for line in range(kind_of(config).features(config).max_load_columns, 0, -config.dim):
             if total % line == 0:
                 return line
         return next(line for line in range(config.dim, 0, -1) if total % line == 0)
@@ -107,12 +125,13 @@ class Add(Operator):
     def prim_func(self, config: DeviceConfig) -> PrimFunc:
         D = config.dim
         if self.dim != D:
-            raise ValueError(f"{self.name}: weights laid out for dim {self.dim}, device has {D}")
+            raise OperatorError(f"{self.name}: weights laid out for dim {self.dim}, device has {D}")
         (S,) = self.args[0].shape
         E = self.line_elements(config)
         L, CB = S // E, self.blocks(config)
         steps = self.steps(config)
         LP = steps.padded
+        requantize = kind_of(config).numbers.rule.expression
         scale, relu = self.scale, self.relu
         intrinsics = {"mac": gemm_intrinsic(config, steps.rows)}
         loops = {"mac": ["batch", "blocks", "pixels", "lane", "kernel_h", "depth_lane"]}
@@ -173,3 +192,74 @@ class Add(Operator):
                             )
 
         return add
+
+    def reference(self, inputs: Arrays, numbers: Numbers) -> np.ndarray:
+        a, b = inputs["weights"][:, 0, 0].astype(np.int32)
+        return numbers.rule.evaluate(a * inputs["a"] + b * inputs["b"], self.scale, self.relu)
+
+    @property
+    def terms(self) -> int:
+        return 2
+
+    def sample(self, generator: np.random.Generator) -> dict[str, np.ndarray]:
+        inputs = super().sample(generator)
+        # Multipliers that differ, and not by their sign alone, tell the operands apart.
+        limit = max(2, self.amplitude("weights"))
+        a, b = generator.choice(np.arange(1, limit + 1), 2, replace=False)
+        return {**inputs, "weights": add_diagonals(a, -b, self.dim)}
+
+    @classmethod
+    def spelling(cls, numbers: Numbers) -> Spelling:
+        parts = {"a": element(numbers), "b": element(numbers)}
+        operands = []
+        for side in ("a", "b"):
+            wide = widened(parts[side], numbers)
+            parts[f"{side}_multiplier"] = is_const()
+            operands.append(commuted("relax.multiply", wide, parts[f"{side}_multiplier"]) | wide)
+        anchor = is_op("relax.add")(*operands)
+        root = requantized(anchor, parts, numbers)
+        return Spelling("relax.add", root, anchor, parts, ("a", "b"))
+
+    @classmethod
+    def accept(cls, match: Match, config: DeviceConfig) -> Accepted | str | None:
+        left, right = match.part("a"), match.part("b")
+        if shape_of(left) != shape_of(right):
+            shapes = f"shapes {shape_of(left)} and {shape_of(right)}"
+            return f"{shapes} differ, the device does not broadcast"
+        if any(constant_of(value) is not None for value in (left, right)):
+            return "one operand is constant: not a residual addition"
+        multipliers = []
+        for side in ("a", "b"):
+            factor = match.optional(f"{side}_multiplier")
+            values = np.array(1) if factor is None else constant_of(factor)
+            if values is None or values.size != 1:
+                size = "unknown" if values is None else str(values.size)
+                return f"{size} multipliers of an operand (per channel?), the device takes one"
+            multipliers.append(int(values.reshape(())))
+        cols = shape_of(left)[-1] if shape_of(left) else 1
+        rows = int(np.prod(shape_of(left)[:-1]))
+        operator = cls(rows, cols, config.dim, relu=match.relu, scale=match.scale)
+        a, b = multipliers
+        return Accepted(operator, (left, right, add_diagonals(a, b, config.dim)))
+
+    @property
+    def structures(self) -> tuple[MacStructure, ...]:
+        return _STRUCTURES
+
+    def mac_shape(self, config: DeviceConfig) -> MacShape:
+        a, _, weights, out = self.args
+        line, steps = self.line_elements(config), self.steps(config)
+        return MacShape(
+            blocks=self.blocks(config),
+            lines=1,
+            steps=steps.number,
+            depth=1,
+            rows=steps.rows,
+            dim=config.dim,
+            inputs=Tensor(2 * Tensor.of(a).elements, line),
+            weights=Tensor.of(weights),
+            outputs=Tensor.of(out, width=line),
+            kernel=(2, 1),
+            depthwise=True,
+            same_b_rows=2 * config.dim,
+        )

@@ -5,34 +5,52 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..device import DeviceConfig
-from .add import Add
-from .blocking import balanced_steps, ceil_div
-from .conv2d import Conv2d
-from .depthwise import DepthwiseConv2d
-from .joined_conv2d import image_rows, takes_joined
 from .mac_schedule import KERNEL_LOOPS, MacStructure
-from .matmul import Matmul
-from .operator import Operator
-from .pool import GlobalAvgPool
-from .window_conv2d import strips
-from .window_parts import Parts
+from .operator import Arg
+from .window import Window
+
+if TYPE_CHECKING:
+    from .conv2d.window_parts import Parts
 
 TILED = ("blocks", "lines", "steps", "depth", "kernel_h", "kernel_w")
-# What the array computes.
-MacOperator = Conv2d | DepthwiseConv2d | Matmul | Add | GlobalAvgPool
 # Tile sizes by the names in TILED: of one tile, or of many as NumPy arrays.
 Sizes = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """What tiles are loaded from, or stored to: so many ``elements``, in lines of ``width`` that
+    follow each other in DRAM."""
+
+    elements: int
+    width: int
+
+    @classmethod
+    def of(cls, arg: Arg, width: int | None = None) -> Tensor:
+        """An argument, whose lines are its innermost dimension unless they are given."""
+        return cls(prod(arg.shape), arg.shape[-1] if width is None else width)
 
 
 @dataclass(frozen=True)
 class MacShape:
     """Extents of the loops that tiles are cut from, and what surrounds them.
 
-    ``blocks`` output channel blocks, ``lines`` and ``steps`` output pixels (``rows`` pixels a
-    step), ``depth`` input channel blocks; ``dim`` channels a block.
+    blocks, lines, steps, depth : output channel blocks, output lines, steps of ``rows`` output
+        pixels, input channel blocks.
+    dim : channels of a block.
+    inputs, weights, outputs : what the step takes as A and B, and what its sums become.
+    kernel, strides : positions of the kernel, and how far apart neighbouring outputs' inputs are
+        in a tile.
+    batch : how often all that is done, with other inputs.
+    depthwise : whether each output block has an input block of its own.
+    window : over the image that the inputs are, where they are one.
+    image_rows : of a block of input channels, where tiles take it whole.
+    same_a_rows, same_b_rows : rows of an operand that is the same for every tile and block: a row
+        of ones, multipliers.
+    windows : where rows of inputs hold windows; these are not cut into tiles.
     """
 
     blocks: int
@@ -40,75 +58,19 @@ class MacShape:
     steps: int
     depth: int
     rows: int
-    kernel: tuple[int, int]
-    strides: tuple[int, int]
     dim: int
+    inputs: Tensor
+    weights: Tensor
+    outputs: Tensor
+    kernel: tuple[int, int] = (1, 1)
+    strides: tuple[int, int] = (1, 1)
+    batch: int = 1
     depthwise: bool = False
-    image_rows: int | None = None  # of a block of input channels, where tiles take it whole
-    # Rows of an operand that is the same for every tile and block: multipliers, a row of ones.
+    window: Window | None = None
+    image_rows: int | None = None
     same_a_rows: int | None = None
     same_b_rows: int | None = None
-    windows: Parts | None = None  # which are not cut into tiles
-
-    @classmethod
-    def of(cls, operator: Operator, config: DeviceConfig) -> MacShape | None:
-        """The shape, or None for an operator that the array has no part in."""
-        dim = config.dim
-        if isinstance(operator, Matmul):
-            steps = balanced_steps(operator.m, dim)
-            depth, blocks = ceil_div(operator.k, dim), ceil_div(operator.n, dim)
-            return cls(blocks, 1, steps.number, depth, steps.rows, (1, 1), (1, 1), dim)
-        if isinstance(operator, GlobalAvgPool):
-            depth, blocks = ceil_div(operator.h * operator.w, dim), ceil_div(operator.c, dim)
-            return cls(blocks, 1, 1, depth, 1, (1, 1), (1, 1), dim, same_a_rows=1)
-        if isinstance(operator, Add):
-            steps, blocks = operator.steps(config), operator.blocks(config)
-            return cls(
-                blocks,
-                1,
-                steps.number,
-                1,
-                steps.rows,
-                (2, 1),
-                (1, 1),
-                dim,
-                True,
-                same_b_rows=2 * dim,
-            )
-        if not isinstance(operator, (Conv2d, DepthwiseConv2d)):
-            return None
-        window = operator.window
-        steps = window.steps(config)
-        kernel = (operator.kh, operator.kw)
-        strides = (
-            operator.strides if isinstance(operator, DepthwiseConv2d) else operator.tile_strides
-        )
-        pixels = window.out_h, steps.number
-        if isinstance(operator, DepthwiseConv2d):
-            blocks = ceil_div(operator.c, dim)
-            return cls(blocks, *pixels, 1, steps.rows, kernel, strides, dim, depthwise=True)
-        blocks, depth = ceil_div(operator.co, dim), ceil_div(operator.ci, dim)
-        if operator.windows:
-            widest = strips(operator)[0]
-            parts, by_column, lines, steps = widest.walk(operator, config)
-            kernel, strides = (kernel[0], 1), (strides[0], 1)
-            if by_column:
-                kernel, strides = (1, kernel[0]), (1, strides[0])
-            return cls(
-                blocks,
-                lines,
-                steps.number,
-                1,
-                steps.rows,
-                kernel,
-                strides,
-                dim,
-                windows=parts,
-            )
-        if not operator.windows and takes_joined(operator, config):
-            rows, a_rows = window.out_h * window.out_w, image_rows(operator)
-            return cls(blocks, 1, 1, depth, rows, kernel, strides, dim, False, a_rows)
-        return cls(blocks, *pixels, depth, steps.rows, kernel, strides, dim)
+    windows: Parts | None = None
 
     def extent(self, name: str) -> int:
         """The extent of one of :data:`TILED`."""
@@ -121,8 +83,14 @@ class MacShape:
         """Blocks of weights that add to the same sums."""
         return self.windows.steps if self.windows else self.depth * prod(self.kernel)
 
+    @property
+    def input_channels(self) -> int:
+        """Channels of the image that the inputs are."""
+        assert self.window is not None
+        return self.inputs.elements // (self.batch * self.window.h * self.window.w)
+
     def a_rows(self, tile: Sizes) -> Any:
-        """Scratchpad rows of the inputs of a tile."""
+        """Rows of memory for the inputs of a tile."""
         if self.same_a_rows is not None:
             return self.same_a_rows
         if self.image_rows is not None:
@@ -136,7 +104,7 @@ class MacShape:
         return channel_blocks * lines * pixels
 
     def b_rows(self, tile: Sizes) -> Any:
-        """Scratchpad rows of the weights of a tile."""
+        """Rows of memory for the weights of a tile."""
         if self.same_b_rows is not None:
             return self.same_b_rows
         if self.windows:
@@ -144,7 +112,7 @@ class MacShape:
         return tile["kernel_h"] * tile["kernel_w"] * tile["depth"] * tile["blocks"] * self.dim
 
     def c_rows(self, tile: Sizes, wide: bool = False) -> Any:
-        """Accumulator rows of a tile; ``wide`` as in :class:`MacStructure`."""
+        """Rows of sums of a tile; ``wide`` as in :class:`MacStructure`."""
         rows = self.dim if wide else self.rows
         return tile["blocks"] * tile["lines"] * tile["steps"] * rows
 
@@ -153,10 +121,11 @@ class MacShape:
         versions = 2 if structure.pipelined else 1
         weights_stay = structure.kept and structure.tiles == "weights_kept"
         inputs_stay = structure.kept and not weights_stay
-        scratchpad = (1 if inputs_stay else versions) * self.a_rows(self.loaded(structure, tile))
-        scratchpad += (1 if weights_stay else versions) * self.b_rows(tile)
-        sums = (versions if structure.two_sums else 1) * self.c_rows(tile, structure.wide)
-        return (scratchpad <= config.spad_rows) & (sums <= config.acc_rows)
+        return config.memories.have_room(
+            inputs=(1 if inputs_stay else versions) * self.a_rows(self.loaded(structure, tile)),
+            weights=(1 if weights_stay else versions) * self.b_rows(tile),
+            sums=(versions if structure.two_sums else 1) * self.c_rows(tile, structure.wide),
+        )
 
     def orders_matter(self, structure: MacStructure, tile: Sizes) -> tuple[Any, Any]:
         """Whether another order of a tile's steps, and of the tiles, makes another program: a loop

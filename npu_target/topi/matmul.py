@@ -5,22 +5,31 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+import numpy as np
 from tvm.script import tirx as T
 from tvm.tirx import PrimFunc
 
-from ..device import DeviceConfig
+from ..device import DeviceConfig, kind_of
+from ..device.numbers import Numbers
 from ..intrin import gemm_intrinsic
+from ..relax_graph import constant_of, shape_of
 from .arguments import drop_argument
 from .blocking import balanced_steps, ceil_div
-from .operator import CANONICAL_SCALE, Arg, Operator, require_finite, require_positive
-from .requantize import requantize
+from .mac_operator import SPLIT_DEPTH, WHOLE_DEPTH, MacOperator, wrapped_sums
+from .mac_schedule import MacStructure
+from .mac_shape import MacShape, Tensor
+from .operator import CANONICAL_SCALE, Arg, Arrays, require_finite, require_positive
+from .pattern import Accepted, Match, Spelling, product
+from .registry import register_operator
 
 
+@register_operator()
 @dataclass(frozen=True)
-class Matmul(Operator):
+class Matmul(MacOperator):
     """``out[n,i,j] = requantize(sum_k a[n,i,k] * b[n,k,j] + bias[j])``."""
 
     op: ClassVar[str] = "matmul"
+    weights: ClassVar[tuple[str, ...]] = ("b",)
 
     batch: int
     m: int
@@ -75,6 +84,7 @@ class Matmul(Operator):
         N, M, K, J = self.batch, self.m, self.k, self.n
         steps = balanced_steps(M, D)
         MP, KB, JB = steps.padded, ceil_div(K, D), ceil_div(J, D)
+        requantize = kind_of(config).numbers.rule.expression
         scale, relu, has_bias = self.scale, self.relu, self.bias
         intrinsics = {"mac": gemm_intrinsic(config, steps.rows)}
         loops = {"mac": ["batch", "blocks", "pixels", "lane", "depth", "depth_lane"]}
@@ -129,3 +139,67 @@ class Matmul(Operator):
                             )
 
         return matmul if has_bias else drop_argument(matmul, "bias")
+
+    def reference(self, inputs: Arrays, numbers: Numbers) -> np.ndarray:
+        total = inputs["a"].astype(np.float64) @ inputs["b"].astype(np.float64)
+        sums = wrapped_sums(total, inputs.get("bias"))
+        return numbers.rule.evaluate(sums, self.scale, self.relu)
+
+    @property
+    def terms(self) -> int:
+        return self.k
+
+    @classmethod
+    def spelling(cls, numbers: Numbers) -> Spelling:
+        return product("relax.matmul", numbers)
+
+    @classmethod
+    def accept(cls, match: Match, config: DeviceConfig) -> Accepted | str | None:
+        left, right = match.part("data"), match.part("weight")
+        a_shape, b_shape = shape_of(left), shape_of(right)
+        if min(len(a_shape), len(b_shape)) < 2:
+            return f"matrix product of shapes {a_shape} and {b_shape}, the device takes matrices"
+        k, n = b_shape[-2:]
+        if len(b_shape) == 2:  # one matrix for all rows: batch axes are rows
+            batch, m = 1, int(np.prod(a_shape[:-1]))
+        elif a_shape[:-2] == b_shape[:-2]:
+            batch, m = int(np.prod(a_shape[:-2])), a_shape[-2]
+        else:
+            batches = f"batches {a_shape[:-2]} and {b_shape[:-2]}"
+            return f"{batches} differ, the device does not broadcast"
+        bias = match.bias(len(shape_of(match.anchor)) - 1)
+        if isinstance(bias, str):
+            return bias
+        values = constant_of(right)
+        operator = cls(
+            batch,
+            m,
+            k,
+            n,
+            bias=bias is not None,
+            relu=match.relu,
+            scale=match.scale,
+            varying=batch == 1 and values is None,
+        )
+        biases = () if bias is None else (bias,)
+        return Accepted(operator, (left, right if values is None else values, *biases))
+
+    @property
+    def structures(self) -> tuple[MacStructure, ...]:
+        return (*WHOLE_DEPTH, *SPLIT_DEPTH)
+
+    def mac_shape(self, config: DeviceConfig) -> MacShape:
+        a, b, *_, out = self.args
+        steps = balanced_steps(self.m, config.dim)
+        return MacShape(
+            blocks=ceil_div(self.n, config.dim),
+            lines=1,
+            steps=steps.number,
+            depth=ceil_div(self.k, config.dim),
+            rows=steps.rows,
+            dim=config.dim,
+            inputs=Tensor.of(a),
+            weights=Tensor.of(b),
+            outputs=Tensor.of(out),
+            batch=self.batch,
+        )

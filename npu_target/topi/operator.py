@@ -1,8 +1,8 @@
-"""What every compute definition shares: its attributes, its arguments, its name.
+"""What an operator is: its attributes, its arguments, its mathematics, its match.
 
-An operator is a frozen dataclass of plain numbers, so that it can key a task, be
-written into a log and be rebuilt from it.  Its TensorIR is made by
-:meth:`Operator.prim_func`, with the hardware's block sizes taken from the config.
+An operator is a frozen dataclass of plain numbers, so that it can key a task, be written into a
+log and be rebuilt from it. All that is told of one is told by its class; see `registry` for how
+it is found.
 """
 
 from __future__ import annotations
@@ -10,18 +10,28 @@ from __future__ import annotations
 import dataclasses
 import json
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 if TYPE_CHECKING:
+    from tvm.s_tir import Schedule
     from tvm.tirx import PrimFunc
 
     from ..device import DeviceConfig
+    from ..device.numbers import Numbers
+    from .pattern import Accepted, Match, Spelling
 
 # A scale that no unit treats specially (the device copies with scale 1 faster), used
 # where a task must not depend on the scale of the layer that it stands for.
 CANONICAL_SCALE = 0.0078125
 _FLOAT32_MAX = (2 - 2**-23) * 2.0**127
+
+Arrays = Mapping[str, np.ndarray]
+# Schedules a definition in place, tile sizes left open.
+Template = Callable[["Schedule"], None]
 
 
 class OperatorError(ValueError):
@@ -40,9 +50,11 @@ class Arg:
 
 @dataclass(frozen=True)
 class Operator(ABC):
-    """Base of all compute definitions.  Subclasses are frozen dataclasses."""
+    """Base of all operators.  Subclasses are frozen dataclasses."""
 
     op: ClassVar[str]
+
+    # ---- attributes ----
 
     @property
     @abstractmethod
@@ -69,18 +81,68 @@ class Operator(ABC):
         """The weights whose layout a schedule may choose: constants of a network."""
         return ()
 
+    @property
+    def partly_read(self) -> tuple[str, ...]:
+        """The inputs of which some elements may not matter, such as what a stride steps over."""
+        return ()
+
     def kernel(self) -> Operator:
         """The operator the device is given: the same bytes in and out, maybe seen in another
         shape that it computes with less waste."""
         return self
 
-    @abstractmethod
-    def prim_func(self, config: DeviceConfig) -> PrimFunc:
-        """The unscheduled TensorIR of this operator for a device."""
-
     def attrs(self) -> dict[str, Any]:
         """The attributes as plain JSON values; :func:`npu_target.topi.make` is the way back."""
         return json.loads(json.dumps(dataclasses.asdict(self)))
+
+    # ---- mathematics, twice ----
+
+    @abstractmethod
+    def prim_func(self, config: DeviceConfig) -> PrimFunc:
+        """The unscheduled TensorIR of this operator for a device, in the device's blocks.
+
+        Raises
+        ------
+        OperatorError
+            where the device cannot compute it.
+        """
+
+    @abstractmethod
+    def reference(self, inputs: Arrays, numbers: Numbers) -> np.ndarray:
+        """What it computes with a device's numbers, in NumPy: the output's elements in order,
+        exactly, and quick enough to be no part of the tuning time."""
+
+    def sample(self, generator: np.random.Generator) -> dict[str, np.ndarray]:
+        """Inputs by name for which a wrong program hardly gives the right output."""
+        return {
+            arg.name: draw(generator, arg, np.iinfo(arg.dtype).max)
+            for arg in self.args
+            if arg.role == "input"
+        }
+
+    # ---- its place in a network ----
+
+    @classmethod
+    @abstractmethod
+    def spelling(cls, numbers: Numbers) -> Spelling:
+        """What it looks like in integer Relax. Operators may share one."""
+
+    @classmethod
+    @abstractmethod
+    def accept(cls, match: Match, config: DeviceConfig) -> Accepted | str | None:
+        """What a match of its spelling becomes on a device, or the reason why the device cannot;
+        None for what is another operator's. An OperatorError is a reason, too."""
+
+    # ---- schedules ----
+
+    @abstractmethod
+    def templates(self) -> list[Template]:
+        """What an expert would try, one function for each structure."""
+
+
+def draw(generator: np.random.Generator, arg: Arg, limit: int) -> np.ndarray:
+    """An array for an argument, of values from ``-limit - 1`` to ``limit``."""
+    return generator.integers(-limit - 1, limit, arg.shape, np.dtype(arg.dtype), endpoint=True)
 
 
 def require_finite(owner: str, **scales: float) -> None:

@@ -11,7 +11,7 @@ from types import MappingProxyType
 import numpy as np
 import tvm
 
-from ..device import DeviceConfig
+from ..device import DeviceConfig, kind_of
 from ..device_api import create_module, last_stats
 from ..packing import Packing, packed
 from ..program import Program
@@ -96,5 +96,7 @@ class ProgramCheck:
     def _sample(self, operator: Operator) -> _Sample:
         if operator not in self._samples:
             inputs = sample_inputs(operator, _SEED)
-            self._samples[operator] = _Sample(inputs, expected_output(operator, inputs))
+            self._samples[operator] = _Sample(
+                inputs, expected_output(operator, inputs, kind_of(self._config).numbers)
+            )
         return self._samples[operator]

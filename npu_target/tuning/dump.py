@@ -13,7 +13,7 @@ import numpy as np
 from tvm.s_tir import Schedule
 
 from ..codegen_tir import build_program
-from ..device import DeviceConfig
+from ..device import DeviceConfig, kind_of
 from ..device_api import host_cost
 from ..files import write_atomically
 from ..packing import Packing, packed
@@ -165,7 +165,9 @@ def dump_layer(
     """
     laid_out = packed(inputs, layouts)
     arrays = {arg.name: laid_out[arg.name] for arg in program.args if arg.role == "input"}
-    arrays[program.args[-1].name] = expected_output(operator, inputs)
+    arrays[program.args[-1].name] = expected_output(
+        operator, inputs, kind_of(program.config).numbers
+    )
     addresses = argument_addresses(program)
     described = {
         "layer": name,

@@ -14,9 +14,11 @@ from math import prod
 from ..device import DeviceConfig
 from ..devices.gemmini.gemm import step_sizes
 from ..schedule_rules import Design
-from ..topi import Add, Conv2d, DepthwiseConv2d, GlobalAvgPool, Matmul, Operator
+from ..topi import Operator
+from ..topi.mac_operator import MacOperator
 from ..topi.mac_schedule import MacStructure
-from ..topi.mac_shape import TILED, MacOperator, MacShape
+from ..topi.mac_shape import TILED, MacShape
+from ..topi.window import Window
 from .points import Point, PointLimit, PointLimits
 
 
@@ -24,7 +26,6 @@ from .points import Point, PointLimit, PointLimits
 class MacTiles:
     """Tiles of sizes ``tile``, by the names in TILED, in a structure of an operator's schedules."""
 
-    operator: MacOperator
     shape: MacShape
     structure: MacStructure
     tile: dict[str, int]
@@ -50,39 +51,38 @@ class MacTiles:
         follows = line if shape.kernel[1] > 1 else rows
         cuts = (shape.rows,) if self.structure.wide else (shape.rows, line, follows)
         longest = max(_longest(cut, dim) for cut in cuts)
-        if isinstance(self.operator, Add):  # its multipliers may stay past all rows
+        if shape.same_b_rows is not None:  # they may stay past all rows
             longest = dim
-        batch = _batch(self.operator)
-        weights = batch * shape.blocks * shape.reduction
+        weights = shape.batch * shape.blocks * shape.reduction
         return self._pixels * weights * (rows - longest + dim)
 
     def load_beats(self, config: DeviceConfig) -> int:
         """Transfers of the bus at least, for loading both operands as often as the order of the
         tiles has it."""
-        operator = self.operator
-        if isinstance(operator, DepthwiseConv2d) or self.shape.image_rows is not None:
+        shape = self.shape
+        # What is the same for all tiles leaves an operand that is read once.
+        if shape.same_b_rows is not None:
+            return shape.inputs.elements // config.bus_bytes
+        if shape.same_a_rows is not None:
+            return shape.weights.elements // config.bus_bytes
+        if shape.depthwise or shape.image_rows is not None:
             return 0
         kept, weights_kept = self.structure.kept, self.structure.tiles == "weights_kept"
-        if isinstance(operator, (Add, GlobalAvgPool)):  # reads its inputs once
-            once = [arg for arg in operator.args if arg.name in ("a", "b", "x")]
-            return sum(prod(arg.shape) for arg in once) // config.bus_bytes
-        inputs, weights = operator.args[:2]
-        loaded = (1 if kept and weights_kept else self._pixels) * prod(weights.shape)
+        loaded = (1 if kept and weights_kept else self._pixels) * shape.weights.elements
         times = 1 if kept and not weights_kept else self._blocks
-        if isinstance(operator, Matmul):
-            loaded += times * prod(inputs.shape)
-        elif not operator.windows:
-            loaded += times * self._pixels_read(operator) * operator.ci
+        if shape.window is None:
+            loaded += times * shape.inputs.elements
+        elif shape.windows is None:
+            loaded += times * self._pixels_read(shape.window) * shape.input_channels
         return loaded // config.bus_bytes
 
-    def _pixels_read(self, operator: Conv2d) -> int:
+    def _pixels_read(self, window: Window) -> int:
         """Pixels of the image that all tiles of one block of channels need."""
-        window, tile = operator.window, self.tile
-        (down, right), (top, left, _, _) = operator.strides, operator.pad
-        step = tile["steps"] * self.shape.rows
-        lines = _covered(operator.h, operator.kh, down, top, window.out_h, tile["lines"])
-        pixels = _covered(operator.w, operator.kw, right, left, window.out_w, step)
-        return operator.n * lines * pixels
+        (down, right), (top, left, _, _) = window.strides, window.pad
+        step = self.tile["steps"] * self.shape.rows
+        lines = _covered(window.h, window.kh, down, top, window.out_h, self.tile["lines"])
+        pixels = _covered(window.w, window.kw, right, left, window.out_w, step)
+        return self.shape.batch * lines * pixels
 
     @property
     def program_structure(self) -> MacStructure:
@@ -102,11 +102,9 @@ class MacPoints(PointLimits):
 
     def __init__(self, operator: Operator, config: DeviceConfig, designs: Sequence[Design]) -> None:
         """Raises TypeError for an operator that the array has no part in."""
-        shape = MacShape.of(operator, config)
-        if shape is None or not isinstance(operator, MacOperator):
+        if not isinstance(operator, MacOperator):
             raise TypeError(f"{operator.name} is not for the array")
-        self._operator = operator
-        self._shape = shape
+        self._shape = shape = operator.mac_shape(config)
         self._config = config
         self._whole = {name: shape.extent(name) for name in TILED}
         self._designs = [(design.structure, design.tiled) for design in designs]
@@ -115,18 +113,11 @@ class MacPoints(PointLimits):
         structure, tiled = self._designs[point.structure]
         assert structure is not None
         tile = {**self._whole, **dict(zip(tiled, point.tiles, strict=True))}
-        tiles = MacTiles(self._operator, self._shape, structure, tile)
+        tiles = MacTiles(self._shape, structure, tile)
         if not self._shape.fits(structure, tile, self._config):
             return None
         least_cycles = max(tiles.array_cycles(), tiles.load_beats(self._config))
         return PointLimit(least_cycles, (tiles.program_structure, tiled, point.tiles))
-
-
-def _batch(operator: MacOperator) -> int:
-    """How often the array does the same with other inputs."""
-    if isinstance(operator, Add):
-        return 1
-    return operator.batch if isinstance(operator, Matmul) else operator.n
 
 
 def _longest(rows: int, dim: int) -> int:

@@ -13,7 +13,7 @@ from ..models import MODELS, Model, get_model
 from ..partition import Partitioned, partition
 from ..partition.partitioner import Lowering
 from ..quantize import Quantized, quantize
-from ..topi import OPERATORS, Operator
+from ..topi import Operator, operators
 from .errors import TuningError
 from .layers import Layer, layers_of
 from .workload import workload_module
@@ -77,8 +77,8 @@ def check_ops(ops: str | None) -> list[str]:
     """
     wanted = [] if ops is None else [op.strip() for op in ops.split(",")]
     for op in wanted:
-        if op not in OPERATORS:
-            raise TuningError(f"unknown operator {op!r}; there are: {', '.join(OPERATORS)}")
+        if op not in operators():
+            raise TuningError(f"unknown operator {op!r}; there are: {', '.join(operators())}")
     return wanted
 
 

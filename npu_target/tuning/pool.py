@@ -129,7 +129,7 @@ class DevicePool:
             worker.start()
             with TrackerClient(self._tracker) as client:
                 endpoint = client.request(device_key(self._config), _REQUEST_SECONDS)
-            worker.call(connect, endpoint, self._config.hash, timeout_seconds=_CONNECT_SECONDS)
+            worker.call(connect, endpoint, self._config, timeout_seconds=_CONNECT_SECONDS)
         except (NoDevice, TrackerError, WorkerDied, WorkerTimeout, WorkerError) as error:
             text = error.text if isinstance(error, WorkerError) else str(error)
             mismatch = isinstance(error, WorkerError) and error.kind == ServerMismatch.__name__

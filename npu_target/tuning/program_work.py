@@ -20,7 +20,7 @@ from ..program import Command, Node, Program
 from ..program.evaluate import evaluated, share_of_comparison
 from ..program.expr import Expr, Op
 from ..program.operand import Operand
-from ..topi import Conv2d, DepthwiseConv2d, MaxPool2d, Operator
+from ..topi import Operator
 from ..topi.blocking import ceil_div
 
 _LOADS = frozenset(cls.funct for cls in LOADS)
@@ -319,12 +319,11 @@ def _pools(command: Command) -> bool:
 
 
 def _bytes_to_read(operator: Operator) -> int:
-    """Bytes that must come from memory, whatever the order; a strided window leaves some out."""
-    windowed = isinstance(operator, (Conv2d, DepthwiseConv2d, MaxPool2d))
+    """Bytes that must come from memory, whatever the order."""
     return sum(
         prod(arg.shape) * np.dtype(arg.dtype).itemsize
         for arg in operator.args
-        if arg.role == "input" and not (windowed and arg.name == "x")
+        if arg.role == "input" and arg.name not in operator.partly_read
     )
 
 

@@ -17,6 +17,7 @@ from tvm import rpc
 import npu_target
 from rpc_server.tracker_client import Endpoint
 
+from ..device import DeviceConfig, kind_of
 from ..packing import Packing
 from ..topi import Operator
 from .expected import difference, expected_output, sample_inputs
@@ -79,13 +80,14 @@ class _Arrays:
 class DeviceSession:
     """A session with one server: the device's tensors live as long as it does."""
 
-    def __init__(self, endpoint: Endpoint, device_hash: str) -> None:
+    def __init__(self, endpoint: Endpoint, config: DeviceConfig) -> None:
         """Connect. Raises RuntimeError when the server is gone, ServerMismatch when it serves
         another device or version."""
+        self._numbers = kind_of(config).numbers
         self._session = rpc.connect(endpoint.host, endpoint.port, endpoint.matchkey)
         self._device = self._session.ext_dev(0)
         described = json.loads(str(self._session.get_function(_DESCRIBE)()))
-        wanted = {"hash": device_hash, "npu_target": npu_target.__version__, "tvm": tvm.__version__}
+        wanted = {"hash": config.hash, "npu_target": npu_target.__version__, "tvm": tvm.__version__}
         for name, value in wanted.items():
             if described[name] != value:
                 raise ServerMismatch(
@@ -143,7 +145,7 @@ class DeviceSession:
             self._arrays.move_to_end(key)
             return self._arrays[key]
         inputs = sample_inputs(operator, seed)
-        expected = expected_output(operator, inputs)
+        expected = expected_output(operator, inputs, self._numbers)
         output = tvm.runtime.empty(expected.shape, str(expected.dtype), self._device)
         sent = {
             arg.name: tvm.runtime.tensor(inputs[arg.name], self._device)
@@ -161,14 +163,14 @@ class DeviceSession:
 _session: DeviceSession | None = None
 
 
-def connect(endpoint: Endpoint, device_hash: str) -> None:
+def connect(endpoint: Endpoint, config: DeviceConfig) -> None:
     """Give this process a session with the server at `endpoint`, in place of the one it had.
 
     Raises as DeviceSession does.
     """
     global _session
     _session = None
-    _session = DeviceSession(endpoint, device_hash)
+    _session = DeviceSession(endpoint, config)
 
 
 def measure(job: Job) -> Outcome:

@@ -84,7 +84,9 @@ def test_a_warm_run_is_faster():
 
 def test_a_wrong_output_is_an_error(monkeypatch):
     monkeypatch.setattr(
-        vendor_library, "expected_output", lambda operator, inputs: inputs["a"][..., :1] * 0
+        vendor_library,
+        "expected_output",
+        lambda operator, inputs, numbers: inputs["a"][..., :1] * 0,
     )
     with pytest.raises(TuningError, match="wrong elements"):
         run_vendor(Unit(MATMUL, None, 1), CONFIG)

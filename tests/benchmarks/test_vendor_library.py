@@ -27,6 +27,7 @@ from benchmarks.vendor_matmul import matmul_tile
 from npu_target.device import preset
 from npu_target.device_api import create_module, without_race_checks
 from npu_target.devices.gemmini import GemminiConfig
+from npu_target.devices.gemmini.numbers import NUMBERS
 from npu_target.program import Arg, Program
 from npu_target.topi import Add, Conv2d, DepthwiseConv2d, GlobalAvgPool, Matmul, MaxPool2d
 from npu_target.tuning.expected import expected_output, sample_inputs
@@ -46,7 +47,7 @@ def check(operator, config, pool=None):
         create_module({program.name: program.to_bytes()})[program.name](*tensors, out)
     expected = vendor_output(operator, inputs)
     if pool is not None:
-        expected = expected_output(pool, {"x": expected})
+        expected = expected_output(pool, {"x": expected}, NUMBERS)
     np.testing.assert_array_equal(out.numpy(), expected)
 
 

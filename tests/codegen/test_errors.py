@@ -11,9 +11,11 @@ from npu_target import topi
 from npu_target.codegen_tir import CodegenError, DoesNotFit, build_program
 from npu_target.device import preset
 from npu_target.devices.gemmini import GemminiConfig
+from npu_target.devices.gemmini.numbers import NUMBERS
 from npu_target.schedule_rules import default_schedule
 from npu_target.topi.mac_schedule import MacStructure, schedule_mac
-from npu_target.topi.requantize import requantize
+
+requantize = NUMBERS.rule.expression
 
 CONFIG = GemminiConfig()
 D = CONFIG.dim

@@ -28,7 +28,6 @@ from npu_target.devices.gemmini import GemminiConfig
 from npu_target.devices.gemmini.isa import COMMANDS
 from npu_target.schedule_rules import default_schedule
 from npu_target.topi.mac_schedule import MacStructure, schedule_mac
-from npu_target.topi.templates import templates
 
 CONFIG = preset("gemmini-8x8")
 D = CONFIG.dim
@@ -64,7 +63,7 @@ def told(entries: list[Entry]) -> Counter[str]:
 )
 def test_every_command_is_told_once(operator):
     """Whatever the structure: copies dealt out to several loops, phases made again."""
-    for template in templates(operator.kernel()):
+    for template in operator.kernel().templates():
         schedule = kernel_schedule(operator, CONFIG, seed=1)
         template(schedule)
         report = ScheduleReport()

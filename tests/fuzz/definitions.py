@@ -12,8 +12,10 @@ from tvm.script import tirx as T
 from tvm.tirx import PrimFunc
 
 from npu_target.device import preset
+from npu_target.devices.gemmini.numbers import NUMBERS
 from npu_target.topi.arguments import drop_argument
-from npu_target.topi.requantize import requantize
+
+requantize = NUMBERS.rule.expression
 
 CONFIG = preset("gemmini-8x8")
 D = CONFIG.dim

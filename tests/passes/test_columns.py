@@ -17,7 +17,6 @@ from npu_target.codegen_tir import CodegenError, build_program
 from npu_target.device import preset
 from npu_target.devices.gemmini.gemm import Gemm
 from npu_target.passes.columns import check_columns
-from npu_target.topi.templates import templates
 
 CONFIG = preset("gemmini-16x16")
 GEMM_CALL = Gemm.call
@@ -193,6 +192,6 @@ def test_operators_rely_on_no_undefined_column(
     operator: topi.Operator, template: int, seed: int
 ) -> None:
     schedule = kernel_schedule(operator, SMALL, seed=seed)
-    found = list(templates(operator.kernel()))
+    found = list(operator.kernel().templates())
     found[template % len(found)](schedule)
     check_columns(schedule.mod["main"], CONFIG)

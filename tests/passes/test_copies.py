@@ -7,10 +7,12 @@ from tvm import tirx
 from tvm.script import tirx as T
 
 from npu_target.devices.gemmini import GemminiConfig
+from npu_target.devices.gemmini.numbers import NUMBERS
 from npu_target.passes.copies import Load, Pooling, Store, recognise
 from npu_target.passes.errors import CodegenError
 from npu_target.passes.linear import Linear
-from npu_target.topi.requantize import requantize
+
+requantize = NUMBERS.rule.expression
 
 D, MEMORIES = GemminiConfig().dim, GemminiConfig().memories
 INPUTS, SUMS = MEMORIES.inputs, MEMORIES.sums

@@ -9,9 +9,11 @@ from tvm.script import tirx as T
 
 from npu_target import topi
 from npu_target.device import preset
+from npu_target.devices.gemmini.numbers import NUMBERS
 from npu_target.passes.lower import allocated_buffers, lower
 from npu_target.topi.mac_schedule import MacStructure, schedule_mac
-from npu_target.topi.requantize import requantize
+
+requantize = NUMBERS.rule.expression
 
 CONFIG = preset("gemmini-8x8")
 SCRATCHPAD, ACCUMULATOR = (memory.scope for memory in CONFIG.memories.all)

@@ -22,7 +22,7 @@ def check_default(op: str, data: st.DataObject) -> None:
     check_schedule(operator, schedule, config, data.draw(seeds, "seed"))
 
 
-@pytest.mark.parametrize("op", sorted(topi.OPERATORS))
+@pytest.mark.parametrize("op", sorted(topi.operators()))
 @settings(max_examples=6)
 @given(data=st.data())
 def test_equals_numpy(op, data):
@@ -37,7 +37,7 @@ def test_steps_without_a_loop():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("op", sorted(topi.OPERATORS))
+@pytest.mark.parametrize("op", sorted(topi.operators()))
 @settings(max_examples=300)
 @given(data=st.data())
 def test_equals_numpy_at_length(op, data):

@@ -15,7 +15,6 @@ from npu_target.passes.packings import packings
 from npu_target.schedule_rules.rules import mac_structures
 from npu_target.topi import Conv2d, Matmul
 from npu_target.topi.mac_schedule import MacStructure, for_loops, mac_loops, schedule_mac
-from npu_target.topi.templates import mac_templates
 
 CONFIG = preset("gemmini-16x16")
 WEIGHTS = ("conv2d", "depthwise_conv2d", "matmul")
@@ -26,7 +25,7 @@ def check_packed(op: str, data: st.DataObject) -> None:
     operator = data.draw(operators(config)[op], "operator")
     assume(operator.kernel().layout_free)
     schedule = kernel_schedule(operator, config, data.draw(st.integers(1, 2**31 - 1), "seed"))
-    structures = [*mac_structures(mac_loops(schedule), True), *mac_templates(operator)]
+    structures = [*mac_structures(mac_loops(schedule), True), *operator.template_structures()]
     structure = data.draw(st.sampled_from([s for s in structures if s.packed]), "structure")
     schedule_mac(schedule, for_loops(schedule, structure))
     assert list(packings(schedule.mod["main"], config)) == list(operator.kernel().layout_free)
@@ -103,6 +102,6 @@ def test_all_loads_of_a_weight_are_packed_or_none():
 def test_what_varies_is_not_packed():
     for operator in (Matmul(1, 32, 32, 32, varying=True), Matmul(2, 32, 32, 32)):
         assert operator.layout_free == ()
-        assert not any(structure.packed for structure in mac_templates(operator))
+        assert not any(structure.packed for structure in operator.template_structures())
     few_channels = Conv2d(1, 16, 16, 3, 16, 3, 3).kernel()
     assert few_channels.windows and few_channels.layout_free == ()

@@ -15,7 +15,6 @@ from npu_target.device import preset
 from npu_target.devices.gemmini import GemminiConfig
 from npu_target.schedule_rules.tilings import Tilings, mac_tilings, pool_tilings
 from npu_target.topi import Operator
-from npu_target.topi.mac_shape import MacShape
 
 DEFAULT = GemminiConfig()
 LAYERS = [
@@ -33,11 +32,11 @@ LAYERS = [
 def tilings_of(operator: Operator, config: GemminiConfig) -> tuple[Schedule, Tilings]:
     sch = Schedule(operator.prim_func(config))
     if isinstance(operator, topi.MaxPool2d):
-        return sch, pool_tilings(operator, config)
-    return sch, mac_tilings(sch, operator, MacShape.of(operator, config), config)
+        return sch, pool_tilings(operator.pool_shape(config), config)
+    return sch, mac_tilings(sch, operator, operator.mac_shape(config), config)
 
 
-@pytest.mark.parametrize("op", sorted(set(topi.OPERATORS) - {"max_pool2d"}))
+@pytest.mark.parametrize("op", sorted(set(topi.operators()) - {"max_pool2d"}))
 @settings(max_examples=5)
 @given(data=st.data())
 def test_what_is_said_to_fit_compiles(op, data):

@@ -12,6 +12,7 @@ from tvm.s_tir import meta_schedule as ms
 
 from npu_target.device import preset
 from npu_target.device_api import create_module, last_stats
+from npu_target.devices.gemmini.numbers import NUMBERS
 from npu_target.intrin import PACKED
 from npu_target.passes.packings import packings
 from npu_target.topi import Matmul
@@ -78,7 +79,7 @@ def test_candidates_are_measured_on_packed_weights(tmp_path):
     """Of several layouts in turn, and none, on one server."""
     found = candidates(packed=True, count=2) + candidates(packed=False, count=1)
     inputs = sample_inputs(OPERATOR, 5)
-    wanted = expected_output(OPERATOR, inputs)
+    wanted = expected_output(OPERATOR, inputs, NUMBERS)
     with (
         LocalServers(CONFIG, 1, tmp_path) as servers,
         DevicePool(servers.tracker, CONFIG, tmp_path / "output.log") as pool,

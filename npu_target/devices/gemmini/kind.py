@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...device import DeviceKind
 from .config import GemminiConfig
+from .features import features
 from .presets import PRESETS
 
 GEMMINI = DeviceKind(
@@ -14,4 +15,14 @@ GEMMINI = DeviceKind(
     intrinsics_at="npu_target.devices.gemmini.gemm:INTRINSICS",
     copy_rules_at="npu_target.devices.gemmini.copy_rules:GemminiCopyRules",
     emission_at="npu_target.devices.gemmini.emission:GemminiEmission",
+    numbers_at="npu_target.devices.gemmini.numbers:NUMBERS",
+    features=features,
+    operators=(
+        "conv2d",
+        "depthwise_conv2d",
+        "matmul",
+        "add",
+        "max_pool2d",
+        "global_avg_pool",
+    ),
 )

@@ -12,8 +12,7 @@ from tvm.s_tir import Schedule
 from npu_target.codegen_tir import DoesNotFit
 from npu_target.devices.gemmini import GemminiConfig
 from npu_target.topi import Conv2d
-from npu_target.topi.templates import templates
-from npu_target.topi.window_conv2d import strips
+from npu_target.topi.conv2d.windows import strips
 
 CONFIG = GemminiConfig()
 FIRST_OF_RESNET = Conv2d(1, 224, 224, 3, 64, 7, 7, (2, 2), (3, 3, 3, 3)).kernel()
@@ -65,7 +64,7 @@ def test_equals_numpy_or_does_not_fit(data) -> None:
     config, operator = data.draw(devices), data.draw(first_layers())
     kernel = operator.kernel()
     schedule = Schedule(kernel.prim_func(config), seed=data.draw(st.integers(1, 2**31 - 1)))
-    data.draw(st.sampled_from(templates(kernel)))(schedule)
+    data.draw(st.sampled_from(kernel.templates()))(schedule)
     try:
         check_schedule(operator, schedule, config, 1)
     except DoesNotFit as error:

@@ -1,4 +1,4 @@
-"""conv2d of images with few channels: a scratchpad row holds bytes of several kernel columns.
+"""conv2d of images with few channels: a row of a tile holds bytes of several kernel columns.
 
 In NHWC the pixels under one kernel row are neighbouring bytes: 7 pixels of 3 channels are 21
 bytes.  Overlapping copies, one an output pixel, put them into the columns of a row instead of
@@ -26,14 +26,13 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-from ..device import DeviceConfig
-from ..intrin import gemm_intrinsic
-from .blocking import Steps, balanced_steps, ceil_div
-from .requantize import requantize
+from ...device import DeviceConfig, kind_of
+from ...intrin import gemm_intrinsic
+from ..blocking import Steps, balanced_steps, ceil_div
 from .window_parts import Part, Parts, window_parts
 
 if TYPE_CHECKING:
-    from .conv2d import Conv2d
+    from .operator import Conv2d
 
 # More strips than this and their code outweighs what the windows save.
 MAX_STRIPS = 8
@@ -153,6 +152,7 @@ class _StripBlocks:
     ) -> None:
         self.op, self.strip, self.suffix, self.buffers = operator, strip, suffix, buffers
         self.dim = config.dim
+        self.requantize = kind_of(config).numbers.rule.expression
         self.parts, self.by_column, self.lines, self.steps = strip.walk(operator, config)
         self.blocks = ceil_div(operator.co, self.dim)
         stride = operator.strides[0] if self.by_column else 1
@@ -189,7 +189,7 @@ class _StripBlocks:
             a_rows += self.parts.depth * tile["lines"] * (self.parts.last.lines - 1)
             b_rows = self.parts.steps * tile["blocks"] * self.dim
             acc_rows = tile["blocks"] * tile["lines"] * rows
-            return a_rows + b_rows <= config.spad_rows and acc_rows <= config.acc_rows
+            return config.memories.have_room(a_rows, b_rows, acc_rows)
 
         for name, extent in extents.items():
             while not fits() and tile[name] > 1:
@@ -211,7 +211,7 @@ class _StripBlocks:
         return tirx.if_then_else(is_last, value(parts.last), value(other))
 
     def load_a(self, a: Any, shape: tuple[int, ...]) -> None:
-        """The bytes under kernel rows, a row of the scratchpad for each output column and line;
+        """The bytes under kernel rows, a row of the tile for each output column and line;
         zeros above and below the image."""
         op, strip = self.op, self.strip
         start = (strip.kernel_first - op.pad[1] + strip.first * op.strides[1]) * op.ci
@@ -282,7 +282,7 @@ class _StripBlocks:
             T.writes(out[tuple(at)])
             pixels = op.window.out_h if self.by_column else self.strip.columns
             with T.If(tirx.all(vp < pixels, channel < op.co)), T.Then():
-                T.buffer_store(out, requantize(value, op.scale, op.relu), at)
+                T.buffer_store(out, self.requantize(value, op.scale, op.relu), at)
 
     @contextmanager
     def block(self, name: str, kinds: str, shape: tuple[int, ...]) -> Any:

@@ -14,13 +14,27 @@ import numpy as np
 from tvm.script import tirx as T
 from tvm.tirx import PrimFunc
 
-from ..device import DeviceConfig
+from ..device import DeviceConfig, kind_of
+from ..device.numbers import Numbers
 from ..intrin import gemm_intrinsic
+from . import convolution
 from .arguments import drop_argument
 from .blocking import ceil_div
-from .conv2d import Window
-from .operator import CANONICAL_SCALE, Arg, Operator, require_finite, require_positive
-from .requantize import requantize
+from .convolution import Convolution
+from .mac_operator import WHOLE_DEPTH, MacOperator, wrapped_sums
+from .mac_schedule import MacStructure
+from .mac_shape import MacShape, Tensor
+from .operator import (
+    CANONICAL_SCALE,
+    Arg,
+    Arrays,
+    OperatorError,
+    require_finite,
+    require_positive,
+)
+from .pattern import Accepted, Match, Spelling
+from .registry import register_operator
+from .window import Window
 
 
 def depthwise_diagonal(weight: np.ndarray, dim: int) -> np.ndarray:
@@ -32,11 +46,13 @@ def depthwise_diagonal(weight: np.ndarray, dim: int) -> np.ndarray:
     return diagonal
 
 
+@register_operator()
 @dataclass(frozen=True)
-class DepthwiseConv2d(Operator):
+class DepthwiseConv2d(MacOperator):
     """``out[n,y,x,c] = requantize(sum x[n, y*sh+i-t, x*sw+j-l, c] * w[i,j,c] + bias[c])``."""
 
     op: ClassVar[str] = "depthwise_conv2d"
+    weights: ClassVar[tuple[str, ...]] = ("weight",)
 
     n: int
     h: int
@@ -84,6 +100,10 @@ class DepthwiseConv2d(Operator):
         return f"depthwise_{batch}{self.h}x{self.w}x{self.c}_{self.window.label}{bias}"
 
     @property
+    def partly_read(self) -> tuple[str, ...]:
+        return ("x",)
+
+    @property
     def layout_free(self) -> tuple[str, ...]:
         return ("weight",)
 
@@ -93,7 +113,7 @@ class DepthwiseConv2d(Operator):
     def prim_func(self, config: DeviceConfig) -> PrimFunc:
         D = config.dim
         if self.dim != D:
-            raise ValueError(f"{self.name}: weights laid out for dim {self.dim}, device has {D}")
+            raise OperatorError(f"{self.name}: weights laid out for dim {self.dim}, device has {D}")
         N, H, W, C = self.n, self.h, self.w, self.c
         KH, KW, (SH, SW), (PT, PL, _, _) = self.kh, self.kw, self.strides, self.pad
         OH, OW = self.window.out_h, self.window.out_w
@@ -101,6 +121,7 @@ class DepthwiseConv2d(Operator):
         XP = steps.padded
         HP, WP = (OH - 1) * SH + KH, (XP - 1) * SW + KW
         CB = ceil_div(C, D)
+        requantize = kind_of(config).numbers.rule.expression
         scale, relu, has_bias = self.scale, self.relu, self.bias
         intrinsics = {"mac": gemm_intrinsic(config, steps.rows, SW)}
         loops = {
@@ -172,3 +193,62 @@ class DepthwiseConv2d(Operator):
                             )
 
         return depthwise_conv2d if has_bias else drop_argument(depthwise_conv2d, "bias")
+
+    def reference(self, inputs: Arrays, numbers: Numbers) -> np.ndarray:
+        views = self.window.views(inputs["x"])
+        channels = np.arange(self.c)
+        weight = inputs["weight"][:, :, channels, channels % self.dim].astype(np.int64)
+        total = np.einsum("nyxcij,ijc->nyxc", views, weight)
+        sums = wrapped_sums(total, inputs.get("bias"))
+        return numbers.rule.evaluate(sums, self.scale, self.relu)
+
+    @property
+    def terms(self) -> int:
+        return self.kh * self.kw
+
+    def sample(self, generator: np.random.Generator) -> dict[str, np.ndarray]:
+        inputs = super().sample(generator)
+        # The argument is made of diagonal blocks and is 0 elsewhere.
+        compact = inputs["weight"][..., 0]
+        return {**inputs, "weight": depthwise_diagonal(compact, self.dim)}
+
+    @classmethod
+    def spelling(cls, numbers: Numbers) -> Spelling:
+        return convolution.spelling(numbers)
+
+    @classmethod
+    def accept(cls, match: Match, config: DeviceConfig) -> Accepted | str | None:
+        found = Convolution.of(match)
+        if isinstance(found, str) or not found.is_depthwise:
+            return None
+        if not isinstance(found.weight, np.ndarray):
+            return "depthwise convolution whose weights are not constant"
+        dim, attributes = config.dim, found.attributes
+        operator = cls(found.n, found.h, found.w, found.ci, dim=dim, **attributes)
+        compact = found.weight.reshape(operator.kh, operator.kw, found.ci)
+        diagonal = depthwise_diagonal(compact, dim)
+        return Accepted(operator, (match.part("data"), diagonal, *found.biases))
+
+    @property
+    def structures(self) -> tuple[MacStructure, ...]:
+        return WHOLE_DEPTH
+
+    def mac_shape(self, config: DeviceConfig) -> MacShape:
+        x, weight, *_, out = self.args
+        steps = self.window.steps(config)
+        return MacShape(
+            blocks=ceil_div(self.c, config.dim),
+            lines=self.window.out_h,
+            steps=steps.number,
+            depth=1,
+            rows=steps.rows,
+            dim=config.dim,
+            inputs=Tensor.of(x),
+            weights=Tensor.of(weight),
+            outputs=Tensor.of(out),
+            kernel=(self.kh, self.kw),
+            strides=self.strides,
+            batch=self.n,
+            depthwise=True,
+            window=self.window,
+        )

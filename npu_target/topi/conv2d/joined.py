@@ -2,7 +2,7 @@
 pixels of several lines.
 
 Lines of 7 pixels leave more than half of a 16-row step empty, and steps that short wait for the
-array's queues.  Here the scratchpad holds a copy of the image for each column of the kernel, as
+array's queues.  Here a tile holds a copy of the image for each column of the kernel, as
 the pixels that meet it: without padding between the lines, so the rows of one line follow those
 of the line before.  With a vertical stride, every row of the kernel has a copy as well.
 
@@ -17,14 +17,13 @@ from typing import TYPE_CHECKING
 from tvm.script import tirx as T
 from tvm.tirx import PrimFunc
 
-from ..device import DeviceConfig
-from ..intrin import gemm_intrinsic
-from .arguments import drop_argument
-from .blocking import LEAST_STEP_ROWS, ceil_div, even_steps
-from .requantize import requantize
+from ...device import DeviceConfig, kind_of
+from ...intrin import gemm_intrinsic
+from ..arguments import drop_argument
+from ..blocking import LEAST_STEP_ROWS, ceil_div, even_steps
 
 if TYPE_CHECKING:
-    from .conv2d import Conv2d
+    from .operator import Conv2d
 
 # What joining has to save at least: it loads an image more than once.
 _WORTH = 0.95
@@ -39,15 +38,17 @@ def takes_joined(operator: Conv2d, config: DeviceConfig) -> bool:
     pixels = window.out_h * window.out_w
     # Two tiles of one block of channels take at most half of the memories.
     a_rows, b_rows = image_rows(operator), operator.kh * operator.kw * dim
+    memories = config.memories
     return (
         max(pixels, dim) < _WORTH * separate
-        and 4 * max(a_rows, b_rows) <= config.spad_rows
-        and 4 * pixels <= config.acc_rows
+        and 4 * a_rows <= memories.inputs.rows
+        and 4 * b_rows <= memories.weights.rows
+        and 4 * pixels <= memories.sums.rows
     )
 
 
 def image_rows(operator: Conv2d) -> int:
-    """Scratchpad rows of one block of input channels."""
+    """Rows of one block of input channels."""
     copies, lines = _copies(operator)
     return operator.kw * copies * lines * operator.window.out_w
 
@@ -70,6 +71,7 @@ def joined_prim_func(operator: Conv2d, config: DeviceConfig) -> PrimFunc:
     # Which copy the next kernel row takes, and how many rows further on.
     RS, DOWN = (0, OW) if SH == 1 else (1, 0)
     CB, OB = ceil_div(C, D), ceil_div(CO, D)
+    requantize = kind_of(config).numbers.rule.expression
     scale, relu, has_bias = operator.scale, operator.relu, operator.bias
     intrinsics = {"mac": gemm_intrinsic(config, steps.rows)}
     roles = "batch blocks joined lane kernel_h kernel_w depth depth_lane"

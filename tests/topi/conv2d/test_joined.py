@@ -7,7 +7,7 @@ import pytest
 from npu_target.device import preset
 from npu_target.topi import Conv2d
 from npu_target.topi.blocking import even_steps
-from npu_target.topi.joined_conv2d import image_rows, takes_joined
+from npu_target.topi.conv2d.joined import image_rows, takes_joined
 
 DEVICE = preset("gemmini-16x16")
 

@@ -1,6 +1,6 @@
 """How the bytes under a row of a kernel are cut into parts, each for steps of its own.
 
-A part of as many bytes as a row of the scratchpad has columns takes a step for every row of the
+A part of as many bytes as a row of a tile has columns takes a step for every row of the
 kernel.  A shorter one can be stacked: the device's repeated loads put the bytes of several lines
 side by side, and one step takes them all.
 
@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from tvm import tirx
 
-from ..device import DeviceConfig
-from .blocking import Steps, ceil_div
+from ...device import DeviceConfig, kind_of
+from ..blocking import Steps, ceil_div
 
 if TYPE_CHECKING:
-    from .conv2d import Conv2d
+    from .operator import Conv2d
 
 
 @dataclass(frozen=True)
@@ -94,10 +94,10 @@ def window_parts(
 
 
 def _lines(columns: int, others: int, operator: Conv2d, steps: Steps, config: DeviceConfig) -> int:
-    """The most lines of so many bytes that a row of the scratchpad can hold.  Bytes alone are not
+    """The most lines of so many bytes that a row of a tile can hold.  Bytes alone are not
     stacked: a load takes about as long for one as for several."""
     most = min(operator.kh, config.dim // columns)
-    if columns == 1 or not config.has_first_layer_pixel_repeats:
+    if columns == 1 or not kind_of(config).features(config).stacked_loads:
         return 1
     return next(
         lines

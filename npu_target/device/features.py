@@ -1,0 +1,31 @@
+"""What a definition of an operator may use of a device, beside its step and its memories."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class PooledStores:
+    """Stores that take the maximum over windows of the rows of sums, as far as they can count.
+
+    Windows are squares, strides the same along both dimensions; borders count as 0.
+    """
+
+    max_size: int
+    max_stride: int
+
+
+@dataclass(frozen=True)
+class Features:
+    """What a device can do that definitions make use of where it is there.
+
+    max_load_columns : elements of a line in DRAM that one load takes.
+    pooled_stores : None where stores pool nothing.
+    stacked_loads : whether a load can put what it reads for one row into the rows before it as
+        well, each time further to the right.
+    """
+
+    max_load_columns: int
+    pooled_stores: PooledStores | None = None
+    stacked_loads: bool = False

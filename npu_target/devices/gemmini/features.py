@@ -1,0 +1,18 @@
+"""What definitions may use of a Gemmini."""
+
+from __future__ import annotations
+
+from ...device import Features, PooledStores
+from .config import GemminiConfig
+
+# Two bits each in the store configuration, and 0 switches pooling off.
+_MAX_WINDOW = _MAX_STRIDE = 3
+
+
+def features(config: GemminiConfig) -> Features:
+    """Those that the generator was asked to build in."""
+    return Features(
+        max_load_columns=config.mvin_max_cols,
+        pooled_stores=PooledStores(_MAX_WINDOW, _MAX_STRIDE) if config.has_pooling else None,
+        stacked_loads=config.has_first_layer_pixel_repeats,
+    )

@@ -1,0 +1,113 @@
+"""Operators whose sums of products the device's step computes: what their schedules are made of,
+and inputs to try them with."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from tvm.s_tir import Schedule
+
+from .mac_schedule import MacStructure, for_loops, schedule_mac
+from .operator import Operator, Template, draw
+
+if TYPE_CHECKING:
+    from ..device import DeviceConfig
+    from .mac_shape import MacShape
+
+# Standard deviation of the results to aim at, so that few of them saturate: a saturated element
+# would hide a wrong sum.
+_RESULT_DEVIATION = 50.0
+_INT8_DEVIATION = 256 / math.sqrt(12)
+
+# Structures worth trying where the whole reduction is loaded at once, ...
+WHOLE_DEPTH = tuple(
+    replace(structure, wide=wide)
+    for structure in (
+        MacStructure("weights_kept", kept=True, two_sums=True),
+        MacStructure("inputs_kept", kept=True, two_sums=True),
+        MacStructure("inputs_kept", kept=True, two_sums=True, step_order="kernel_first"),
+        MacStructure("weights_kept", two_sums=True, step_order="kernel_first"),
+    )
+    for wide in (False, True)
+)
+# ... and where its channels are loaded in parts.
+SPLIT_DEPTH = tuple(
+    replace(structure, wide=wide)
+    for structure in (
+        MacStructure("weights_kept", split_depth=True),
+        MacStructure("inputs_kept", split_depth=True, step_order="kernel_first"),
+    )
+    for wide in (False, True)
+)
+
+
+@dataclass(frozen=True)
+class MacOperator(Operator):
+    """Base of operators with a block ``mac`` in their definition (see `mac_schedule`) and a
+    ``scale``."""
+
+    # Arguments whose values are drawn such that the results are spread over int8.
+    weights: ClassVar[tuple[str, ...]] = ()
+
+    @abstractmethod
+    def mac_shape(self, config: DeviceConfig) -> MacShape:
+        """The loops of its definition and what they walk, as the cost of tiles needs it."""
+
+    @property
+    @abstractmethod
+    def structures(self) -> tuple[MacStructure, ...]:
+        """Those of its templates, weights as they lie."""
+
+    @property
+    def terms(self) -> int:
+        """Products that are added up for an element."""
+        return 1
+
+    def template_structures(self) -> tuple[MacStructure, ...]:
+        """Those of its templates, with packed weights as well where these may be."""
+        if not self.layout_free:
+            return self.structures
+        packed = (replace(structure, packed=True) for structure in self.structures)
+        return (*self.structures, *packed)
+
+    def templates(self) -> list[Template]:
+        return [partial(_schedule, structure) for structure in self.template_structures()]
+
+    def sample(self, generator: np.random.Generator) -> dict[str, np.ndarray]:
+        """Activations cover all of int8. Weights and bias are scaled so that results mostly stay
+        within int8 after requantization."""
+        return {
+            arg.name: draw(generator, arg, self.amplitude(arg.name))
+            for arg in self.args
+            if arg.role == "input"
+        }
+
+    def amplitude(self, name: str) -> int:
+        """The largest value to draw for an argument."""
+        sums = _RESULT_DEVIATION / self.scale  # type: ignore[attr-defined]
+        if name == "bias":
+            return int(min(sums, 2**30))
+        if name not in self.weights:
+            return 127
+        deviation = sums / (_INT8_DEVIATION * math.sqrt(self.terms))
+        return int(min(127, max(1, round(deviation * math.sqrt(3)))))
+
+
+def _schedule(structure: MacStructure, sch: Schedule) -> None:
+    schedule_mac(sch, for_loops(sch, structure))
+
+
+def wrapped_sums(exact: np.ndarray, bias: np.ndarray | None = None) -> np.ndarray:
+    """Integers in float64 or int64, with a bias, as the int32 that a device's sums hold.
+
+    float64 holds every partial sum of int8 products exactly, and its matrix products are quick.
+    """
+    total = exact.astype(np.int64)
+    if bias is not None:
+        total = total + bias
+    return total.astype(np.int32)
