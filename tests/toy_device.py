@@ -8,12 +8,14 @@ from types import MappingProxyType
 from typing import ClassVar
 
 from npu_target.codegen.operations import Engine
-from npu_target.device import DeviceConfig, DeviceKind, Limits, Memories, Memory
+from npu_target.device import DeviceConfig, DeviceKind, Features, Limits, Memories, Memory
 from npu_target.device.command_set import CommandSet
 from npu_target.device.commands import DeviceCommand, address, flag, uint
 from npu_target.device.copy_rules import CopyRules
 from npu_target.device.emission import Emission
 from npu_target.device.intrinsic import Access, Intrinsic, Operand
+from npu_target.device.numbers import Numbers
+from npu_target.device.shift_rule import ShiftRule
 from npu_target.program import device_command
 
 LIMITS = """
@@ -54,6 +56,7 @@ class Multiply(DeviceCommand, mnemonic="multiply", tag=2, tag_mask=3, funct=0):
             self.needs_feature(config, "has_relu", "relu")
 
 
+NUMBERS = Numbers(ShiftRule())
 COMMANDS = CommandSet((Copy, Multiply), computing=(Multiply,))
 
 
@@ -129,6 +132,9 @@ def toy_kind(folder: Path, name: str = "toy", **changes: object) -> DeviceKind:
         "intrinsics_at": "toy_device:INTRINSICS",
         "copy_rules_at": "toy_device:ToyCopyRules",
         "emission_at": "toy_device:ToyEmission",
+        "numbers_at": "toy_device:NUMBERS",
+        "features": lambda config: Features(max_load_columns=config.lanes),
+        "operators": ("matmul",),
         **changes,
     }
     return DeviceKind(**fields)  # type: ignore[arg-type]

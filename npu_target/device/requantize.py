@@ -43,6 +43,11 @@ class RequantizeRule(ABC):
     powers_of_two: bool = False
 
     @property
+    def least_scale(self) -> float:
+        """No scale is smaller; 0 where there is no such end."""
+        return 0.0
+
+    @property
     @abstractmethod
     def name(self) -> str:
         """In messages and reports."""

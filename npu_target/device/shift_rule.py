@@ -23,7 +23,8 @@ from .requantize import (
     saturate,
 )
 
-_INT32_BITS = 32
+# Of an int32 shifted by more, eight bits or less are left: nothing to saturate.
+_MOST_BITS = 23
 
 
 @dataclass(frozen=True)
@@ -40,12 +41,12 @@ class ShiftRule(RequantizeRule):
     """
 
     rounds: bool = True
-    most_bits: int = _INT32_BITS - 1
+    most_bits: int = _MOST_BITS
     powers_of_two = True
 
     def __post_init__(self) -> None:
-        if not 1 <= self.most_bits < _INT32_BITS:
-            raise ValueError(f"most_bits is {self.most_bits}, must be 1 to {_INT32_BITS - 1}")
+        if not 1 <= self.most_bits <= _MOST_BITS:
+            raise ValueError(f"most_bits is {self.most_bits}, must be 1 to {_MOST_BITS}")
 
     @property
     def name(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from copy import copy
 from enum import Enum
@@ -74,24 +75,47 @@ class RangeObserver:
             return min(self._largest, (int(np.searchsorted(share, _PERCENTILE)) + 1) * self._width)
         return self._least_squares_threshold()
 
+    def scale(self, method: Method, powers_of_two: bool) -> float:
+        """What a step of int8 is worth: a power of two where it has to be.
+
+        Then the next one above, at which nothing is clipped that the method does not clip; by the
+        least squares maybe the one below.
+        """
+        scale = scale_of(self.threshold(method))
+        if not powers_of_two:
+            return scale
+        above = power_of_two_from(scale)
+        if method is not Method.MSE or self._width == 0.0:
+            return above
+        return min((above, above / 2), key=lambda scale: self._squared_errors([scale])[0])
+
     def _least_squares_threshold(self) -> float:
+        candidates = np.linspace(1.0, 0.2, 161) * self._largest
+        totals = self._squared_errors([candidate / INT8_LIMIT for candidate in candidates])
+        return float(candidates[np.argmin(totals)])
+
+    def _squared_errors(self, scales: Sequence[float]) -> list[float]:
+        """Of clipping and rounding all values so far, by each scale."""
         centers = (np.arange(_BINS) + 0.5) * self._width
         used = self._counts > 0
         centers, counts = centers[used], self._counts[used]
-        best, least = self._largest, np.inf
-        for candidate in np.linspace(1.0, 0.2, 161) * self._largest:
-            scale = candidate / INT8_LIMIT
+        totals = []
+        for scale in scales:
             error = np.minimum(np.rint(centers / scale), INT8_LIMIT) * scale - centers
-            total = float(np.dot(error**2, counts))
-            if total < least:
-                best, least = float(candidate), total
-        return best
+            totals.append(float(np.dot(error**2, counts)))
+        return totals
 
 
 def scale_of(threshold: float) -> float:
     """The scale under which ``threshold`` becomes 127; 1 for a tensor of zeros."""
     scale = float(np.float32(threshold / INT8_LIMIT))
     return scale if scale > np.finfo("float32").tiny else 1.0
+
+
+def power_of_two_from(scale: float) -> float:
+    """The least power of two that is not below a scale."""
+    mantissa, exponent = math.frexp(scale)
+    return scale if mantissa == 0.5 else 2.0**exponent
 
 
 def observe(

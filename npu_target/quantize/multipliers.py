@@ -1,4 +1,4 @@
-"""Two scales as integers and one scale: how a residual add weighs its operands.
+"""Scales as integers and one scale: how a residual add weighs its operands, an average its sum.
 
 The device adds ``A * a + B * b`` in int32 with int8 multipliers and scales the sum once.  Operands
 worth ``scale_a`` and ``scale_b`` a step are added rightly where A : B is scale_a : scale_b.
@@ -6,12 +6,14 @@ worth ``scale_a`` and ``scale_b`` a step are added rightly where A : B is scale_
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
-MULTIPLIER_LIMIT = 127
+_MULTIPLIER_BITS = 7
+MULTIPLIER_LIMIT = 2**_MULTIPLIER_BITS - 1
 
 
 class Multipliers(NamedTuple):
@@ -22,11 +24,17 @@ class Multipliers(NamedTuple):
     scale: float
 
 
-def integer_multipliers(scale_a: float, scale_b: float) -> Multipliers:
+def integer_multipliers(scale_a: float, scale_b: float, powers_of_two: bool = False) -> Multipliers:
     """The multipliers in 0..127 with the least squared error of both scales, in lowest terms:
     1 and 1 for equal scales.  One of them is 0 where all of that operand comes to at most half a
-    step of the other."""
+    step of the other.
+
+    ``powers_of_two``: the scales are, and so are the multipliers and the scale that is left; an
+    operand then is 0 where it comes to at most a step of the other.
+    """
     pairs = _coprime_pairs()
+    if powers_of_two:
+        pairs = pairs[((pairs & (pairs - 1)) == 0).all(axis=1)]
     # Relative to the larger one: products of scales may be less than a float holds.
     largest = max(scale_a, scale_b)
     scales = np.array([scale_a / largest, scale_b / largest])
@@ -34,7 +42,20 @@ def integer_multipliers(scale_a: float, scale_b: float) -> Multipliers:
     cross = pairs[:, 0] * scales[1] - pairs[:, 1] * scales[0]
     distance = np.abs(cross) / np.hypot(pairs[:, 0], pairs[:, 1])
     a, b = (int(value) for value in pairs[np.argmin(distance)])
+    if powers_of_two:
+        return Multipliers(a, b, largest / max(a, b))
     return Multipliers(a, b, float((a * scales[0] + b * scales[1]) / (a * a + b * b)) * largest)
+
+
+def integer_factor(scale: float) -> tuple[int, float]:
+    """A factor up to 127 and a power of two whose product is nearest to a scale, which is off by
+    at most 1 part in 128."""
+    mantissa, exponent = math.frexp(scale)
+    factor = round(mantissa * (MULTIPLIER_LIMIT + 1))
+    if factor > MULTIPLIER_LIMIT:
+        return 1, 2.0**exponent
+    shift = (factor & -factor).bit_length() - 1
+    return factor >> shift, 2.0 ** (exponent - _MULTIPLIER_BITS + shift)
 
 
 @cache

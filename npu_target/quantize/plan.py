@@ -40,13 +40,14 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Step:
-    """``root`` is the variable whose value the step gives; ``anchor`` names its main operation."""
+    """``root`` is the variable whose value the step gives; ``anchor`` names its main operation;
+    ``relu`` is where a ReLU at its end cuts off above, None without one."""
 
     kind: Kind
     anchor: relax.Var
     root: relax.Var
     inputs: tuple[relax.Var, ...]
-    relu: bool = False
+    relu: float | None = None
     weight: np.ndarray | None = field(default=None, repr=False)
     bias: np.ndarray | None = field(default=None, repr=False)
 
@@ -149,25 +150,25 @@ class _Planner:
         self._done.add(user)
         return user, np.broadcast_to(bias.reshape(shape), full)
 
-    def _with_relu(self, var: relax.Var) -> tuple[relax.Var, bool]:
+    def _with_relu(self, var: relax.Var) -> tuple[relax.Var, float | None]:
         user = self._next(var)
-        if user is None or not _is_relu(self._graph.value[user]):
-            return var, False
+        cut = None if user is None else _relu_cut(self._graph.value[user])
+        if user is None or cut is None:
+            return var, None
         self._done.add(user)
-        return user, True
+        return user, cut
 
     def _next(self, var: relax.Var) -> relax.Var | None:
         user = self._graph.sole_user(var)
         return None if user is None or user.name in self._keep_float else user
 
 
-def _is_relu(call: relax.Expr) -> bool:
-    """Whether the call is ReLU, maybe cut off above: int8 saturates where its range ends, which
-    is that of the values after the cut."""
+def _relu_cut(call: relax.Expr) -> float | None:
+    """Where a call that is ReLU cuts off above, infinity for nowhere; None of other calls."""
     if op_name(call) == "relax.clip":
         low, high = (float(bound.value) for bound in call.args[1:])
-        return low == 0.0 < high
-    return op_name(call) == "relax.nn.relu"
+        return high if low == 0.0 < high else None
+    return math.inf if op_name(call) == "relax.nn.relu" else None
 
 
 def _is_float_tensor(var: relax.Var) -> bool:

@@ -1,7 +1,8 @@
 """Post-training quantization: a float32 Relax function becomes an integer one.
 
 Everything is symmetric int8 with one scale a tensor, weights included, because the device has
-one scale a store. Biases are int32 in the scale of the products they are added to.
+one scale a store. Which scales these may be is the device's, too. Biases are int32 in the scale
+of the products they are added to.
 """
 
 from __future__ import annotations
@@ -13,15 +14,25 @@ import numpy as np
 from tvm import relax
 from tvm.ir import IRModule
 
+from ..device.requantize import RequantizeRule
+from ..device.scale_rule import ScaleRule, float_to_int8
 from ..relax_graph import Graph, op_name, replace_function, shape_of, substitute, vars_in
 from . import integer_ops
-from .calibrate import INT8_LIMIT, Method, QuantizeError, RangeObserver, observe, scale_of
+from .calibrate import (
+    INT8_LIMIT,
+    Method,
+    QuantizeError,
+    RangeObserver,
+    observe,
+    power_of_two_from,
+)
 from .fold import fold_batch_norm
-from .multipliers import integer_multipliers
+from .multipliers import integer_factor, integer_multipliers
 from .plan import Kind, Step, average_axes, make_plan
 
 # An accumulator must hold the bias and the products beside it.
 _BIAS_LIMIT = 2**30
+_FLOAT32_SCALES = ScaleRule()
 
 
 @dataclass(frozen=True)
@@ -45,7 +56,8 @@ class Quantized:
     ``mod``: the same arguments and outputs as the float module, int8 inside. ``parameters``: for
     each operation, by the name of its binding, its numbers as plain NumPy values: ``weight``
     (int8), ``bias`` (int32, one a channel), ``scale`` (float32); ``multiplier_a``,
-    ``multiplier_b`` (int32) and ``scale`` for an addition; ``quantize_NAME`` and
+    ``multiplier_b`` (int32) and ``scale`` for an addition, ``factor`` (int32) and ``scale`` for an
+    average; ``quantize_NAME`` and
     ``dequantize_NAME`` hold the ``scale`` by which a value enters and leaves int8. ``scales``:
     what one step of int8 is worth, by tensor.
     """
@@ -59,10 +71,13 @@ def quantize(
     mod: IRModule,
     inputs: Sequence[np.ndarray | Sequence[np.ndarray]],
     options: QuantizeOptions | None = None,
+    rule: RequantizeRule = _FLOAT32_SCALES,
 ) -> Quantized:
     """Quantize function ``main`` of ``mod``, whose weights must be constants.
 
     ``inputs``: calibration inputs, each the list of ``main``'s arguments (or the only argument).
+    ``rule``: how the device that computes it makes int8 of its sums; where that takes powers of
+    two only, the scales of all tensors are.
     Operations that have no integer form stay float, between dequantize and quantize.
 
     Raises :class:`QuantizeError` for inputs that do not fit ``main``, unknown ``keep_float``
@@ -78,8 +93,10 @@ def quantize(
     steps = make_plan(graph, options.keep_float)
     arguments = [[item] if isinstance(item, np.ndarray) else list(item) for item in inputs]
     observers = observe(mod, graph, _observed(graph, steps), arguments)
-    scales = {var: scale_of(seen.threshold(options.activations)) for var, seen in observers.items()}
-    emitter = _Emitter(graph, scales, options)
+    scales = {
+        var: seen.scale(options.activations, rule.powers_of_two) for var, seen in observers.items()
+    }
+    emitter = _Emitter(graph, scales, options, rule)
     function = emitter.function(steps)
     return Quantized(
         replace_function(mod, graph.name, function),
@@ -111,6 +128,7 @@ class _Emitter:
     graph: Graph
     scales: dict[relax.Var, float]
     options: QuantizeOptions
+    rule: RequantizeRule
     parameters: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
     _builder: relax.BlockBuilder = field(default_factory=relax.BlockBuilder)
     _float: dict[relax.Var, relax.Expr] = field(default_factory=dict)
@@ -156,7 +174,7 @@ class _Emitter:
             scale = np.float32(1.0 / self.scales[var])
             label = self._labels.get(var, var.name)
             self._record(f"quantize_{label}", scale=scale)
-            self._int8[var] = integer_ops.to_int8(
+            self._int8[var] = float_to_int8(
                 self._builder, self._float[var], float(scale), f"{label}_quantized"
             )
         return self._int8[var]
@@ -173,7 +191,16 @@ class _Emitter:
             result = self._emit_average(step)
         else:
             result = self._emit_product(step)
-        return integer_ops.relu(self._builder, result, name) if step.relu else result
+        return result if step.relu is None else self._relu(result, step.relu, step.root, name)
+
+    def _relu(self, value: relax.Expr, cut: float, root: relax.Var, name: str) -> relax.Expr:
+        """ReLU. int8 saturates where the range of the values ends, which is that after the cut,
+        unless scales are powers of two."""
+        value = integer_ops.relu(self._builder, value, name)
+        steps = cut / self.scales[root]
+        if not self.rule.powers_of_two or steps >= INT8_LIMIT:
+            return value
+        return integer_ops.cut_off(self._builder, value, round(steps), name)
 
     def _emit_same_scale(self, step: Step) -> relax.Expr:
         self.scales[step.root] = self.scales[step.inputs[0]]
@@ -201,41 +228,58 @@ class _Emitter:
             result = self._builder.emit(relax.op.add(result, relax.const(bias)), f"{name}_biased")
         scale = np.float32(sum_scale / self.scales[step.root])
         self._record(name, **numbers, scale=scale)
-        return integer_ops.to_int8(self._builder, result, float(scale), name)
+        self._check(scale, name)
+        return self.rule.emit(self._builder, result, float(scale), name)
 
     def _weight_scale(self, step: Step, weight: np.ndarray, input_scale: float) -> float:
         """The weights' scale, coarse enough for the bias to fit beside the products."""
         observer = RangeObserver(f"the weight of {step.anchor.name}")
         observer.update(weight)
-        scale = scale_of(observer.threshold(self.options.weights))
+        scale = observer.scale(self.options.weights, self.rule.powers_of_two)
+        # Not so fine that the sums would have to be scaled by less than the device can.
+        scale = max(scale, self.rule.least_scale * self.scales[step.root] / input_scale)
         if step.bias is None:
             return scale
         largest = float(np.abs(step.bias).max(initial=0.0))
         if not np.isfinite(largest):
             raise QuantizeError(f"the bias of {step.anchor.name} is not finite; check the weights")
-        return max(scale, largest / (input_scale * _BIAS_LIMIT))
+        least = largest / (input_scale * _BIAS_LIMIT)
+        if scale >= least:
+            return scale
+        return power_of_two_from(least) if self.rule.powers_of_two else least
 
     def _emit_add(self, step: Step) -> relax.Expr:
         name = step.anchor.name
-        by = integer_multipliers(*(self.scales[var] for var in step.inputs))
+        left, right = (self.scales[var] for var in step.inputs)
+        by = integer_multipliers(left, right, self.rule.powers_of_two)
         scale = np.float32(by.scale / self.scales[step.root])
         multipliers = {"multiplier_a": np.int32(by.a), "multiplier_b": np.int32(by.b)}
         self._record(name, **multipliers, scale=scale)
         operands = [(self._int8[var], m) for var, m in zip(step.inputs, by[:2], strict=True)]
-        return integer_ops.residual_add(self._builder, operands, float(scale), name)
+        self._check(scale, name)
+        return integer_ops.residual_add(self._builder, operands, float(scale), name, self.rule)
 
     def _emit_average(self, step: Step) -> relax.Expr:
         name, (value,) = step.anchor.name, step.inputs
         axes, keepdims = average_axes(self.graph.value[step.anchor])
         pixels = shape_of(value)[axes[0]] * shape_of(value)[axes[1]]
-        scale = np.float32(self.scales[value] / pixels / self.scales[step.root])
-        self._record(name, scale=scale)
-        total = integer_ops.image_sum(self._builder, self._int8[value], axes, name)
-        result = integer_ops.to_int8(self._builder, total, float(scale), name)
+        factor, scale = 1, np.float32(self.scales[value] / pixels / self.scales[step.root])
+        if self.rule.powers_of_two:
+            factor, power = integer_factor(float(scale))
+            scale = np.float32(power)
+        self._check(scale, name)
+        self._record(name, factor=np.int32(factor), scale=scale)
+        total = integer_ops.image_sum(self._builder, self._int8[value], axes, factor, name)
+        result = self.rule.emit(self._builder, total, float(scale), name)
         if keepdims:
             return result
         shape = shape_of(step.anchor)
         return self._builder.emit(relax.op.reshape(result, shape), f"{name}_reshaped")
+
+    def _check(self, scale: np.float32, name: str) -> None:
+        reason = self.rule.refusal(float(scale))
+        if reason is not None:
+            raise QuantizeError(f"{name}: {reason}; leave it in float (keep_float)")
 
     def _record(self, name: str, **numbers: np.ndarray | np.number) -> None:
         self.parameters[name] = {key: np.asarray(value) for key, value in numbers.items()}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tvm.tirx import PrimFunc
 
-from ..device import DeviceConfig
+from ..device import DeviceConfig, kind_of
 from ..models import MODELS, Model, get_model
 from ..partition import Partitioned, partition
 from ..partition.partitioner import Lowering
@@ -61,7 +61,11 @@ def load_network(
     """
     model = get_model(name, weights, seed)
     inputs = [model.preprocess(image) for image in images]
-    quantized = quantize(model.mod, inputs or model.calibration_inputs(CALIBRATION_IMAGES, seed))
+    quantized = quantize(
+        model.mod,
+        inputs or model.calibration_inputs(CALIBRATION_IMAGES, seed),
+        rule=kind_of(config).numbers.rule,
+    )
     return Network(model, config, quantized, partition(quantized.mod, config, _stand_in))
 
 

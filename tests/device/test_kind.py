@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from toy_device import COMMANDS, MultiplyStep, ToyCopyRules, ToyEmission, toy_kind
+from toy_device import COMMANDS, NUMBERS, MultiplyStep, ToyCopyRules, ToyEmission, toy_kind
 
 from npu_target.device import KindError, kinds
 from npu_target.devices.gemmini import GEMMINI
@@ -16,6 +16,7 @@ def test_parts_are_imported_when_needed(tmp_path: Path) -> None:
     kind = toy_kind(tmp_path)
     assert kind.commands is COMMANDS
     assert kind.emission is ToyEmission
+    assert kind.numbers is NUMBERS
     kind.check()
 
 

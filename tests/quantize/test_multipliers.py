@@ -8,7 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from npu_target.quantize.multipliers import MULTIPLIER_LIMIT, integer_multipliers
+from npu_target.quantize.multipliers import (
+    MULTIPLIER_LIMIT,
+    integer_factor,
+    integer_multipliers,
+)
 
 scales = st.floats(2.0**-40, 2.0**40, width=32)
 ratios = st.floats(1.0, 2.0**20)
@@ -58,3 +62,24 @@ def test_few_sums_are_rounded_otherwise(ratio):
     found = np.clip(np.rint(scaled), -128, 127)
     assert np.mean(found != wanted) < 0.01
     assert np.abs(found - wanted).max() <= 1
+
+
+@given(st.integers(-12, 12), st.integers(-40, 40))
+def test_powers_of_two_stay_such(ratio, power):
+    scale_a, scale_b = 2.0 ** (power + ratio), 2.0**power
+    a, b, scale = integer_multipliers(scale_a, scale_b, powers_of_two=True)
+    assert min(a, b) >= 0 and max(a, b) <= 64
+    assert np.frexp(scale)[0] == 0.5
+    # Of 127 steps of the smaller operand, no more than a step of the larger one is lost.
+    larger = max(scale_a, scale_b)
+    assert abs(a * scale - scale_a) * 127 <= larger
+    assert abs(b * scale - scale_b) * 127 <= larger
+    if abs(ratio) <= 6:
+        assert (a * scale, b * scale) == (scale_a, scale_b)
+
+
+@given(st.floats(1e-9, 1e3))
+def test_a_factor_and_a_power_of_two_are_near_to_a_scale(scale):
+    factor, power = integer_factor(scale)
+    assert 1 <= factor <= 127 and np.frexp(power)[0] == 0.5
+    assert abs(factor * power - scale) <= scale / 128

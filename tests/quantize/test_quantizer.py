@@ -5,6 +5,7 @@ import pytest
 from relax_functions import constant, function_of
 from tvm import relax
 
+from npu_target.device.shift_rule import ShiftRule
 from npu_target.host import build_host, run_host
 from npu_target.quantize import QuantizeError, QuantizeOptions, compare, quantize
 from npu_target.relax_graph import Graph, GraphError, dtype_of, op_name
@@ -124,6 +125,60 @@ def test_results_stay_close_to_float(body):
         assert b.dtype == a.dtype == np.float32
         noise = np.sum((a - b) ** 2) / np.sum(a**2)
         assert 10 * np.log10(1 / noise) > 25
+
+
+def decibels(mod, quantized, x):
+    """The worst signal to noise of the outputs."""
+    found = run_host(build_host(quantized.mod), x)
+    pairs = list(zip(run_host(build_host(mod), x), found, strict=True))
+    return min(10 * np.log10(np.sum(a**2) / np.sum((a - b) ** 2)) for a, b in pairs)
+
+
+@pytest.mark.parametrize(
+    ("body", "rule"),
+    [
+        *((body, ShiftRule()) for body in BODIES),
+        *((body, ShiftRule(most_bits=10)) for body in (residual, attention)),
+        *((body, ShiftRule(rounds=False)) for body in (residual, pooled)),
+    ],
+    ids=lambda value: getattr(value, "__name__", str(value)),
+)
+def test_shifts_stay_close_to_float(body, rule):
+    """A scale that is up to twice as coarse takes up to 6 dB; rounding down, another 6."""
+    mod = function_of([IMAGE], body)
+    inputs = [normal(*IMAGE) for _ in range(3)]
+    assert decibels(mod, quantize(mod, inputs, rule=rule), inputs[0]) > (20 if rule.rounds else 14)
+
+
+@pytest.mark.parametrize("body", [residual, pooled_by_window, attention, relu6])
+def test_all_scales_of_shifts_are_powers_of_two(body):
+    mod = function_of([IMAGE], body)
+    rule = ShiftRule(most_bits=10)
+    quantized = quantize(mod, [normal(*IMAGE)], rule=rule)
+    assert all(np.frexp(scale)[0] == 0.5 for scale in quantized.scales.values())
+    for name, numbers in quantized.parameters.items():
+        if not name.startswith(("quantize_", "dequantize_")):
+            assert rule.refusal(float(numbers["scale"])) is None
+    # What is not float32 is shifted, not multiplied by a scale.
+    names = [name for name, _ in calls(quantized.mod)]
+    floats = sum(name.startswith(("quantize_", "dequantize_")) for name in quantized.parameters)
+    integers = len(quantized.parameters) - floats
+    assert names.count("relax.right_shift") + names.count("relax.left_shift") <= integers
+    assert names.count("relax.round") == sum(
+        name.startswith("quantize_") for name in quantized.parameters
+    )
+
+
+def test_a_product_of_activations_that_no_shift_scales_is_refused():
+    def body(emit, x):
+        return emit(relax.op.matmul(emit(relax.op.reshape(x, (9, 40))), y_of(emit, x)), "product")
+
+    def y_of(emit, x):
+        return emit(relax.op.permute_dims(emit(relax.op.reshape(x, (9, 40)))))
+
+    mod = function_of([IMAGE], body)
+    with pytest.raises(QuantizeError, match=r"product: the scale .* is no power of two"):
+        quantize(mod, [normal(*IMAGE)], rule=ShiftRule(most_bits=2))
 
 
 def calls(mod):

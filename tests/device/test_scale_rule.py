@@ -7,21 +7,21 @@ from hypothesis import strategies as st
 from reference.integer_resnet import to_int8
 from relax_functions import function_of
 
+from npu_target.device.scale_rule import ScaleRule
 from npu_target.host import build_host, run_host
-from npu_target.quantize import integer_ops
 
 SIZE = 4096
 
 
 def requantizer(scale):
     class Emit:
-        """The part of a block builder that integer_ops uses."""
+        """The part of a block builder that rules use."""
 
         def __init__(self, emit):
             self.emit = emit
 
     def body(emit, x):
-        return integer_ops.to_int8(Emit(emit), x, scale, "y")
+        return ScaleRule().emit(Emit(emit), x, scale, "y")
 
     return build_host(function_of([(SIZE,)], body, "int32"))
 
