@@ -188,6 +188,9 @@ class Disassembly:
 
 
 def _sum_of(operand: Operand) -> _Sum:
+    if operand.general:  # sums that are one expression may be of several fields
+        rest = Operand(operand.base, operand.address, operand.steps)
+        operand = Operand.of(rest, *[Operand.of(expr) * by for by, expr in operand.general])
     terms: list[tuple[int, Expr | int]] = [(by, loop_id) for loop_id, by in operand.steps]
     terms += operand.general
     return _Sum(operand.base, operand.address, terms)
