@@ -69,7 +69,8 @@ def build_program(
         raise DoesNotFit(f"{name}: {error}") from error
     except (CodegenError, IsaError) as error:
         raise CodegenError(f"{name}: {error}") from error
-    return Program(name, config, args, rewritten(body, kind_of(config).commands))
+    commands = kind_of(config).commands
+    return Program(name, config, args, rewritten(body, commands, config.host_registers))
 
 
 def _arguments(func: tirx.PrimFunc, packed: Mapping[str, Packing]) -> tuple[Arg, ...]:

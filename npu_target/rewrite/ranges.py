@@ -25,6 +25,10 @@ class Ranges:
         """An expression with the same value wherever the loops' variables have such values."""
         return self._of(expr)[0]
 
+    def of(self, expr: Expr) -> Range:
+        """The least and the greatest value, or those of int64 where they are not known."""
+        return self._of(expr)[1]
+
     def _of(self, expr: Expr) -> tuple[Expr, Range]:
         if expr.op is Op.CONST:
             return expr, (expr.value, expr.value)

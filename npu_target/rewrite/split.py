@@ -19,64 +19,69 @@ _ASKED = 4
 _FETCHED = 16
 
 
-def split(nodes: tuple[Node, ...], commands: CommandSet) -> tuple[Node, ...]:
-    """The same commands, with fewer questions asked in loops."""
-    return tuple(_split(nodes, commands, {}, 1))
+def split(
+    nodes: tuple[Node, ...], commands: CommandSet, around_steps: frozenset[int] = frozenset()
+) -> tuple[Node, ...]:
+    """The same commands, with fewer questions asked in loops: inner ones, those of copies only,
+    and, whatever that takes, those with the ids ``around_steps``."""
+    return tuple(_Splitter(commands, around_steps).body(nodes, {}, 1))
 
 
-def _split(
-    nodes: tuple[Node, ...], commands: CommandSet, loops: Mapping[int, Range], times: int
-) -> list[Node]:
-    """A body that is run so many times, inside of loops whose variables have these values."""
-    found: list[Node] = []
-    for node in nodes:
-        if isinstance(node, Command):
-            found.append(node)
-        elif node.extent.op is Op.CONST:
-            extent = node.extent.value
-            inner = {**loops, node.loop_id: (0, extent - 1)}
-            body = _split(node.body, commands, inner, times * extent)
-            loop = Loop(node.loop_id, node.extent, tuple(body))
-            found += _cut(loop, commands, extent, loops, times)
-        else:
-            body = _split(node.body, commands, loops, times)
-            found.append(Loop(node.loop_id, node.extent, tuple(body)))
-    return found
+class _Splitter:
+    """Cuts loops of a device's commands: those that it chooses, and those with some ids."""
 
+    def __init__(self, commands: CommandSet, around_steps: frozenset[int]) -> None:
+        self.commands = commands
+        self.around_steps = around_steps
 
-def _cut(
-    loop: Loop, commands: CommandSet, extent: int, loops: Mapping[int, Range], times: int
-) -> list[Node]:
-    """A loop in ranges in which conditions are decided, if that pays."""
-    asked: dict[Expr, int] = {}
-    size = _count(loop, 1, asked)
-    if not asked or not _may_cut(loop, commands):
-        return [loop]
-    cuts: set[int] = set()
-    for condition in asked:
-        cuts.update(_cuts(condition, loop.loop_id, extent, loops))
-    saved = times * extent * _ASKED * sum(asked.values())
-    if not cuts or saved <= _FETCHED * size * len(cuts):
-        return [loop]
-    nodes: list[Node] = []
-    for begin, end in pairwise([0, *sorted(cuts), extent]):
-        if end - begin == 1:
-            nodes += Replacement(loop.loop_id, 0, begin).nodes(loop.body)
-        else:
-            body = Replacement(loop.loop_id, 1, begin).nodes(loop.body)
-            nodes.append(Loop(loop.loop_id, const(end - begin), body))
-    return list(decided(tuple(nodes), loops))
+    def body(self, nodes: tuple[Node, ...], loops: Mapping[int, Range], times: int) -> list[Node]:
+        """A body that is run so many times, inside of loops whose variables have these values."""
+        found: list[Node] = []
+        for node in nodes:
+            if isinstance(node, Command):
+                found.append(node)
+            elif node.extent.op is Op.CONST:
+                extent = node.extent.value
+                inner = {**loops, node.loop_id: (0, extent - 1)}
+                body = self.body(node.body, inner, times * extent)
+                loop = Loop(node.loop_id, node.extent, tuple(body))
+                found += self.cut(loop, extent, loops, times)
+            else:
+                body = self.body(node.body, loops, times)
+                found.append(Loop(node.loop_id, node.extent, tuple(body)))
+        return found
 
+    def cut(self, loop: Loop, extent: int, loops: Mapping[int, Range], times: int) -> list[Node]:
+        """A loop in ranges in which conditions are decided, if that pays."""
+        is_chosen = loop.loop_id in self.around_steps
+        asked: dict[Expr, int] = {}
+        size = _count(loop, 1, asked)
+        if not asked or not (is_chosen or self.may_cut(loop)):
+            return [loop]
+        cuts: set[int] = set()
+        for condition in asked:
+            cuts.update(_cuts(condition, loop.loop_id, extent, loops))
+        saved = times * extent * _ASKED * sum(asked.values())
+        if not cuts or (not is_chosen and saved <= _FETCHED * size * len(cuts)):
+            return [loop]
+        nodes: list[Node] = []
+        for begin, end in pairwise([0, *sorted(cuts), extent]):
+            if end - begin == 1:
+                nodes += Replacement(loop.loop_id, 0, begin).nodes(loop.body)
+            else:
+                body = Replacement(loop.loop_id, 1, begin).nodes(loop.body)
+                nodes.append(Loop(loop.loop_id, const(end - begin), body))
+        return list(decided(tuple(nodes), loops))
 
-def _may_cut(loop: Loop, commands: CommandSet) -> bool:
-    """Whether a loop is an inner one, or of copies only: around the array's steps the host has
-    time for questions, and there is much code that would be there twice."""
-    if not any(isinstance(node, Loop) and not is_condition(node) for node in loop.body):
-        return True
-    return not any(
-        isinstance(node, Command) and commands.is_computing(node.funct, node.rs1.base)
-        for node in nodes_of(loop.body)
-    )
+    def may_cut(self, loop: Loop) -> bool:
+        """Whether a loop is an inner one, or of copies only: around the device's steps the host
+        has time for questions, and there is much code that would be there twice."""
+        if not any(isinstance(node, Loop) and not is_condition(node) for node in loop.body):
+            return True
+        return not any(
+            isinstance(node, Command) and self.commands.is_computing(node.funct, node.rs1.base)
+            for node in nodes_of(loop.body)
+        )
 
 
 def _cuts(condition: Expr, loop_id: int, extent: int, loops: Mapping[int, Range]) -> Iterator[int]:

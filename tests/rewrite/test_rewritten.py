@@ -2,42 +2,46 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import pytest
 from hypothesis import given, settings
 from program_strategies import bodies
 from program_streams import ARGS, check, command, program, repeating
 
+from npu_target import rewrite
 from npu_target.device_api import host_cost
-from npu_target.devices.gemmini.isa import COMMANDS
-from npu_target.program import Command, Loop, Node, Operand, const, le, nodes_of, var
-from npu_target.rewrite import rewritten
+from npu_target.devices.gemmini.isa import COMMANDS, ComputePreloaded, Preload
+from npu_target.program import Command, Loop, Node, Operand, const, eq, le, nodes_of, var
+
+REGISTERS = 26
+
+
+def rewritten(body: tuple[Node, ...]) -> tuple[Node, ...]:
+    return rewrite.rewritten(body, COMMANDS, REGISTERS)
 
 
 @given(repeating())
 @settings(max_examples=100)
 def test_the_stream_stays(body: tuple[Node, ...]) -> None:
-    check(partial(rewritten, commands=COMMANDS), body)
+    check(rewritten, body)
 
 
 @given(bodies((), len(ARGS), depth=3))
 def test_the_stream_of_any_program_stays(body: tuple[Node, ...]) -> None:
-    check(partial(rewritten, commands=COMMANDS), body)
+    check(rewritten, body)
 
 
 @pytest.mark.slow
 @given(repeating(depth=4))
 @settings(max_examples=5000)
 def test_the_streams_of_many_programs_stay(body: tuple[Node, ...]) -> None:
-    check(partial(rewritten, commands=COMMANDS), body)
+    check(rewritten, body)
 
 
 @given(repeating())
 def test_again_nothing_is_decided_or_joined(body: tuple[Node, ...]) -> None:
     from npu_target.rewrite.conditions import decided
 
-    once = decided(rewritten(body, COMMANDS))
+    once = decided(rewritten(body))
     assert decided(once) == once
 
 
@@ -57,15 +61,74 @@ def test_a_layers_loop_takes_less_of_the_host() -> None:
         return (Loop(2, const(8), (*copies, *pair)),)
 
     body = (Loop(1, const(50), (*half(0), *half(1))),)
-    before, after = (
-        host_cost(program(*nodes).to_bytes()) for nodes in (body, rewritten(body, COMMANDS))
-    )
+    before, after = (host_cost(program(*nodes).to_bytes()) for nodes in (body, rewritten(body)))
     assert after.commands == before.commands
     assert before.instructions_per_command > 3.5
     assert after.instructions_per_command < 2.5
 
 
+def tiles(n_questions: int, n_pairs: int) -> tuple[Node, ...]:
+    """A long loop of tiles, copies under conditions between the pairs of steps of each."""
+    tile, step = var(1), var(2)
+    copies = [
+        Loop(0, eq(step, const(k)), (command(16 * k, 64 * tile + 4096 * k),))
+        for k in range(n_questions)
+    ]
+    row = var(3)
+    pair = (
+        Command(Preload.funct, Operand.of(64 * step + 16 * row), Operand.of(16 * row)),
+        Command(ComputePreloaded.funct, Operand.of(16 * step + 4096), Operand()),
+    )
+    steps = Loop(2, const(7), (*copies, Loop(3, const(n_pairs), pair)))
+    return (Loop(1, const(200), (steps,)),)
+
+
+def test_conditions_around_the_arrays_steps_are_decided_where_they_are_too_many() -> None:
+    body = tiles(7, 2)
+    check(rewritten, body)
+    before, after = (host_cost(program(*nodes).to_bytes()) for nodes in (body, rewritten(body)))
+    assert before.instructions_per_command > 3
+    assert after.instructions_per_command < 2.5
+    assert after.loop_bytes < 12 * 1024
+
+
+def test_a_host_that_has_little_to_do_asks_them() -> None:
+    body = tiles(1, 4)
+    found = rewritten(body)
+    assert host_cost(program(*found).to_bytes()).instructions_per_command < 3
+    assert sum(isinstance(node, Loop) and node.loop_id == 0 for node in nodes_of(found)) == 1
+
+
+def test_loops_for_which_registers_do_not_suffice_stay() -> None:
+    """A command with two values of a family: unrolled, each of them needs a register."""
+    tile = var(1)
+    body = tuple(
+        [
+            Loop(
+                2,
+                const(12),
+                (
+                    command(64 * var(2) + base, 256 * var(2)),
+                    Command(
+                        Preload.funct,
+                        Operand.of(64 * var(2), 8192 + base),
+                        Operand.of(64 * var(2), (1 << 31) + base),
+                    ),
+                    Command(
+                        ComputePreloaded.funct, Operand.of(64 * var(2), 16 << 32), Operand(base)
+                    ),
+                ),
+            )
+            for base in (0, 1 << 40, 7 << 40)
+        ]
+    )
+    nodes = (Loop(1, const(300), (command(16, 64 * tile), *body)),)
+    check(rewritten, nodes)
+    few, many = (rewrite.rewritten(nodes, COMMANDS, registers) for registers in (12, 64))
+    assert len(list(nodes_of(few))) < len(list(nodes_of(many)))
+
+
 def test_nothing_is_rewritten_without_a_gain() -> None:
     body = (command(), Loop(1, const(3), (command(16 * var(1), 256 * var(1)),)), command(64))
-    assert rewritten(body, COMMANDS) == body
-    assert len(list(nodes_of(rewritten(body, COMMANDS)))) == 4
+    assert rewritten(body) == body
+    assert len(list(nodes_of(rewritten(body)))) == 4

@@ -66,3 +66,13 @@ def test_what_is_around_the_arrays_steps_is_not_there_twice() -> None:
     assert split(often(Loop(2, const(30), (asked, copies))), COMMANDS) != often(
         Loop(2, const(30), (asked, copies))
     )
+
+
+def test_what_is_around_the_arrays_steps_is_there_twice_where_that_is_asked_for() -> None:
+    asked = Loop(0, le(TILE, const(0)), (command(1),))
+    steps = Loop(1, const(4), (Command(Preload.funct, Operand.of(16 * ROW), Operand()),))
+    body = often(Loop(2, const(30), (asked, steps)))
+    found = split(body, COMMANDS, frozenset({2}))
+    check(lambda nodes: split(nodes, COMMANDS, frozenset({2})), body)
+    assert "if" not in " ".join(text(*found))
+    assert split(body, COMMANDS, frozenset({1})) == body
