@@ -1,4 +1,4 @@
-"""Dealing out: which part of a copy is issued in which iterations of a loop of the array's steps.
+"""Dealing out: which part of a copy is issued in which iterations of a loop of steps.
 
 The iterations of a copy are cut into parts of a fixed pattern: so many an iteration of the loop,
 for a range of its iterations.

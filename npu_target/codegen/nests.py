@@ -99,6 +99,11 @@ class Nest:
             for tile, versioned, indices in accesses
         ]
 
+    @property
+    def text(self) -> str:
+        """The statement that it is around, without the declarations of its variables."""
+        return str(self._leaf).splitlines()[-1]
+
     def touched(self, values: Values) -> list[Touched]:
         """The tiles that are read or written, with the version where they have several."""
         return [Touched(tile, version.substitute(values)) for tile, version in self._touched]

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from ..device import DeviceConfig, kind_of
 from ..device.emission import Emission
-from ..passes.errors import CodegenError
+from ..passes.errors import CodegenError, DoesNotFit
 from ..passes.linear import Linear
 from .emitter import Emitter
 from .nests import CopyNest, Nest, StepNest, Values
@@ -115,11 +115,16 @@ class Pipeline:
 
         def make() -> list[CopyOperation]:
             inner = self.emitter.enter(nest, values)[1]
-            return [
-                operation
-                for part, transfer in nest.transfers(inner, self.rules)
-                for operation in self.emission.copies(part, transfer)
-            ]
+            try:
+                return [
+                    operation
+                    for part, transfer in nest.transfers(inner, self.rules)
+                    for operation in self.emission.copies(part, transfer)
+                ]
+            except DoesNotFit:
+                raise
+            except CodegenError as error:
+                raise CodegenError(f"no command computes `{nest.text}`: {error}") from error
 
         waiting = Waiting(nest, nest.touched(values), make)
         self.state = self.state._replace(behind=(*self.state.behind, waiting))

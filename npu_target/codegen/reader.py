@@ -181,7 +181,7 @@ class Reader:
         if stmt.kind == tirx.ForKind.UNROLLED:
             period = extent
         else:
-            # Only the addresses of tiles count: they are in every command of the array.
+            # Only the addresses of tiles count: they are in every step's commands.
             moduli = self._moduli[before:]
             period = math.lcm(1, *(n for n, vars in moduli if _holds(vars, stmt.loop_var)))
         name = str(stmt.loop_var.name)

@@ -19,7 +19,7 @@ from ..passes.linear import Linear
 from ..passes.transfers import LoopExtent
 from .nests import CopyNest, StepNest
 from .rows import mask_of, rows_over
-from .statements import Branch, Repeat, Sequence, Statement
+from .statements import Branch, Repeat, Sequence, Statement, Unsupported
 
 
 def check_written(parts: Iterable[Statement]) -> None:
@@ -29,6 +29,8 @@ def check_written(parts: Iterable[Statement]) -> None:
         rows.visit(part)
     for tile, read in rows.read.items():
         if read & ~rows.written.get(tile, 0):
+            if rows.unsupported:
+                raise CodegenError(rows.unsupported)
             raise CodegenError(
                 f"rows of tile {tile} are read that nothing writes: in an iteration of the loop "
                 "that holds it not all rows between the first and the last are made; put the "
@@ -43,6 +45,7 @@ class _Rows:
     def __init__(self) -> None:
         self.written: dict[str, int] = {}
         self.read: dict[str, int] = {}
+        self.unsupported = ""  # why statements do nothing that is known, of the first one
         self._ranges: dict[int, range] = {}
 
     def visit(self, stmt: Statement) -> None:
@@ -56,6 +59,8 @@ class _Rows:
         elif isinstance(stmt, Branch):
             self.visit(stmt.then)
             self.visit(stmt.otherwise)
+        elif isinstance(stmt, Unsupported):
+            self.unsupported = self.unsupported or stmt.text
         elif isinstance(stmt, CopyNest):
             self._copy(stmt)
         elif isinstance(stmt, StepNest):

@@ -3,7 +3,7 @@
 A load under a condition on the column (`if_then_else(block * dim + column < channels, ...)`) moves
 the columns that satisfy it; the others stay what they were before, which is anything.  (Under
 another condition it writes whole rows of zeros.)  Definitions get away with that by reading them
-nowhere, or multiplying them by rows of zeros: the array multiplies column k of A by row k of B, and
+nowhere, or multiplying them by rows of zeros: a step multiplies column k of A by row k of B, and
 what the columns of B hold goes to the same columns of the sums.  Here that is checked, on the
 scheduled function, where tiles still have the coordinates of the definition.
 """
@@ -63,7 +63,7 @@ class _Check:
                 rows, _ = self._seen(weights, step.b)
                 if not all(implies([*given, *rows], form, self._extents) for form in partial):
                     raise CodegenError(
-                        f"the array reads columns of tile {step.a.tile} that "
+                        f"a step reads columns of tile {step.a.tile} that "
                         f"`{write.where.text}` leaves as they were, and multiplies them by rows "
                         f"of tile {step.b.tile} that are not zero; give `{weights.where.text}` "
                         "the same condition on its rows"

@@ -10,10 +10,8 @@ from itertools import pairwise
 
 import tvm_ffi
 from tvm import ir, tirx
-from tvm.ir import TensorLoad
 from tvm.tirx import BufferStore, Var
 
-from ..device import Memories
 from .linear import Linear, comparisons
 
 _CHOICE = "prim.if_then_else"
@@ -37,22 +35,6 @@ def separate_sources(func: tirx.PrimFunc) -> tirx.PrimFunc:
         return copies[0] if len(copies) == 1 else tirx.SeqStmt(copies)
 
     return tvm_ffi.structural_map(func, ((tirx.For, separated),))
-
-
-def shrunk_source(func: tirx.PrimFunc, memories: Memories) -> tirx.Buffer | None:
-    """The argument of which a function loads elements of inputs for sums, if there is one."""
-    arguments, found = set(func.params), []
-
-    def visit(store: BufferStore) -> None:
-        def visit_load(load: TensorLoad) -> None:
-            if load.source in arguments and str(load.source.dtype) == memories.inputs.dtype:
-                found.append(load.source)
-
-        if store.buffer.scope() == memories.sums.scope:
-            tvm_ffi.structural_walk(store.value, (TensorLoad, visit_load))
-
-    tvm_ffi.structural_walk(func.body, (BufferStore, visit))
-    return found[0] if found else None
 
 
 def _choice_of_sources(stmt: tirx.Stmt) -> ir.Call | None:

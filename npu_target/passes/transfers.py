@@ -127,8 +127,8 @@ def column_loop(copy: Load | Store, loops: tuple[LoopExtent, ...]) -> LoopExtent
             if neighbours and is_linear and not copy.row.depends_on(loop.loop_id):
                 return loop
     raise CodegenError(
-        f"a copy must move whole rows of {dim} neighbouring elements, got column {copy.column} "
-        f"at DRAM element {copy.offset}"
+        f"a copy must move whole rows of {dim} neighbouring elements: none of its loops walks both "
+        "the columns of the tile's rows and neighbours in DRAM"
     )
 
 
@@ -202,7 +202,10 @@ def _column_bound(form: Linear, column: LoopExtent, inner: tuple[int, ...]) -> L
     """How many columns satisfy ``form >= 0`` that falls by 1 a column."""
     bound = form.without(*inner)
     if form.coefficient(column.loop_id) != -1 or any(bound.depends_on(x) for x in inner):
-        raise CodegenError(f"condition {form} >= 0 does not bound the columns of a row")
+        raise CodegenError(
+            "a condition does not bound the columns of a row: it has to say that they are fewer "
+            "than so many, as many for all rows of a command"
+        )
     return bound + 1
 
 
@@ -212,7 +215,10 @@ def _row_bound(
     """(True, first row) or (False, end row) from ``form >= 0``."""
     rest = form.without(*inner)
     if len(row_ids) != 1 or any(rest.depends_on(x) for x in inner):
-        raise CodegenError(f"condition {form} >= 0 does not bound the rows of a copy")
+        raise CodegenError(
+            "a condition does not bound the rows of a copy: it has to say of one loop over them "
+            "from where on, or up to where, they are read"
+        )
     slope = form.coefficient(row_ids[0])
     if slope > 0:  # row >= ceil(-rest / slope)
         return True, combine("floordiv", rest * -1 + (slope - 1), Linear(slope))

@@ -103,7 +103,7 @@ def test_a_masked_reduction_against_unmasked_weights_is_refused():
     with pytest.raises(CodegenError) as error:
         run_masked(20, K, N, N)
     text = str(error.value)
-    assert text.startswith("k: the array reads columns of tile a that `a[kb, r, c] = ")
+    assert text.startswith("k: a step reads columns of tile a that `a[kb, r, c] = ")
     assert "rows of tile b that are not zero; give `b[kb, jb, r, c] = " in text
 
 
@@ -194,4 +194,4 @@ def test_operators_rely_on_no_undefined_column(
     schedule = kernel_schedule(operator, SMALL, seed=seed)
     found = list(operator.kernel().templates())
     found[template % len(found)](schedule)
-    check_columns(schedule.mod["main"], CONFIG)
+    check_columns(schedule.mod["main"], SMALL)

@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
+import tvm_ffi
 from tvm import tirx
+from tvm.ir import TensorLoad
+from tvm.tirx import BufferStore
 
 from ...codegen.operations import CopyOperation, Engine, LoopIds
 from ...codegen.steps import Step
+from ...device import Memories
 from ...device.emission import Emission, Made
 from ...passes.copies import Load, Store
 from ...passes.linear import constant
-from ...passes.sources import shrunk_source
 from ...passes.transfers import Transfer
 from ...program import Node
 from .config import GemminiConfig
@@ -32,7 +35,7 @@ class GemminiEmission(Emission):
     ) -> None:
         super().__init__(config, arguments, ids, func)
         self.settings = DeviceSettings(config)
-        source = shrunk_source(func, config.memories)
+        source = _shrunk_source(func, config.memories)
         shrunk = None
         if source is not None:
             shrunk = str(source.name), math.prod(constant(extent) for extent in source.shape)
@@ -54,3 +57,19 @@ class GemminiEmission(Emission):
 
     def phase(self, make: Callable[[], Made]) -> tuple[tuple[Node, ...], Made]:
         return self.settings.phase(make)
+
+
+def _shrunk_source(func: tirx.PrimFunc, memories: Memories) -> tirx.Buffer | None:
+    """The argument of which a function loads elements of inputs for sums, if there is one."""
+    arguments, found = set(func.params), []
+
+    def visit(store: BufferStore) -> None:
+        def visit_load(load: TensorLoad) -> None:
+            if load.source in arguments and str(load.source.dtype) == memories.inputs.dtype:
+                found.append(load.source)
+
+        if store.buffer.scope() == memories.sums.scope:
+            tvm_ffi.structural_walk(store.value, (TensorLoad, visit_load))
+
+    tvm_ffi.structural_walk(func.body, (BufferStore, visit))
+    return found[0] if found else None
