@@ -15,7 +15,7 @@ from tvm import tirx
 from tvm.ir import TensorLoad
 from tvm.tirx import BufferStore, Var
 
-from ..device import Memories, Memory
+from ..device import DeviceConfig, Memory
 from ..device.copy_rules import CopyRules
 from ..intrin import PACKED, StepCall
 from ..packing import Packing
@@ -39,7 +39,7 @@ CopyPart = tuple[Load | Store, tuple[LoopExtent, ...]]
 class TileReader(Protocol):
     """What nests ask the reader of the function that they are in."""
 
-    memories: Memories  # of the device
+    config: DeviceConfig
     packings: Mapping[str, Packing]  # of arguments
     symbols: dict[Var, Linear]  # of the loops around
     extents: dict[int, int]  # of those, by their symbols
@@ -76,7 +76,9 @@ class Nest:
         self._reader = reader
         self._leaf = leaf
         self._guards = guards
-        self.sums = str(written.name) if written.scope() == reader.memories.sums.scope else None
+        self.sums = (
+            str(written.name) if written.scope() == reader.config.memories.sums.scope else None
+        )
         self.n_loops = len(loops)
         accesses = reader.tile_accesses(leaf)
         steps = {}
@@ -158,7 +160,7 @@ class CopyNest(Nest):
     @property
     def is_load(self) -> bool:
         """Whether it writes a tile, not DRAM."""
-        return self._leaf.buffer.scope() in self._reader.memories.scopes
+        return self._leaf.buffer.scope() in self._reader.config.memories.scopes
 
     @cached_property
     def tile(self) -> str:
@@ -212,7 +214,8 @@ class CopyNest(Nest):
                 f"argument {copy.source} is packed for another load, `{self._leaf}` takes it as it "
                 f"is: mark all of its loads {PACKED}, or none"
             )
-        return stacked(copy, tuple(self.loops), self._reader.fresh, self._reader.memories)
+        reader = self._reader
+        return stacked(copy, tuple(self.loops), reader.fresh, reader.config.memories)
 
     @property
     def parts(self) -> list[CopyPart]:
@@ -221,7 +224,7 @@ class CopyNest(Nest):
 
     def _recognised(self) -> Load | Store:
         reader = self._reader
-        return recognise(self._leaf, self._guards, self._symbols, reader.local, reader.memories)
+        return recognise(self._leaf, self._guards, self._symbols, reader.local, reader.config)
 
 
 class StepNest(Nest):
@@ -241,7 +244,7 @@ class StepNest(Nest):
     @property
     def memories(self) -> list[Memory | None]:
         """The memories of its operands."""
-        memories = self._reader.memories
+        memories = self._reader.config.memories
         return [memories.find(element.source.scope()) for element in self._call.elements]
 
     def step(self, values: Values) -> Step:

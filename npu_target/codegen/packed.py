@@ -25,7 +25,7 @@ class PackedNest(CopyNest):
     ) -> None:
         super().__init__(reader, loops, [], leaf)
         own = [loop.loop_id for loop in self.loops]
-        element = packed_element(leaf, reader.memories.weights.dtype)
+        element = packed_element(leaf, reader.config.memories.weights.dtype)
         indices = [linear(index, self._symbols) for index in element.indices]
         as_it_is = self._recognised()
         first_row = as_it_is.row.without(*own)

@@ -41,7 +41,7 @@ class Reader:
         config: DeviceConfig,
         packings: Mapping[str, Packing] = MappingProxyType({}),
     ) -> None:
-        self.memories = config.memories
+        self.config = config
         self._intrinsics = kind_of(config).intrinsics(config)
         self.packings = packings
         self._placements = placements
@@ -81,7 +81,7 @@ class Reader:
             if any(marked):
                 if not marked[0]:
                     return self._repeat(stmt)
-                element = packed_element(leaf, self.memories.weights.dtype)
+                element = packed_element(leaf, self.config.memories.weights.dtype)
                 packing = self.packings[element.source.name]
                 return PackedNest(self, loops, leaf, packing)
             return CopyNest(self, loops, guards, leaf)
@@ -121,7 +121,7 @@ class Reader:
 
         def visit(buffer: tirx.Buffer, indices: list[tirx.Expr]) -> None:
             placement = self._placements.get(buffer.name)
-            if placement is not None and buffer.scope() in self.memories.scopes:
+            if placement is not None and buffer.scope() in self.config.memories.scopes:
                 indices = list(indices)
                 found.append((placement, buffer.name in self._versions, indices))
                 for index in indices:

@@ -16,12 +16,9 @@ from tvm import ir, tirx
 from tvm.ir import TensorLoad
 from tvm.tirx import BufferStore, Var
 
-from ..device import Memories, Memory
-from ..device.scale_rule import ScaleRule
+from ..device import DeviceConfig, Memory, kind_of
 from .errors import CodegenError
 from .linear import Linear, comparisons, linear, undivided
-
-_RULE = ScaleRule()
 
 # Resolves a tile access to (row, column) forms.
 LocalAccess = Callable[[tirx.Buffer, list[Linear]], "tuple[Linear, Linear]"]
@@ -101,7 +98,7 @@ def recognise(
     guards: list[tirx.Expr],
     env: Mapping[Var, Linear],
     local: LocalAccess,
-    memories: Memories,
+    config: DeviceConfig,
 ) -> Load | Store:
     """What one innermost store does, in terms of the loops in ``env``.
 
@@ -112,10 +109,10 @@ def recognise(
     """
     try:
         valid = [form for guard in guards for form in comparisons(guard, env)]
-        memory = memories.find(store.buffer.scope())
+        memory = config.memories.find(store.buffer.scope())
         if memory is not None:
-            return _load(store, valid, env, local, memory, memories)
-        return _store(store, valid, env, local, memories)
+            return _load(store, valid, env, local, memory, config)
+        return _store(store, valid, env, local, config)
     except CodegenError as error:
         statement = str(store).splitlines()[-1]  # the lines before declare its variables
         raise CodegenError(f"no command computes `{statement}`: {error}") from error
@@ -127,8 +124,9 @@ def _load(
     env: Mapping[Var, Linear],
     local: LocalAccess,
     memory: Memory,
-    memories: Memories,
+    config: DeviceConfig,
 ) -> Load:
+    memories = config.memories
     if valid:
         raise CodegenError("a tile must be written under no condition")
     indices = [linear(index, env) for index in store.indices]
@@ -144,7 +142,7 @@ def _load(
     scale, shrunk = 1.0, False
     if memory == memories.sums and isinstance(value, tirx.Cast):
         value, shrunk = value.value, True
-    scaled = _RULE.match(value)
+    scaled = kind_of(config).numbers.rule.match(value)
     if scaled is not None:
         if scaled.relu:
             raise CodegenError("a load has no activation")
@@ -173,11 +171,11 @@ def _store(
     valid: list[Linear],
     env: Mapping[Var, Linear],
     local: LocalAccess,
-    memories: Memories,
+    config: DeviceConfig,
 ) -> Store:
-    value = store.value
+    memories, value = config.memories, store.value
     scale, relu, pooling = 1.0, False, None
-    requantized = _RULE.match(value)
+    requantized = kind_of(config).numbers.rule.match(value)
     if requantized is not None:
         value, scale, relu = requantized
         if isinstance(value, tirx.Max):

@@ -14,7 +14,8 @@ from npu_target.passes.linear import Linear
 
 requantize = NUMBERS.rule.expression
 
-D, MEMORIES = GemminiConfig().dim, GemminiConfig().memories
+CONFIG = GemminiConfig()
+D, MEMORIES = CONFIG.dim, CONFIG.memories
 INPUTS, SUMS = MEMORIES.inputs, MEMORIES.sums
 R, C = Linear.loop(0), Linear.loop(1)
 SPAD, ACC = "global.scratchpad", "global.accumulator"
@@ -32,7 +33,7 @@ def recognised(func: tirx.PrimFunc) -> Load | Store:
         else:
             guards.append(statement.condition)
             statement = statement.then_case
-    return recognise(statement, guards, env, local, MEMORIES)
+    return recognise(statement, guards, env, local, CONFIG)
 
 
 def local(buffer: tirx.Buffer, indices: list[Linear]) -> tuple[Linear, Linear]:
