@@ -104,8 +104,8 @@ class CopyCommand(Protocol):
     """The device's command for a copy."""
 
     def nodes(self, operation: CopyOperation) -> tuple[Node, ...]:
-        """One command of an operation, in the operation's loops, with what has to come right before
-        it."""
+        """What does an iteration of an operation's loops: a command, with those that have to come
+        right before it, whichever engine takes them."""
 
 
 class CopyKind(NamedTuple):

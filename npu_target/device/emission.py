@@ -69,9 +69,10 @@ class Emission(ABC):
 
     def synchronized(self, placed: Sequence[Placed]) -> Sequence[Placed]:
         """A whole program, or a phase, whose copies and steps are placed, with what makes engines
-        wait for each other.  Each of them has its engine and the tiles that it touches, which tell
-        what depends on what (:func:`npu_target.codegen.dependences.conflict`).
+        wait for each other: commands between them, or others in their place.
 
-        As it is for a device that tells by itself.
+        Each copy and step has its engine and the tiles that it touches; which of them depend on
+        each other, :func:`npu_target.codegen.dependences.conflict` tells.  A program stays as it is
+        on a device that makes its commands wait by itself.
         """
         return placed

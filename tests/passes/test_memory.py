@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from operator_strategies import devices
 
+from npu_target.device import Memories, Memory
 from npu_target.devices.gemmini import GemminiConfig
 from npu_target.passes.errors import CodegenError
 from npu_target.passes.memory import DoesNotFit, LocalBuffer, Placement, allocate
@@ -161,3 +163,30 @@ def test_a_pooled_tile_lies_within_a_bank(rows, versions):
 def test_two_versions_of_a_pooled_tile_take_a_bank_each():
     tile = LocalBuffer("a", ACCUMULATOR, (2, 400, CONFIG.dim), 2, pooled=True)
     assert allocate([tile], CONFIG)["a"].strides == (CONFIG.acc_bank_rows, 1)
+
+
+@dataclass(frozen=True)
+class ThreeMemories(GemminiConfig):
+    """A device with a memory for each operand of its step."""
+
+    @cached_property
+    def memories(self) -> Memories:
+        inputs, sums = super().memories.inputs, super().memories.sums
+        weights = Memory("global.weights", "weight buffer", 300, 100, self.dim, "int8")
+        return Memories(inputs, weights, sums)
+
+
+def test_each_operand_may_have_a_memory_of_its_own():
+    device = ThreeMemories()
+    inputs, weights, sums = device.memories.all
+    tiles = [
+        LocalBuffer("a", inputs.scope, (2, 70, device.dim), 2),
+        LocalBuffer("b", weights.scope, (2, 90, device.dim), 2, stationary=True),
+        LocalBuffer("c", sums.scope, (70, device.dim)),
+    ]
+    placements = allocate(tiles, device)
+    assert [placements[name].row for name in "abc"] == [0, 0, 0]
+    assert placements["b"].strides == (100, 1), "each version in a bank of its own memory"
+    assert not placements["a"].overlaps(placements["b"])
+    with pytest.raises(DoesNotFit, match=r"tiles need 302 rows of the weight buffer .b 2 x 151., "):
+        allocate([replace(tiles[1], shape=(2, 151, device.dim))], device)
