@@ -261,5 +261,5 @@ class StepNest(Nest):
         indices = [linear(index, self._symbols) for index in element.indices]
         row, column = self._reader.local(element.source, indices)
         if column != Linear():
-            raise CodegenError(f"{element} is not the start of a row")
+            raise CodegenError(f"`{self.text}`: {element} is not the start of a row")
         return row

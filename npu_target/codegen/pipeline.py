@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from ..device import DeviceConfig, kind_of
+from ..device.commands import IsaError
 from ..device.emission import Emission
 from ..passes.errors import CodegenError, DoesNotFit
 from ..passes.linear import Linear
@@ -123,7 +124,7 @@ class Pipeline:
                 ]
             except DoesNotFit:
                 raise
-            except CodegenError as error:
+            except (CodegenError, IsaError) as error:
                 raise CodegenError(f"no command computes `{nest.text}`: {error}") from error
 
         waiting = Waiting(nest, nest.touched(values), make)
