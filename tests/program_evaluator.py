@@ -42,7 +42,7 @@ def evaluate(expr: Expr, variables: Mapping[int, int]) -> int:
 def operand_value(operand: Operand, variables: Mapping[int, int], addresses: Sequence[int]) -> int:
     value = operand.base
     if operand.address is not None:
-        value += addresses[operand.address]
+        value += operand.address.word(addresses[operand.address.argument])
     value += sum(increment * variables[loop_id] for loop_id, increment in operand.steps)
     value += sum(by * evaluate(expr, variables) for by, expr in operand.general)
     return value % 2**64

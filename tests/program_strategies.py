@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from npu_target import program as p
 from npu_target.devices.gemmini import PRESETS
-from npu_target.program import Arg, Command, Expr, Loop, Node, Op, Operand, Program
+from npu_target.program import Address, Arg, Command, Expr, Loop, Node, Op, Operand, Program
 from npu_target.program.program import ROLES
 
 INT64S = st.one_of(
@@ -44,6 +44,14 @@ def expressions(loop_ids: tuple[int, ...], max_leaves: int = 8) -> st.SearchStra
     return st.recursive(leaves, node, max_leaves=max_leaves)
 
 
+def addresses_of(n_args: int) -> st.SearchStrategy[Address]:
+    """Of bytes in whole words, or of larger units in fields; arguments at pages can have both."""
+    index = st.integers(0, n_args - 1)
+    return index.map(Address) | st.builds(
+        Address, index, st.integers(0, 12), st.sampled_from([0, 3, 26, 63])
+    )
+
+
 @cache
 def operands(loop_ids: tuple[int, ...], n_args: int) -> st.SearchStrategy[Operand]:
     steps = st.just(())
@@ -52,7 +60,7 @@ def operands(loop_ids: tuple[int, ...], n_args: int) -> st.SearchStrategy[Operan
     return st.builds(
         Operand,
         st.integers(0, 2**64 - 1),
-        st.none() | st.integers(0, n_args - 1) if n_args else st.none(),
+        st.none() | addresses_of(n_args) if n_args else st.none(),
         steps,
         st.lists(st.tuples(INT64S, expressions(loop_ids)), max_size=2).map(tuple),
     )
@@ -102,3 +110,15 @@ def programs(draw: st.DrawFn) -> Program:
     config = draw(st.sampled_from(PRESETS))
     body = draw(bodies((), len(args), depth=3))
     return Program(draw(NAMES), config, tuple(args), body)
+
+
+def places(program: Program) -> st.SearchStrategy[dict[str, int]]:
+    """Addresses that a program's arguments may have, by name."""
+    return st.fixed_dictionaries(
+        {
+            arg.name: st.integers(0, (2**64 - arg.nbytes) // multiple).map(
+                lambda at, multiple=multiple: at * multiple
+            )
+            for arg, multiple in zip(program.args, program.alignments, strict=True)
+        }
+    )

@@ -9,7 +9,7 @@ from program_evaluator import expand
 
 from npu_target import program as p
 from npu_target.device import preset
-from npu_target.program import Arg, Command, Expr, Loop, Node, Operand, Program, const, var
+from npu_target.program import Address, Arg, Command, Expr, Loop, Node, Operand, Program, const, var
 
 CONFIG = preset("gemmini-16x16")
 ARGS = (Arg("x", "input", "int8", (64,)), Arg("y", "output", "int8", (64,)))
@@ -91,7 +91,7 @@ def commands(draw: st.DrawFn, loop_ids: tuple[int, ...]) -> Command:
         general: tuple[tuple[int, Expr], ...] = ()
         if loop_ids and draw(st.integers(0, 4)) == 0:
             general = ((draw(st.integers(1, 3)), draw(conditions(loop_ids))),)
-        address = draw(st.sampled_from([None, 0, 1]))
+        address = draw(st.sampled_from([None, Address(0), Address(1), Address(0, 4, 26)]))
         words.append(Operand(draw(st.integers(0, 3)) * 16, address, steps, general))
     return Command(draw(st.sampled_from([0, 2, 3])), *words)
 

@@ -36,7 +36,7 @@ from .expr import (
     wrap_int64,
 )
 from .nodes import MAX_LOOP_DEPTH, Command, Loop, Node, nodes_of
-from .operand import Operand, Summand
+from .operand import Address, Operand, Summand
 from .program import Arg, Program, device_command
 
 __all__ = [
@@ -44,6 +44,7 @@ __all__ = [
     "INT64_MAX",
     "INT64_MIN",
     "MAX_LOOP_DEPTH",
+    "Address",
     "Arg",
     "Command",
     "Expr",

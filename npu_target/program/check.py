@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..device.commands import WORD_MASK
+from ..device.commands import WORD_BITS, WORD_MASK
 from .expr import INT64_MAX, INT64_MIN, MAX_LOOP_ID, Expr, Op, ProgramError
 from .nodes import (
     MAX_EXPR_DEPTH,
@@ -12,7 +12,7 @@ from .nodes import (
     Command,
     Node,
 )
-from .operand import Operand
+from .operand import MAX_ADDRESS_UNIT, Address, Operand
 
 
 def check_body(body: Iterable[Node], where: str, n_args: int) -> None:
@@ -48,11 +48,8 @@ class _Checker:
     def operand(self, operand: Operand, path: tuple[int, ...]) -> None:
         if not 0 <= operand.base <= WORD_MASK:
             raise ProgramError(f"{self.where}: base {operand.base} is no uint64")
-        if operand.address is not None and not 0 <= operand.address < self.n_args:
-            raise ProgramError(
-                f"{self.where}: an operand has the address of argument {operand.address}, "
-                f"there are {self.n_args}"
-            )
+        if operand.address is not None:
+            self.address(operand.address)
         for loop_id, increment in operand.steps:
             if loop_id not in path or not INT64_MIN <= increment <= INT64_MAX:
                 self.bound(loop_id, path)
@@ -60,6 +57,18 @@ class _Checker:
         for coefficient, expr in operand.general:
             self.int64(coefficient)
             self.expr(expr, path)
+
+    def address(self, address: Address) -> None:
+        if not 0 <= address.argument < self.n_args:
+            raise ProgramError(
+                f"{self.where}: an operand has the address of argument {address.argument}, "
+                f"there are {self.n_args}"
+            )
+        if not (0 <= address.unit <= MAX_ADDRESS_UNIT and 0 <= address.low_bit < WORD_BITS):
+            raise ProgramError(
+                f"{self.where}: an address is in units of 2**{address.unit} bytes from bit "
+                f"{address.low_bit} on, needs at most 2**{MAX_ADDRESS_UNIT} and a bit of the word"
+            )
 
     def int64(self, value: int) -> None:
         if not INT64_MIN <= value <= INT64_MAX:

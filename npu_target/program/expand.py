@@ -23,8 +23,10 @@ def argument_addresses(program: Program, addresses: Mapping[str, int]) -> list[i
     unknown = [name for name in addresses if name not in names]
     if unknown:
         raise ProgramError(f"no argument is called {', '.join(unknown)}; {known}")
-    for arg in program.args:
+    for arg, alignment in zip(program.args, program.alignments, strict=True):
         address = addresses[arg.name]
+        if address % alignment:
+            raise ProgramError(f"{arg.name} at {address:#x}: needs a multiple of {alignment} bytes")
         if not 0 <= address <= WORD_MASK + 1 - arg.nbytes:
             raise ProgramError(
                 f"{arg.name} at {address:#x}: its {arg.nbytes} bytes need 64-bit addresses"

@@ -9,8 +9,9 @@ expressions: u32 count, each u8 op, then i64 value | u32 loop id | u32 index of 
     which come before; shared ones are written once
 body: u32 count, each u8 kind: 1 loop (u32 id, u32 extent, body), 2 command (u8 funct, 2 x
     operand)
-operand: u64 base, i32 argument or -1, u32 count x (u32 loop id, u64 increment), u32 count x
-    (u64 coefficient, u32 expression)
+operand: u64 base, u16 argument or 0xFFFF, u8 and u8 of its address (0 and 0 without), u32 count x
+    (u32 loop id, u64 increment), u32 count x (u64 coefficient, u32 expression)
+address: in units of 2**first bytes, of which it has to be a multiple, from bit `second` on
 """
 
 from __future__ import annotations
@@ -23,12 +24,13 @@ from itertools import chain
 from ..device import ConfigError, DeviceConfig, kind_named
 from .expr import Expr, Op, ProgramError, wrap_int64
 from .nodes import MAX_LOOP_DEPTH, Command, Loop, Node
-from .operand import Operand
+from .operand import Address, Operand
 from .program import ROLES, Arg, Program
 
 MAGIC = b"NPUPROG\x03"
 _HEADER = struct.Struct("<8sII")
 _LOOP, _COMMAND = 1, 2
+_NO_ADDRESS = (0xFFFF, 0, 0)
 _COUNT = struct.Struct("<I")
 _LOOP_HEAD = struct.Struct("<BII")
 
@@ -70,7 +72,7 @@ def _command_layout(*counts: int) -> struct.Struct:
     """Of a command whose operands have so many steps and general terms."""
     steps_1, general_1, steps_2, general_2 = counts
     operands = ((steps_1, general_1), (steps_2, general_2))
-    words = (f"QiI{'Iq' * steps}I{'qI' * general}" for steps, general in operands)
+    words = (f"QHBBI{'Iq' * steps}I{'qI' * general}" for steps, general in operands)
     return struct.Struct(f"<BB{''.join(words)}")
 
 
@@ -122,9 +124,9 @@ class _Writer:
 
     def operand(self, operand: Operand) -> list[int]:
         """The numbers of an operand, in the order of the file."""
-        address = -1 if operand.address is None else operand.address
+        address = _NO_ADDRESS if operand.address is None else operand.address
         steps, general = operand.steps, operand.general
-        words = [operand.base, address, len(steps), *chain.from_iterable(steps), len(general)]
+        words = [operand.base, *address, len(steps), *chain.from_iterable(steps), len(general)]
         for coefficient, expr in general:
             words += (coefficient, self.expr(expr))
         return words
@@ -243,13 +245,13 @@ class _Reader:
 
     def operand(self) -> Operand:
         base = self.number("Q")
-        address = self.number("i")
-        if address < -1:
-            raise ProgramError(f"byte {self.at - 4}: argument {address}")
+        address = Address(self.number("H"), self.number("B"), self.number("B"))
+        if address.argument == _NO_ADDRESS[0] and address != _NO_ADDRESS:
+            raise ProgramError(f"byte {self.at - 2}: the address of no argument has a place")
         steps = tuple(
             (self.number("I"), wrap_int64(self.number("Q"))) for _ in range(self.number("I"))
         )
         general = tuple(
             (wrap_int64(self.number("Q")), self.expr_at()) for _ in range(self.number("I"))
         )
-        return Operand(base, None if address == -1 else address, steps, general)
+        return Operand(base, None if address == _NO_ADDRESS else address, steps, general)

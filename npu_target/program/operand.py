@@ -3,14 +3,42 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from ..device.commands import WORD_MASK
+from ..device.commands import WORD_BITS, WORD_MASK
 from .expr import Expr, Op, ProgramError, wrap_int64
+
+MAX_ADDRESS_UNIT = 31  # log2 of bytes
+
+
+class Address(NamedTuple):
+    """The address of an argument as a word holds it: in units of 2**unit bytes, of which it has to
+    be a multiple, from bit `low_bit` on."""
+
+    argument: int  # index
+    unit: int = 0
+    low_bit: int = 0
+
+    def word(self, address: int) -> int:
+        """For the argument at this address. Raises ProgramError for one that is no multiple."""
+        if address % (1 << self.unit):
+            raise ProgramError(
+                f"argument {self.argument} is at {address:#x}, "
+                f"needs a multiple of {1 << self.unit} bytes"
+            )
+        return (address >> self.unit) << self.low_bit & WORD_MASK
+
+    def times(self, factor: int) -> Address:
+        """Raises ProgramError unless the factor only moves it to higher bits."""
+        low_bit = self.low_bit + factor.bit_length() - 1
+        if factor < 1 or factor & (factor - 1) or low_bit >= WORD_BITS:
+            raise ProgramError(f"an argument's address cannot be multiplied by {factor}")
+        return self._replace(low_bit=low_bit)
 
 
 @dataclass(slots=True, unsafe_hash=True)  # not frozen: making them takes half as long
 class Operand:
-    """base + address of an argument + sum of increment x loop variable + sum of coefficient x
+    """base + an argument's address + sum of increment x loop variable + sum of coefficient x
     expression, modulo 2**64.
 
     `base` is unsigned; increments and coefficients are signed int64. The helpers below keep them
@@ -18,7 +46,7 @@ class Operand:
     """
 
     base: int = 0
-    address: int | None = None  # index of the argument
+    address: Address | None = None
     steps: tuple[tuple[int, int], ...] = ()  # (loop id, increment), by loop id
     general: tuple[tuple[int, Expr], ...] = ()  # (coefficient, expression)
 
@@ -34,11 +62,12 @@ class Operand:
         return total.operand()
 
     @classmethod
-    def argument(cls, index: int, *offset_bytes: Summand) -> Operand:
-        """The address of the byte `offset_bytes` (their sum) from the start of an argument."""
+    def argument(cls, index: int, *offsets: Summand, unit: int = 0) -> Operand:
+        """The address of what is `offsets` (their sum) from the start of an argument, both in units
+        of 2**unit bytes. The argument has to lie at a multiple of that."""
         total = OperandSum()
-        total.address = index
-        for offset in offset_bytes:
+        total.address = Address(index, unit)
+        for offset in offsets:
             total.add(offset)
         return total.operand()
 
@@ -46,7 +75,8 @@ class Operand:
         return Operand.of(self, other)
 
     def __mul__(self, factor: int) -> Operand:
-        """Every part times a constant. Raises ProgramError when there is an address."""
+        """Every part times a constant. Raises ProgramError when there is an address and the
+        constant is no power of two."""
         total = OperandSum()
         total.add(self, factor)
         return total.operand()
@@ -84,7 +114,7 @@ class OperandSum:
 
     def __init__(self, base: int = 0) -> None:
         self.base = base
-        self.address: int | None = None
+        self.address: Address | None = None
         self.steps: dict[int, int] = {}
         self.general: dict[Expr, int] = {}
 
@@ -115,9 +145,7 @@ class OperandSum:
         if term.address is not None:
             if self.address is not None:
                 raise ProgramError("an operand can hold one argument's address, not two")
-            if factor != 1:
-                raise ProgramError(f"an argument's address cannot be multiplied by {factor}")
-            self.address = term.address
+            self.address = term.address if factor == 1 else term.address.times(factor)
         self.base += term.base * factor
         for loop_id, increment in term.steps:
             self.steps[loop_id] = self.steps.get(loop_id, 0) + increment * factor

@@ -21,11 +21,12 @@ from ..device.commands import (
 from ..files import Pathish, write_atomically
 from .check import check_body
 from .expr import Expr, ProgramError, wrap_int64
-from .nodes import Command, Node
+from .nodes import Command, Node, nodes_of
 from .operand import Operand, OperandSum
 
 ROLES = ("input", "output")
 MAX_ARG_BYTES = 2**40
+MAX_ARGS = 2**16 - 1
 _ITEM_BYTES = {
     "int8": 1, "uint8": 1, "bool": 1, "int16": 2, "uint16": 2, "float16": 2, "int32": 4,
     "uint32": 4, "float32": 4, "int64": 8, "uint64": 8, "float64": 8,
@@ -138,6 +139,10 @@ class Program:
         for name in names:
             if names.count(name) > 1:
                 raise ProgramError(f"program {self.name}: two arguments are called {name!r}")
+        if len(self.args) > MAX_ARGS:
+            raise ProgramError(
+                f"program {self.name}: {len(self.args)} arguments, needs at most {MAX_ARGS}"
+            )
         check_body(self.body, f"program {self.name}", len(self.args))
 
     def to_bytes(self) -> bytes:
@@ -160,6 +165,17 @@ class Program:
     def load(cls, path: Pathish) -> Program:
         """Raises ProgramError for a file that is no program, OSError when it cannot be read."""
         return cls.from_bytes(Path(path).read_bytes(), source=str(path))
+
+    @cached_property
+    def alignments(self) -> tuple[int, ...]:
+        """Of how many bytes the address of each argument has to be a multiple."""
+        found = [1] * len(self.args)
+        for node in nodes_of(self.body):
+            if isinstance(node, Command):
+                for address in (node.rs1.address, node.rs2.address):
+                    if address is not None:
+                        found[address.argument] = max(found[address.argument], 1 << address.unit)
+        return tuple(found)
 
     @cached_property
     def text(self) -> str:

@@ -13,7 +13,7 @@ from ..device import kind_of
 from ..device.commands import WORD_BITS, DeviceCommand, FieldSpec, PartedWord
 from .expr import BOOLEAN_OPS, Expr, Op, wrap_int64
 from .nodes import Command, Loop, Node
-from .operand import Operand
+from .operand import Address, Operand
 from .program import Program
 
 _INDENT = "  "
@@ -48,7 +48,7 @@ class _Sum:
     """What a register, or a field of it, holds."""
 
     base: int = 0
-    address: int | None = None
+    address: Address | None = None
     terms: list[tuple[int, Expr | int]] = field(default_factory=list)  # int: a loop id
 
     @property
@@ -135,7 +135,7 @@ class Disassembly:
         """`x + 64*i0 - min(i1, 3) + 0x10`: the number comes last, and only when it counts."""
         items: list[tuple[bool, str]] = []
         if value.address is not None:
-            items.append((False, self.args[value.address]))
+            items.append((False, self.address(value.address)))
         for factor, what in value.terms:
             text, binding = (f"i{what}", _ATOM) if isinstance(what, int) else self.expr(what)
             size = abs(factor)
@@ -156,6 +156,13 @@ class Disassembly:
                 items.insert(0, first)
         text = ("-" if items[0][0] else "") + items[0][1]
         return text + "".join(f" {'-' if minus else '+'} {item}" for minus, item in items[1:])
+
+    def address(self, address: Address) -> str:
+        """`x`, `x/16` in units of bytes, `(x/16 << 26)` where it is not taken apart."""
+        text = self.args[address.argument]
+        if address.unit:
+            text += f"/{1 << address.unit}"
+        return f"({text} << {address.low_bit})" if address.low_bit else text
 
     def expr(self, expr: Expr) -> tuple[str, int]:
         """The text, and how strongly its outermost operator binds."""
@@ -207,12 +214,13 @@ def _split(value: _Sum, cls: type[DeviceCommand], register: int) -> dict[str, li
             ranges += [(spec.name, spec.low_bit + low, width) for _, low, width, _ in parts_of]
         else:
             ranges.append((spec.name, spec.low_bit, spec.width))
-    if value.address is not None and (not ranges or ranges[0][1:] != (0, WORD_BITS)):
-        return None
     layout = _Layout(ranges)
     parts = [_Sum() for _ in ranges]
-    if parts and value.address is not None:
-        parts[0].address = value.address
+    if value.address is not None:
+        place = _field_of(value.address, ranges)
+        if place is None:
+            return None
+        parts[place].address = value.address._replace(low_bit=0)
     for factor, what in value.terms:
         digits = layout.digits(factor, signed=[width >= _SIGNED_FIELD_BITS for *_, width in ranges])
         if digits is None:
@@ -233,6 +241,16 @@ def _split(value: _Sum, cls: type[DeviceCommand], register: int) -> dict[str, li
         part.base = digit
         fields.setdefault(name, []).append(part)
     return fields
+
+
+def _field_of(address: Address, ranges: list[tuple[str, int, int]]) -> int | None:
+    """Which of the fields begins where an address does; that of a byte in the lowest bits is the
+    whole word."""
+    is_plain = address == Address(address.argument)
+    for index, (_, low, width) in enumerate(ranges):
+        if low == address.low_bit and (not is_plain or width == WORD_BITS):
+            return index
+    return None
 
 
 class _Layout:

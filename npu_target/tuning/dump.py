@@ -46,10 +46,15 @@ def argument_addresses(program: Program) -> dict[str, int]:
     """Where the simulated device puts each argument, by name."""
     addresses: dict[str, int] = {}
     address = FIRST_ADDRESS
-    for arg in program.args:
+    for arg, alignment in zip(program.args, program.alignments, strict=True):
+        address = _rounded_up(address, alignment)
         addresses[arg.name] = address
-        address = -(-(address + arg.nbytes) // PAGE_BYTES) * PAGE_BYTES
+        address = _rounded_up(address + arg.nbytes, PAGE_BYTES)
     return addresses
+
+
+def _rounded_up(address: int, multiple: int) -> int:
+    return -(-address // multiple) * multiple
 
 
 def best_program(result: LayerResult, config: DeviceConfig, log: TuningLog) -> Program:

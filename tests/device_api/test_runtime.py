@@ -17,7 +17,7 @@ from tvm import rpc
 
 from npu_target import device_api
 from npu_target.devices.gemmini import GemminiConfig
-from npu_target.program import Arg, Command, Loop, Operand, Program, const
+from npu_target.program import Address, Arg, Command, Loop, Operand, Program, const
 
 CONFIG = GemminiConfig()
 TILES = 3
@@ -43,8 +43,8 @@ def copy_program(name: str = "copy", config: GemminiConfig = CONFIG) -> Program:
                 0,
                 const(TILES),
                 (
-                    words(2, Operand(0, 0, ((0, tile),)), where),
-                    words(3, Operand(0, 1, ((0, tile),)), where),
+                    words(2, Operand(0, Address(0), ((0, tile),)), where),
+                    words(3, Operand(0, Address(1), ((0, tile),)), where),
                 ),
             ),
         ),

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from program_evaluator import expand
-from program_strategies import programs
+from program_strategies import places, programs
 
+from npu_target.device_api import expand_program
 from npu_target.devices.gemmini import GemminiConfig
 from npu_target.program import (
     Arg,
@@ -32,7 +33,7 @@ def kernel(*body: Loop | Command) -> Program:
 
 @given(programs(), st.data())
 def test_same_stream_as_the_definition(program: Program, data: st.DataObject) -> None:
-    addresses = {arg.name: data.draw(st.integers(0, 2**64 - arg.nbytes)) for arg in program.args}
+    addresses = data.draw(places(program))
     assert program.expand(addresses) == expand(program, addresses)
 
 
@@ -79,6 +80,19 @@ def test_limit() -> None:
 def test_addresses_that_do_not_fit(addresses: dict[str, int], message: str) -> None:
     with pytest.raises(ProgramError, match=message):
         kernel().expand(addresses)
+
+
+def test_an_argument_that_operands_need_at_a_multiple() -> None:
+    in_units = Operand.argument(1, 3, unit=5) * (1 << 26)
+    program = kernel(Command(7, in_units, Operand.argument(1)))
+    assert program.alignments == (1, 32)
+    assert program.expand({"x": 1, "y": 64}) == [(7, (2 + 3) << 26, 64)]
+    with pytest.raises(ProgramError, match="y at 0x48: needs a multiple of 32 bytes"):
+        program.expand({"x": 0, "y": 0x48})
+    # The library says so, too.
+    addresses = [0x8001_0000, 0x8002_0010]
+    with pytest.raises(RuntimeError, match=r"\[bad_program\] .*'y': needs a multiple of 32 for"):
+        expand_program(program.to_bytes(), addresses)
 
 
 def test_a_division_by_zero_names_the_program() -> None:

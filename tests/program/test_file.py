@@ -82,8 +82,8 @@ def test_layout_of_a_small_program() -> None:
     payload += struct.pack("<Bq", 0, 3) + struct.pack("<BI", 1, 5) + struct.pack("<BII", 7, 1, 0)
     payload += struct.pack("<I", 1) + struct.pack("<BII", 1, 5, 0)
     payload += struct.pack("<I", 1) + struct.pack("<BB", 2, 2)
-    payload += struct.pack("<QiI", 0, 1, 1) + struct.pack("<IQ", 5, 64) + struct.pack("<I", 0)
-    payload += struct.pack("<QiI", 0, -1, 0) + struct.pack("<I", 1) + struct.pack("<QI", 7, 2)
+    payload += operand_head(1) + struct.pack("<IQ", 5, 64) + struct.pack("<I", 0)
+    payload += operand_head(0xFFFF, steps=0) + struct.pack("<I", 1) + struct.pack("<QI", 7, 2)
     assert PROGRAM.to_bytes() == sealed(payload)
 
 
@@ -130,6 +130,11 @@ def test_hostile_payloads_raise_or_are_read_alike_by_the_device(data: st.DataObj
     device_api.validate_program(hostile)
 
 
+def operand_head(argument: int, unit: int = 0, low_bit: int = 0, steps: int = 1) -> bytes:
+    """An operand of base 0, up to its steps."""
+    return struct.pack("<QHBBI", 0, argument, unit, low_bit, steps)
+
+
 def corrupted(old: bytes, new: bytes) -> bytes:
     payload = PROGRAM.to_bytes()[16:]
     assert payload.count(old) == 1
@@ -152,9 +157,11 @@ def corrupted(old: bytes, new: bytes) -> bytes:
         (corrupted(struct.pack("<BII", 7, 1, 0), struct.pack("<BII", 7, 2, 0)), "only 2 come"),
         (corrupted(struct.pack("<BII", 1, 5, 0), struct.pack("<BII", 4, 5, 0)), "kind of node 4"),
         (corrupted(struct.pack("<BII", 1, 5, 0), struct.pack("<BII", 1, 6, 0)), "outside its loop"),
-        (corrupted(struct.pack("<QiI", 0, 1, 1), struct.pack("<QiI", 0, 2, 1)), "argument 2, th"),
-        (corrupted(struct.pack("<QiI", 0, 1, 1), struct.pack("<QiI", 0, -2, 1)), "argument -2"),
-        (corrupted(struct.pack("<QiI", 0, 1, 1), struct.pack("<QiI", 0, 1, 2**32 - 1)), "needed"),
+        (corrupted(operand_head(1), operand_head(2)), "argument 2, there are 2"),
+        (corrupted(operand_head(1), operand_head(1, unit=32)), "units of 2.*32 bytes from bit 0"),
+        (corrupted(operand_head(1), operand_head(1, low_bit=64)), "2.*0 bytes from bit 64"),
+        (corrupted(operand_head(1), operand_head(0xFFFF, unit=1)), "of no argument has a place"),
+        (corrupted(operand_head(1), operand_head(1, steps=2**32 - 1)), "needed"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said(data: bytes, message: str) -> None:

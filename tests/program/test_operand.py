@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from program_evaluator import evaluate, operand_value
 from program_strategies import INT64S, expressions, operands
 
-from npu_target.program import Expr, Operand, ProgramError, minimum, var
+from npu_target.program import Address, Expr, Operand, ProgramError, minimum, var
 
 LOOPS = (0, 7)
 ADDRESSES = [0x80010000, 0x80020000]
@@ -54,7 +54,7 @@ def test_linear_parts_become_steps() -> None:
     i, j = var(0), var(1)
     clip = minimum(16, 100 - 16 * j)
     operand = Operand.argument(0, 64 * (i + 2 * j) - (j - 5), clip * 3, 4 * clip, 10)
-    assert operand == Operand(15, 0, ((0, 64), (1, 127)), ((7, clip),))
+    assert operand == Operand(15, Address(0), ((0, 64), (1, 127)), ((7, clip),))
     assert Operand.of(i, -1 * i, clip - clip) == Operand()
     assert Operand.of(-1).base == 2**64 - 1
 
@@ -62,6 +62,23 @@ def test_linear_parts_become_steps() -> None:
 def test_addresses_do_not_add_or_multiply() -> None:
     with pytest.raises(ProgramError, match="one argument's address, not two"):
         Operand.argument(0) + Operand.argument(1)
-    with pytest.raises(ProgramError, match="address cannot be multiplied by 2"):
-        Operand.argument(0) * 2
+    for factor in (3, 0, -1, 2**64):
+        with pytest.raises(ProgramError, match=f"address cannot be multiplied by {factor}"):
+            Operand.argument(0) * factor
     assert Operand.argument(0) * 1 == Operand.argument(0)
+
+
+@given(st.integers(0, 31), st.integers(0, 63), st.integers(0, 2**33), INT64S, INT64S)
+def test_an_address_in_units_as_a_field(
+    unit: int, low_bit: int, units: int, offset: int, a: int
+) -> None:
+    field = Operand.argument(1, offset, var(0), unit=unit) * (1 << low_bit)
+    assert field.address == Address(1, unit, low_bit)
+    value = operand_value(field, {0: a}, [0, units << unit])
+    assert value == ((units + offset + a) << low_bit) % 2**64
+
+
+def test_an_address_that_is_no_multiple_of_its_units() -> None:
+    with pytest.raises(ProgramError, match="argument 1 is at 0x18, needs a multiple of 16 bytes"):
+        Address(1, 4).word(0x18)
+    assert Address(1, 4, 26).word(0x20) == 2 << 26

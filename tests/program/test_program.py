@@ -13,6 +13,7 @@ from program_evaluator import operand_value
 from npu_target.device.commands import IsaError
 from npu_target.devices.gemmini import GemminiConfig, isa
 from npu_target.program import (
+    Address,
     Arg,
     Command,
     Expr,
@@ -109,6 +110,7 @@ def test_commands_that_cannot_be_built(make: Callable[[], Command], message: str
         make()
 
 
+ONE_ARGUMENT = (Arg("x", "input", "int8", (1,)),)
 TOO_FAST = Operand(0, None, ((0, 2**63),))
 
 
@@ -143,6 +145,14 @@ def deep(depth: int) -> Expr:
         (lambda: program(nested(65)), "nested deeper than 64"),
         (lambda: program(Loop(0, const(1), (command(deep(200)),))), "nested deeper than 256"),
         (lambda: program(command(Operand.argument(0))), "argument 0, there are 0"),
+        (
+            lambda: program(command(Operand(0, Address(0, 32))), args=ONE_ARGUMENT),
+            r"units of 2\*\*32 bytes from bit 0 on, needs at most 2\*\*31 and a bit",
+        ),
+        (
+            lambda: program(command(Operand(0, Address(0, 0, 64))), args=ONE_ARGUMENT),
+            "from bit 64 on, needs",
+        ),
         (lambda: program(Command(128, Operand(), Operand())), "funct is 128, needs 0 to 127"),
         (lambda: program(Command(7, Operand(-1), Operand())), "base -1 is no uint64"),
         (

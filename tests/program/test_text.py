@@ -115,6 +115,21 @@ def test_fields_that_leave_their_bits_are_shown_raw() -> None:
     ]
 
 
+def test_addresses_in_units_and_in_fields() -> None:
+    body = (
+        Command(2, Operand.argument(0, 2, unit=4), Operand()),
+        Command(2, Operand(), Operand.argument(0, 2, unit=4) * 2**32),
+        Command(2, Operand(), Operand.argument(0, unit=4) * 2**33),
+    )
+    args = (Arg("x", "input", "int8", (64,)),)
+    text = str(Program("units", GemminiConfig(), args, body))
+    assert [line.strip() for line in text.splitlines()[-3:]] == [
+        "mvin  x/16 + 0x2 -> spad[0x0], 0 cols, 0 rows",
+        "mvin  0x0 -> spad[0x0], (x/16 + 2) cols, 0 rows",
+        "raw  funct 2, rs1 0x0, rs2 (x/16 << 33)",
+    ]
+
+
 def test_precedence() -> None:
     def text(value: object) -> str:
         command = Command(99, Operand(0, None, (), ((1, value),)), Operand())

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from program_evaluator import evaluate, operand_value
 from program_strategies import expressions, operands
 
-from npu_target.program import Expr, Operand, var
+from npu_target.program import Address, Expr, Operand, var
 from npu_target.rewrite.substitute import Replacement
 
 SMALL = st.integers(-9, 9)
@@ -29,7 +29,7 @@ def test_operands(operand: Operand, factor: int, offset: int, one: int, two: int
 
 
 def test_what_does_not_run_along_the_loop_is_the_same_object() -> None:
-    operand, expr = Operand(5, 0, ((2, 16),), ((3, var(2) // 4),)), var(2) % 3
+    operand, expr = Operand(5, Address(0), ((2, 16),), ((3, var(2) // 4),)), var(2) % 3
     replacement = Replacement(1, 2, 3)
     assert replacement.operand(operand) is operand
     assert replacement.expression(expr) is expr

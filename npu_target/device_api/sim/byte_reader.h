@@ -16,9 +16,9 @@ class ByteReader {
   ByteReader(std::string_view bytes, std::string what) : bytes_(bytes), what_(std::move(what)) {}
 
   uint8_t u8() { return static_cast<uint8_t>(integer(1)); }
+  uint16_t u16() { return static_cast<uint16_t>(integer(2)); }
   uint32_t u32() { return static_cast<uint32_t>(integer(4)); }
   uint64_t u64() { return integer(8); }
-  int32_t i32() { return static_cast<int32_t>(u32()); }
   int64_t i64() { return static_cast<int64_t>(u64()); }
 
   // A count, then as many bytes of UTF-8.

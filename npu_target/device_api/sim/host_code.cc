@@ -235,7 +235,7 @@ class Lowering {
     std::stable_sort(uses.begin(), uses.end(), [](const StraightUse& a, const StraightUse& b) {
       return std::make_pair(a.step, a.kind) < std::make_pair(b.step, b.kind);
     });
-    KnownValues known(static_cast<size_t>(program_.host.host_registers), program_.arguments.size());
+    KnownValues known(static_cast<size_t>(program_.host.host_registers), program_);
     std::vector<KnownValue> stopped;
     for (size_t i = 0; i < uses.size(); ++i) {
       const StraightUse& use = uses[i];

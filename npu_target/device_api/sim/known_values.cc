@@ -11,8 +11,9 @@ constexpr size_t kArgumentRegisters = 8;
 
 }  // namespace
 
-KnownValues::KnownValues(size_t registers, size_t arguments) : registers_(registers) {
-  const size_t passed = std::min({arguments, kArgumentRegisters, registers});
+KnownValues::KnownValues(size_t registers, const Program& program)
+    : registers_(registers), program_(program) {
+  const size_t passed = std::min({program.arguments.size(), kArgumentRegisters, registers});
   for (size_t i = 0; i < passed; ++i) held_.push_back({static_cast<int32_t>(i), 0});
 }
 
@@ -44,12 +45,21 @@ uint32_t KnownValues::cost(const KnownValue& value) {
         is_near || (held.address == value.address && fits_addition(value.offset - held.offset));
   }
   if (is_near) return 1;
-  uint32_t best = value.address < 0 ? constant(value.offset) : 1 + addition(value.offset);
+  uint32_t best =
+      value.address < 0 ? constant(value.offset) : address(value.address) + addition(value.offset);
   for (const KnownValue& held : held_) {
     if (best <= 2) break;  // what is not near takes two at least
     if (held.address == value.address) best = std::min(best, addition(value.offset - held.offset));
   }
   return best;
+}
+
+// Instructions of an address anew.
+uint32_t KnownValues::address(int32_t index) const {
+  const ArgumentAddress form = program_.address(index);
+  const KnownValue whole = {static_cast<int32_t>(form.argument), 0};
+  const bool is_held = std::find(held_.begin(), held_.end(), whole) != held_.end();
+  return (is_held ? 0 : 1) + (form.unit != 0) + (form.low_bit != 0);
 }
 
 // Instructions of an addition, what it adds included.

@@ -6,9 +6,11 @@
 #include <unordered_map>
 #include <vector>
 
+#include "sim/program.h"
+
 namespace npu::sim {
 
-// A word known up to the address of an argument (-1: none).
+// A word known up to an address (of Program::address, -1: none).
 struct KnownValue {
   int32_t address = -1;
   uint64_t offset = 0;
@@ -23,12 +25,12 @@ struct KnownValue {
 
 // Policy: a word is made from the nearest one that a register holds, by an addition, which takes a
 // distance of 12 bits with it and any other one from a register of its own; or anew, if that is
-// shorter: a constant by the sequence for it, an address from the stack. The word used longest ago
-// makes room.
+// shorter: a constant by the sequence for it, an address from the stack, by a shift each way where
+// it is shifted. The word used longest ago makes room.
 class KnownValues {
  public:
-  // `arguments` addresses come in registers, as far as a call passes them so.
-  KnownValues(size_t registers, size_t arguments);
+  // The addresses of the program's arguments come in registers, as far as a call passes them so.
+  KnownValues(size_t registers, const Program& program);
 
   // Instructions to have `value` in a register, where it stays.
   uint32_t make(const KnownValue& value);
@@ -39,10 +41,12 @@ class KnownValues {
 
  private:
   uint32_t cost(const KnownValue& value);
+  uint32_t address(int32_t index) const;
   uint32_t addition(uint64_t distance);
   uint32_t constant(uint64_t value);
 
   const size_t registers_;
+  const Program& program_;
   std::vector<KnownValue> held_;  // used latest at the end
   // Instructions of constants that were asked for: programs have few, and finding out takes long.
   std::unordered_map<uint64_t, uint32_t> constants_;

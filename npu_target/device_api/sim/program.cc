@@ -1,7 +1,10 @@
 #include "sim/program.h"
 
+#include <algorithm>
+
 #include "sim/byte_reader.h"
 #include "sim/crc32.h"
+#include "sim/memory.h"
 #include "sim/program_parse.h"
 
 namespace npu::sim {
@@ -28,13 +31,44 @@ Program Program::parse(std::string_view bytes) {
 }
 
 std::vector<uint64_t> Program::default_addresses() const {
+  std::vector<uint64_t> alignments(arguments.size(), kPageBytes);
+  for (const ArgumentAddress& shifted : shifted_addresses) {
+    uint64_t& alignment = alignments[shifted.argument];
+    alignment = std::max(alignment, uint64_t{1} << shifted.unit);
+  }
+  const auto rounded_up = [](uint64_t address, uint64_t multiple) {
+    return (address + multiple - 1) / multiple * multiple;
+  };
   std::vector<uint64_t> addresses;
   uint64_t next = kFirstAddress;
-  for (const Argument& argument : arguments) {
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    // The first is at a page, which is all that most programs need.
+    if (alignments[i] > kPageBytes) next = rounded_up(next, alignments[i]);
     addresses.push_back(next);
-    next = (next + argument.bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+    next = rounded_up(next + arguments[i].bytes, kPageBytes);
   }
   return addresses;
+}
+
+std::vector<uint64_t> Program::address_words(const std::vector<uint64_t>& addresses) const {
+  if (addresses.size() != arguments.size()) {
+    throw SimError(ErrorKind::kBadProgram, -1,
+                   "program '" + name + "': needs " + std::to_string(arguments.size()) +
+                       " argument addresses, has " + std::to_string(addresses.size()));
+  }
+  std::vector<uint64_t> words = addresses;
+  for (const ArgumentAddress& shifted : shifted_addresses) {
+    const uint64_t address = addresses[shifted.argument];
+    const uint64_t multiple = uint64_t{1} << shifted.unit;
+    if (address % multiple != 0) {
+      throw SimError(ErrorKind::kBadProgram, -1,
+                     "program '" + name + "', argument '" + arguments[shifted.argument].name +
+                         "': needs a multiple of " + std::to_string(multiple) +
+                         " for an address, has " + hex(address));
+    }
+    words.push_back(shifted.word(address));
+  }
+  return words;
 }
 
 }  // namespace npu::sim

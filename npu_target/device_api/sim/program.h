@@ -20,7 +20,22 @@ struct Argument {
   uint64_t bytes = 0;
 };
 
-// base + address of an argument + increments x loop variables + coefficients x expressions,
+// The address of an argument as a word holds it: in units of 2^unit bytes, of which it has to be a
+// multiple, from bit `low_bit` on.
+struct ArgumentAddress {
+  uint32_t argument;
+  uint8_t unit = 0;
+  uint8_t low_bit = 0;
+
+  bool operator==(const ArgumentAddress& other) const {
+    return argument == other.argument && unit == other.unit && low_bit == other.low_bit;
+  }
+  // For the argument at this address.
+  uint64_t word(uint64_t address) const { return address >> unit << low_bit; }
+  static constexpr uint8_t kMaxUnit = 31;
+};
+
+// base + an argument's address + increments x loop variables + coefficients x expressions,
 // modulo 2^64.
 struct Operand {
   struct Step {
@@ -32,7 +47,7 @@ struct Operand {
     uint32_t expr;
   };
   uint64_t base = 0;
-  int32_t address = -1;  // index of an argument, -1: none
+  int32_t address = -1;  // of Program::address, -1: none
   std::vector<Step> steps;
   std::vector<General> general;
 };
@@ -58,8 +73,19 @@ struct Program {
   static Program parse(std::string_view bytes);
 
   // Where the arguments lie when nobody says otherwise: the first at kFirstAddress, each next
-  // one at the page-aligned end of the one before.
+  // one at the page-aligned end of the one before, or further on where operands need larger units.
   std::vector<uint64_t> default_addresses() const;
+
+  // The addresses that operands have: at first those of the bytes of each argument, whole.
+  ArgumentAddress address(int32_t index) const {
+    const auto position = static_cast<size_t>(index);
+    if (position < arguments.size()) return {static_cast<uint32_t>(index)};
+    return shifted_addresses[position - arguments.size()];
+  }
+
+  // What each of them is for arguments at these addresses. Throws SimError bad_program for an
+  // address that is no multiple of the unit, and unless there is one for each argument.
+  std::vector<uint64_t> address_words(const std::vector<uint64_t>& addresses) const;
 
   std::string name;
   std::string kind;  // of device
@@ -67,6 +93,7 @@ struct Program {
   ConfigPairs numbers;  // of the device, all of them
   HostConfig host;      // those that every device has
   std::vector<Argument> arguments;
+  std::vector<ArgumentAddress> shifted_addresses;
   ExprTable exprs;
   std::vector<Node> body;
   uint32_t slot_count = 0;  // loop variables

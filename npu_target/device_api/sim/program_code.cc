@@ -1,10 +1,8 @@
 #include "sim/program_code.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
-#include "sim/error.h"
 #include "sim/host_code.h"
 
 namespace npu::sim {
@@ -16,8 +14,8 @@ uint32_t saturated(uint64_t value) {
 
 class Layout {
  public:
-  Layout(const Program& program, const std::vector<uint64_t>& addresses, ProgramCode& code)
-      : program_(program), addresses_(addresses), code_(code) {}
+  Layout(const Program& program, std::vector<uint64_t> address_words, ProgramCode& code)
+      : program_(program), address_words_(std::move(address_words)), code_(code) {}
 
   void lay_out() {
     append_all(program_.body);
@@ -76,9 +74,9 @@ class Layout {
 
   void append_operand(const Operand& operand, bool is_rs2) {
     const uint32_t value = static_cast<uint32_t>(code_.values.size());
-    code_.values.push_back(operand.base + (operand.address >= 0
-                                               ? addresses_[static_cast<size_t>(operand.address)]
-                                               : 0));
+    uint64_t word = operand.base;
+    if (operand.address >= 0) word += address_words_[static_cast<size_t>(operand.address)];
+    code_.values.push_back(word);
     for (const Operand::Step& step : operand.steps) {
       for (const size_t loop : enclosing_) {
         if (code_.loops[loop].slot == step.slot) steps_[loop].push_back({value, step.increment});
@@ -90,7 +88,7 @@ class Layout {
   }
 
   const Program& program_;
-  const std::vector<uint64_t>& addresses_;
+  const std::vector<uint64_t> address_words_;
   ProgramCode& code_;
   std::vector<size_t> enclosing_;              // loops around what is laid out
   std::vector<std::vector<ValueStep>> steps_;  // by loop
@@ -99,13 +97,7 @@ class Layout {
 }  // namespace
 
 ProgramCode::ProgramCode(const Program& program, const std::vector<uint64_t>& addresses) {
-  if (addresses.size() != program.arguments.size()) {
-    throw SimError(ErrorKind::kBadProgram, -1,
-                   "program '" + program.name + "': needs " +
-                       std::to_string(program.arguments.size()) + " argument addresses, has " +
-                       std::to_string(addresses.size()));
-  }
-  Layout(program, addresses, *this).lay_out();
+  Layout(program, program.address_words(addresses), *this).lay_out();
   add_host_code(program);
 }
 

@@ -57,7 +57,7 @@ struct GeneralTerm {
 // Operands are values in memory that loops advance, as the host core's registers are: an operand
 // costs nothing at its command, and little where a loop goes on that it steps with.
 struct ProgramCode {
-  // `addresses` is one per argument; throws SimError bad_program if not.
+  // `addresses` is one per argument. Throws as Program::address_words does.
   ProgramCode(const Program& program, const std::vector<uint64_t>& addresses);
 
   std::vector<Instruction> instructions;

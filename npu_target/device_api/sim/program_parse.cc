@@ -154,12 +154,7 @@ class Parser {
   Operand read_operand() {
     Operand operand;
     operand.base = in_.u64();
-    operand.address = in_.i32();
-    if (operand.address < -1 ||
-        operand.address >= static_cast<int64_t>(program_.arguments.size())) {
-      in_.fail("needs an argument index below " + std::to_string(program_.arguments.size()) +
-               " or -1, has " + std::to_string(operand.address));
-    }
+    operand.address = read_address();
     const uint32_t steps = in_.count(12);
     for (uint32_t i = 0; i < steps; ++i) {
       const uint32_t loop_id = in_.u32();
@@ -173,6 +168,30 @@ class Parser {
       operand.general.push_back({coefficient, read_expr_index()});
     }
     return operand;
+  }
+
+  int32_t read_address() {
+    ArgumentAddress address;
+    address.argument = in_.u16();
+    address.unit = in_.u8();
+    address.low_bit = in_.u8();
+    if (address == kNoAddress) return -1;
+    if (address.argument >= program_.arguments.size()) {
+      in_.fail("needs an argument index below " + std::to_string(program_.arguments.size()) +
+               ", or none, has " + std::to_string(address.argument));
+    }
+    if (address.unit > ArgumentAddress::kMaxUnit || address.low_bit > 63) {
+      in_.fail("needs an address in units of at most 2^" +
+               std::to_string(ArgumentAddress::kMaxUnit) +
+               " bytes and from a bit of the word on, has 2^" + std::to_string(address.unit) +
+               " from bit " + std::to_string(address.low_bit) + " on");
+    }
+    if (address == ArgumentAddress{address.argument}) return static_cast<int32_t>(address.argument);
+    std::vector<ArgumentAddress>& shifted = program_.shifted_addresses;
+    const auto known = std::find(shifted.begin(), shifted.end(), address);
+    const auto index = known - shifted.begin();
+    if (known == shifted.end()) shifted.push_back(address);
+    return static_cast<int32_t>(program_.arguments.size()) + static_cast<int32_t>(index);
   }
 
   uint32_t read_expr_index() {
@@ -206,6 +225,7 @@ class Parser {
              std::to_string(loop_id));
   }
 
+  static constexpr ArgumentAddress kNoAddress = {0xFFFF, 0, 0};
   static constexpr uint64_t kMaxArgumentBytes = uint64_t{1} << 40;
 
   ByteReader in_;

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from ...device.commands import WORD_MASK
 from ..expr import wrap_int64
+from ..operand import Address
 from .lines import Item, Name, Scope
 
 _MIN_ADDED, _MAX_ADDED = -2048, 2047  # what one addition of a RISC-V core holds
@@ -26,7 +27,7 @@ def number(value: int) -> str:
 
 @dataclass(frozen=True, order=True)
 class Known:
-    """A word known up to the address of an argument (-1: none)."""
+    """A word known up to an address (-1: none; `Constants.address_of` numbers them)."""
 
     address: int
     offset: int
@@ -48,8 +49,27 @@ class Constants:
     arguments: int
     fresh: Callable[[str], str]
     used_arguments: set[int] = field(default_factory=set)
+    _shifted: list[Address] = field(default_factory=list)
     _uses: list[_Use] = field(default_factory=list)
     _in_loops: dict[tuple[Scope, Known], Name] = field(default_factory=dict)
+
+    def address_of(self, address: Address | None) -> int:
+        """The number of an address: that of the argument, larger ones where it is shifted."""
+        if address is None:
+            return -1
+        if address == Address(address.argument):
+            return address.argument
+        if address not in self._shifted:
+            self._shifted.append(address)
+        return self.arguments + self._shifted.index(address)
+
+    def form(self, address: int) -> Address:
+        """What `address_of` numbered so."""
+        return (
+            Address(address)
+            if address < self.arguments
+            else self._shifted[address - self.arguments]
+        )
 
     def of(self, known: Known, item: Item) -> Name:
         """The word for code at `item`."""
@@ -111,30 +131,40 @@ class _Registers:
         self.constants = constants
         self.held: dict[Known, str] = {}
         for index in range(min(constants.arguments, _ARGUMENT_REGISTERS, constants.registers)):
-            self.held[Known(index, 0)] = self.argument(index)
+            self.held[Known(index, 0)] = self.address(index)
 
-    @staticmethod
-    def argument(index: int) -> str:
-        return f"a{index}"
+    def address(self, number: int) -> str:
+        """The text of an address."""
+        form = self.constants.form(number)
+        text = f"a{form.argument}"
+        if form.unit:
+            text = f"({text} >> {form.unit})"
+        return f"({text} << {form.low_bit})" if form.low_bit else text
+
+    def is_argument(self, known: Known) -> bool:
+        """Whether a parameter of the kernel holds it."""
+        return known == Known(known.address, 0) and 0 <= known.address < self.constants.arguments
+
+    def use_address(self, known: Known) -> None:
+        if known.address >= 0:
+            self.constants.used_arguments.add(self.constants.form(known.address).argument)
 
     def make(self, use: _Use) -> None:
         known = use.known
         if known in self.held:
             use.name.text = self.held[known]
-        elif known == Known(known.address, 0) and known.address >= 0:
-            use.name.text = self.argument(known.address)
+        elif self.is_argument(known):
+            use.name.text = self.address(known.address)
         else:
             use.name.text = self.constants.fresh("k")
             use.item.constants.append((f"const uint64_t {use.name} = {self.value(known)};",))
-        if known.address >= 0:
-            self.constants.used_arguments.add(known.address)
+        self.use_address(known)
         self.put(known, use.name.text)
 
     def take(self, use: _Use) -> None:
         use.name.text = self.constants.fresh("r")
         use.item.constants.append((f"uint64_t {use.name} = {self.value(use.known)};",))
-        if use.known.address >= 0:
-            self.constants.used_arguments.add(use.known.address)
+        self.use_address(use.known)
         self.held.pop(use.known, None)
 
     def put(self, known: Known, name: str) -> None:
@@ -152,7 +182,10 @@ class _Registers:
                 return f"npu_sum({name}, {number(distance)})" if distance else name
         if known.address < 0:
             return f"NPU_WORD({number(known.offset)})"
-        argument = self.argument(known.address)
+        address = self.address(known.address)
         if not known.offset:
-            return argument
-        return f"npu_sum({argument}, NPU_WORD({number(known.offset)}))"
+            return address
+        added = number(known.offset)
+        if not fits_addition(known.offset):
+            added = f"NPU_WORD({added})"
+        return f"npu_sum({address}, {added})"

@@ -113,7 +113,7 @@ class Kernel:
                 home, name = self._expression(expr, item, loops)
                 terms.append(Term(home, coefficient & WORD_MASK, name))
         terms.sort(key=lambda term: -(term.scope.depth if term.scope else 0))
-        address = -1 if operand.address is None else operand.address
+        address = self._constants.address_of(operand.address)
         return Value(Known(address, base & WORD_MASK), tuple(steps), tuple(terms))
 
     def _expression(

@@ -14,6 +14,7 @@ namespace npu::sim::testing {
 class Bytes {
  public:
   Bytes& u8(uint8_t value) { return integer(value, 1); }
+  Bytes& u16(uint16_t value) { return integer(value, 2); }
   Bytes& u32(uint32_t value) { return integer(value, 4); }
   Bytes& u64(uint64_t value) { return integer(value, 8); }
   Bytes& text(const std::string& value) {
@@ -21,6 +22,12 @@ class Bytes {
     data += value;
     return *this;
   }
+
+  // Where an operand has the address of an argument.
+  Bytes& address(uint16_t argument, uint8_t unit = 0, uint8_t low_bit = 0) {
+    return u16(argument).u8(unit).u8(low_bit);
+  }
+  Bytes& no_address() { return address(0xFFFF); }
 
   std::string data;
 
@@ -50,7 +57,7 @@ inline Bytes& constant(Bytes& bytes, int64_t value) {
   return bytes.u8(0).u64(static_cast<uint64_t>(value));
 }
 inline Bytes& plain_operand(Bytes& bytes, uint64_t base) {
-  return bytes.u64(base).u32(0xFFFFFFFF).u32(0).u32(0);
+  return bytes.u64(base).no_address().u32(0).u32(0);
 }
 inline Bytes& plain_command(Bytes& bytes, const Command& command) {
   bytes.u8(2).u8(command.funct);
@@ -81,8 +88,8 @@ inline std::string copy_program() {
   b.u8(1).u32(7).u32(0).u32(2);
   for (const bool is_load : {true, false}) {
     b.u8(2).u8(is_load ? 2 : 3);
-    b.u64(0).u32(is_load ? 0 : 1).u32(1).u32(7).u64(256).u32(0);
-    b.u64(tile(0, 16, 16)).u32(0xFFFFFFFF).u32(1).u32(7).u64(16);
+    b.u64(0).address(is_load ? 0 : 1).u32(1).u32(7).u64(256).u32(0);
+    b.u64(tile(0, 16, 16)).no_address().u32(1).u32(7).u64(16);
     b.u32(1).u64(static_cast<uint64_t>(-11) << 32).u32(3);
   }
   return program_file(b.data);

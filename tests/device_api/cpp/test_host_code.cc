@@ -31,6 +31,10 @@ class Maker {
     program_.exprs.prepare_root(index);
     return index;
   }
+  int32_t shifted(ArgumentAddress address) {
+    program_.shifted_addresses.push_back(address);
+    return static_cast<int32_t>(program_.arguments.size() + program_.shifted_addresses.size()) - 1;
+  }
   uint32_t number(int64_t value) { return expr({Op::kConst, value}); }
   uint32_t apply(Op op, uint32_t a, uint32_t b) { return expr({op, 0, 0, {a, b}}); }
   Node loop(uint32_t slot, int64_t extent, std::vector<Node> body) {
@@ -109,6 +113,16 @@ const Test straight("host code: outside of loops, words are made from the neares
   // Arguments come in registers; 4096 is one LUI.
   CHECK(maker.steps({command(word(0, {}, 0)), command(word(8, {}, 0)),
                      command(word(4096, {}, 1))}) == Counts({1, 2, 3}));
+});
+
+const Test shifted_addresses("host code: an address in units is a shift, in a field another", [] {
+  Maker maker;
+  const int32_t in_units = maker.shifted({0, 4, 0});
+  const int32_t in_a_field = maker.shifted({0, 4, 26});
+  CHECK(maker.steps({command(word(0, {}, in_units)), command(word(0, {}, in_units))}) ==
+        Counts({2, 1}));
+  CHECK(maker.steps({command(word(0, {}, in_a_field)), command(word(5, {}, in_a_field))}) ==
+        Counts({3, 2}));
 });
 
 const Test loop("host code: a loop ends where a running register does", [] {

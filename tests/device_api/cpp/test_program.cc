@@ -58,6 +58,45 @@ const Test host_cycles("the host pays for its instructions", [] {
   CHECK_EQUAL(issued[6].host_cycles, 9u);
 });
 
+// A program with one argument and one command, whose first word has its address in some form.
+std::string addressed(uint8_t unit, uint8_t low_bit, uint64_t base = 0, uint16_t argument = 0) {
+  Bytes b = program_head();
+  b.u32(1).text("x").u8(0).text("int8").u32(1).u64(64).u32(0).u32(1);
+  b.u8(2).u8(0).u64(base).address(argument, unit, low_bit).u32(0).u32(0);
+  plain_operand(b, 0);
+  return program_file(b.data);
+}
+
+uint64_t first_word(const Program& program, uint64_t address) {
+  uint64_t word = 0;
+  for_each_command(program, {address}, {},
+                   [&](const Command& command, uint32_t) { word = command.rs1; });
+  return word;
+}
+
+const Test shifted("an address stands where its field begins, in units", [] {
+  CHECK_EQUAL(first_word(Program::parse(addressed(0, 0, 5)), 0x1230), 0x1235u);
+  CHECK_EQUAL(first_word(Program::parse(addressed(4, 0, 5)), 0x1230), 0x123u + 5);
+  CHECK_EQUAL(first_word(Program::parse(addressed(4, 26, 5)), 0x1230), (uint64_t{0x123} << 26) + 5);
+  CHECK_EQUAL(first_word(Program::parse(addressed(0, 63, 0)), 0x1231), uint64_t{1} << 63);
+});
+
+const Test aligned("an address that is no multiple of its units is refused", [] {
+  const Program program = Program::parse(addressed(4, 26));
+  CHECK_FAILS(kBadProgram, first_word(program, 0x1238));
+  CHECK_FAILS(kBadProgram, program.address_words({}));
+  // Where the arguments lie by themselves they are multiples.
+  const Program large = Program::parse(addressed(20, 0));
+  CHECK_EQUAL(large.default_addresses()[0], uint64_t{0x80100000});
+});
+
+const Test no_such_address("an address of no argument or beyond the word is refused", [] {
+  CHECK_FAILS(kBadProgram, Program::parse(addressed(0, 64)));
+  CHECK_FAILS(kBadProgram, Program::parse(addressed(32, 0)));
+  CHECK_FAILS(kBadProgram, Program::parse(addressed(0, 0, 0, 1)));
+  CHECK_FAILS(kBadProgram, Program::parse(addressed(1, 0, 0, 0xFFFF)));
+});
+
 const Test extents("an extent of 0 or less runs nothing", [] {
   CHECK_EQUAL(expand(Program::parse(one_loop(3, 1))).size(), 3u);
   CHECK_EQUAL(expand(Program::parse(one_loop(0, 1))).size(), 0u);
@@ -160,7 +199,7 @@ const Test shared("heavily shared expressions stay cheap", [] {
   constant(b, 1);
   for (uint32_t i = 0; i < 60; ++i) b.u8(2).u32(i).u32(i);  // doubles: 2^60 nodes as a tree
   b.u32(1).u8(2).u8(7);
-  b.u64(0).u32(0xFFFFFFFF).u32(0).u32(1).u64(1).u32(60);
+  b.u64(0).no_address().u32(0).u32(1).u64(1).u32(60);
   plain_operand(b, 0);
   CHECK_EQUAL(expand(Program::parse(program_file(b.data)))[0].command.rs1, uint64_t{1} << 60);
 });

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from native_kernels import COMPILER, issued
-from program_strategies import programs
+from program_strategies import places, programs
 
 from npu_target import topi
 from npu_target.codegen_tir import build_program
@@ -19,6 +19,7 @@ from npu_target.device import preset
 from npu_target.devices.gemmini import GemminiConfig
 from npu_target.devices.gemmini.isa import LocalAddress, Mvin
 from npu_target.program import (
+    Address,
     Arg,
     Command,
     Loop,
@@ -83,12 +84,13 @@ def load(address: Operand, local: Operand) -> Command:
 @given(programs(), st.data())
 @settings(max_examples=25, deadline=None)
 def test_random_programs(program: Program, data: st.DataObject) -> None:
-    addresses = {arg.name: data.draw(st.integers(0, 2**64 - arg.nbytes)) for arg in program.args}
+    addresses = data.draw(places(program))
     check(program, addresses, "-O0")
 
 
 # Small numbers, so that operands are families, and loops that stand in each other and repeat.
 _BY = st.sampled_from([0, 1, 8, 64, 5000, -64])
+PLACES = (Address(0), Address(1), Address(0, 4), Address(1, 2, 26), Address(0, 0, 3))
 
 
 @st.composite
@@ -104,7 +106,7 @@ def _nests(draw: st.DrawFn, loop_ids: tuple[int, ...] = (), depth: int = 3) -> t
             nodes.append(Loop(loop_id, extent, draw(_nests((*loop_ids, loop_id), depth - 1))))
             continue
         words = []
-        for address in (draw(st.sampled_from([None, 0, 1])), None):
+        for address in (draw(st.sampled_from([None, *PLACES])), None):
             steps = tuple((i, by) for i in loop_ids if (by := draw(_BY)))
             general = ()
             if loop_ids and draw(st.integers(0, 3)) == 0:
