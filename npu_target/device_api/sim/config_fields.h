@@ -3,6 +3,8 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <iterator>
 #include <string>
@@ -57,25 +59,29 @@ inline void check_at_most(const char* text, int64_t value, const char* most_text
 }
 
 // Throws SimError bad_program for an unknown, missing or repeated key. The values are not checked.
+// Pairs in the order of the fields, which files have, are found at once.
 template <typename Config, size_t kCount>
 Config config_from_pairs(const ConfigField<Config> (&fields)[kCount], const ConfigPairs& pairs) {
   constexpr const char* kVersion = "; the program and the device library differ in version";
   Config config;
-  std::vector<const ConfigField<Config>*> seen;
+  std::array<bool, kCount> is_given = {};
+  size_t next = 0;
   for (const auto& [name, value] : pairs) {
-    const auto* field = std::find_if(std::begin(fields), std::end(fields),
-                                     [&, &key = name](const auto& f) { return key == f.name; });
-    if (field == std::end(fields)) fail_config("unknown field '" + name + "'" + kVersion);
-    if (std::find(seen.begin(), seen.end(), field) != seen.end()) {
-      fail_config("field '" + name + "' is given twice");
+    size_t index = next;
+    if (index == kCount || name != fields[index].name) {
+      const auto* found = std::find_if(std::begin(fields), std::end(fields),
+                                       [&, &key = name](const auto& f) { return key == f.name; });
+      index = static_cast<size_t>(found - std::begin(fields));
     }
-    seen.push_back(field);
-    config.*field->member = value;
+    if (index == kCount) fail_config("unknown field '" + name + "'" + kVersion);
+    if (is_given[index]) fail_config("field '" + name + "' is given twice");
+    is_given[index] = true;
+    config.*fields[index].member = value;
+    next = index + 1;
   }
-  for (const auto& field : fields) {
-    if (std::find(seen.begin(), seen.end(), &field) == seen.end()) {
-      fail_config("field '" + std::string(field.name) + "' is missing" + kVersion);
-    }
+  for (size_t index = 0; index < kCount; ++index) {
+    if (is_given[index]) continue;
+    fail_config("field '" + std::string(fields[index].name) + "' is missing" + kVersion);
   }
   return config;
 }
