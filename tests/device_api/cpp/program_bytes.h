@@ -46,9 +46,10 @@ inline std::string program_file(const std::string& payload) {
   return file.data + payload;
 }
 
-inline Bytes program_head(const ConfigPairs& fields = host_fields()) {
+inline Bytes program_head(const ConfigPairs& fields = host_fields(),
+                          const std::string& kind = "test") {
   Bytes bytes;
-  bytes.text("kernel").text("test").text("test-device").u32(static_cast<uint32_t>(fields.size()));
+  bytes.text("kernel").text(kind).text("test-device").u32(static_cast<uint32_t>(fields.size()));
   for (const auto& [name, value] : fields) bytes.text(name).u64(static_cast<uint64_t>(value));
   return bytes;
 }
