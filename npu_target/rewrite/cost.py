@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ..device.command_set import CommandSet
 from ..device.commands import WORD_MASK
-from ..program import BOOLEAN_OPS, Command, Expr, Loop, Node, Op
+from ..program import BOOLEAN_OPS, Address, Command, Expr, Loop, Node, Op
 from ..program.expr import ZERO
 
 INSTRUCTION_BYTES = 4
@@ -17,7 +17,7 @@ _ADDED = range(-(1 << 11), 1 << 11)
 _CONSTANT, _STORED_CONSTANT, _BEGIN = 2, 3, 1.5
 
 # Operands that differ by a constant: an address, steps, terms.
-_Family = tuple[int | None, tuple[tuple[int, int], ...], tuple[tuple[int, Expr], ...]]
+_Family = tuple[Address | None, tuple[tuple[int, int], ...], tuple[tuple[int, Expr], ...]]
 
 
 class _Values:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..program import Command, Expr, Loop, Node, Op, Operand, add, const, mul
+from ..program import Address, Command, Expr, Loop, Node, Op, Operand, add, const, mul
 
 _Terms = tuple[tuple[int, Expr], ...]
 # Where a sum runs: an address, and the steps along loops.
-_Runs = tuple[int | None, tuple[tuple[int, int], ...]]
+_Runs = tuple[Address | None, tuple[tuple[int, int], ...]]
 
 
 def shared(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
