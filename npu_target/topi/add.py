@@ -8,6 +8,7 @@ same rows may overtake each other.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -98,6 +99,15 @@ class Add(MacOperator):
     @property
     def name(self) -> str:
         return f"add_{self.rows}x{self.cols}"
+
+    @classmethod
+    def examples(cls, config: DeviceConfig) -> Sequence[Add]:
+        D = config.dim
+        return (
+            cls(1, 1, D),
+            cls(D + 3, D - 1, D, relu=True),
+            cls(5, 3 * D, D),
+        )
 
     def canonical(self) -> Add:
         return replace(self, relu=False, scale=CANONICAL_SCALE)

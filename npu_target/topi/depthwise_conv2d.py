@@ -7,6 +7,7 @@ block.  The diagonals are laid out at compile time by :func:`depthwise_diagonal`
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -106,6 +107,15 @@ class DepthwiseConv2d(MacOperator):
     @property
     def layout_free(self) -> tuple[str, ...]:
         return ("weight",)
+
+    @classmethod
+    def examples(cls, config: DeviceConfig) -> Sequence[DepthwiseConv2d]:
+        D = config.dim
+        return (
+            cls(1, 5, 7, 3, 3, 3, D, (1, 1), (1, 1, 1, 1)),
+            cls(1, 9, 8, D + 1, 3, 3, D, (2, 2), (1, 1, 1, 1), relu=True),
+            cls(2, 6, 6, 2 * D, 5, 5, D, (1, 1), (2, 2, 2, 2), bias=False),
+        )
 
     def canonical(self) -> DepthwiseConv2d:
         return replace(self, relu=False, scale=CANONICAL_SCALE)

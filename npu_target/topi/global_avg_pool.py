@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -81,6 +82,15 @@ class GlobalAvgPool(MacOperator):
     def name(self) -> str:
         batch = "" if self.n == 1 else f"n{self.n}_"
         return f"global_avg_pool_{batch}{self.h}x{self.w}x{self.c}"
+
+    @classmethod
+    def examples(cls, config: DeviceConfig) -> Sequence[GlobalAvgPool]:
+        D = config.dim
+        return (
+            cls(1, 1, 1, 1, D),
+            cls(2, 5, 7, D + 3, D),
+            cls(1, 4, 4, 3 * D, D),
+        )
 
     def canonical(self) -> GlobalAvgPool:
         return replace(self, scale=CANONICAL_SCALE)

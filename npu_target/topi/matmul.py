@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -75,6 +76,16 @@ class Matmul(MacOperator):
         if not self.varying:
             del attrs["varying"]  # said where it is so: most products are with constants
         return attrs
+
+    @classmethod
+    def examples(cls, config: DeviceConfig) -> Sequence[Matmul]:
+        D = config.dim
+        return (
+            cls(1, 1, 1, 1),
+            cls(1, D + 1, 2 * D - 1, D - 1, relu=True),
+            cls(3, 5, D, 2 * D + 3, bias=False),
+            cls(1, 3 * D, 4 * D, 2 * D, varying=True),
+        )
 
     def canonical(self) -> Matmul:
         return replace(self, relu=False, scale=CANONICAL_SCALE)

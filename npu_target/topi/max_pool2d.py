@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -70,6 +71,15 @@ class MaxPool2d(PoolOperator):
     @property
     def partly_read(self) -> tuple[str, ...]:
         return ("x",)
+
+    @classmethod
+    def examples(cls, config: DeviceConfig) -> Sequence[MaxPool2d]:
+        D = config.dim
+        return (
+            cls(1, 5, 7, 3, 2, 2),
+            cls(2, 9, 9, D + 1, 3, 2, (1, 1, 1, 1)),
+            cls(1, 4, 6, 2 * D, 2, 1),
+        )
 
     def canonical(self) -> MaxPool2d:
         return self

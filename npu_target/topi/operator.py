@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -132,6 +132,14 @@ class Operator(ABC):
     def accept(cls, match: Match, config: DeviceConfig) -> Accepted | str | None:
         """What a match of its spelling becomes on a device, or the reason why the device cannot;
         None for what is another operator's. An OperatorError is a reason, too."""
+
+    # ---- what tests try it with ----
+
+    @classmethod
+    @abstractmethod
+    def examples(cls, config: DeviceConfig) -> Sequence[Operator]:
+        """Some that fit a device's blocks in none or in each of their dimensions, small ones:
+        what a device that has the operator must compute."""
 
     # ---- schedules ----
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -98,6 +99,16 @@ class Conv2d(MacOperator):
     @property
     def layout_free(self) -> tuple[str, ...]:
         return () if self.windows else ("weight",)  # windows at edges take parts of a tile
+
+    @classmethod
+    def examples(cls, config: DeviceConfig) -> Sequence[Conv2d]:
+        D = config.dim
+        return (
+            cls(1, 5, 7, 3, D + 3, 3, 3, (1, 1), (1, 1, 1, 1)),
+            cls(2, 6, 9, D + 1, 5, 3, 2, (2, 1), (0, 1, 2, 0), relu=True),
+            cls(1, 9, 9, 2 * D, D - 1, 1, 1, (2, 2), bias=False),
+            cls(1, 12, 13, 3, 2 * D, 5, 5, (2, 2), (2, 2, 2, 2)),
+        )
 
     def canonical(self) -> Conv2d:
         return replace(self.kernel(), relu=False, scale=CANONICAL_SCALE)

@@ -1,0 +1,38 @@
+"""Step 4: every operator is right at sizes that fit nothing, by its default schedule."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from npu_target import topi
+from npu_target.codegen_tir import CodegenError, build_program
+from npu_target.conformance.runs import default_program, expected, inputs_of, launched
+from npu_target.device import DeviceConfig
+from npu_target.schedule_rules import default_schedule
+from npu_target.topi import Operator
+
+
+def test_the_default_schedule_computes_what_numpy_does(
+    operator: Operator, config: DeviceConfig
+) -> None:
+    program, mod = default_program(operator, config)
+    result = launched(program, inputs_of(operator, config, mod))
+    np.testing.assert_array_equal(result, expected(operator, config))
+
+
+def test_a_log_gives_the_operator_back(operator: Operator) -> None:
+    assert topi.make(operator.op, operator.attrs()) == operator
+
+
+def test_what_does_not_compile_is_refused_with_a_type(config: DeviceConfig) -> None:
+    """The definition as it is, none of its tiles in a memory of the device."""
+    operator = topi.registry.operators_of(config)[0].examples(config)[0].kernel()
+    with pytest.raises(CodegenError, match=operator.name):
+        build_program(operator.prim_func(config), config, operator.name)
+
+
+def test_equal_operators_get_equal_schedules(operator: Operator, config: DeviceConfig) -> None:
+    kernel = operator.kernel()
+    first, second = (default_schedule(kernel, config).mod for _ in range(2))
+    assert first.script() == second.script()
