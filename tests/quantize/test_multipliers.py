@@ -40,7 +40,8 @@ def test_no_integers_of_any_scale_are_nearer(scale_a, scale_b):
     for other in [pair for pair in near if any(pair) and min(pair) >= 0 and max(pair) <= 127]:
         direction = np.array(other, dtype=float)
         best = direction * (direction @ wanted) / (direction @ direction)
-        assert error <= np.linalg.norm(best - wanted) * (1 + 1e-9)
+        rounding = 1e-12 * np.linalg.norm(wanted)  # of either side, where both are near zero
+        assert error <= np.linalg.norm(best - wanted) * (1 + 1e-9) + rounding
 
 
 @given(scales, st.floats(1.0, 2.0**20))
