@@ -39,6 +39,7 @@ def test_the_network_computes_what_the_host_does(network: Network, config: Devic
     on_host = build_host(network.quantized.mod)
     on_device = compile_network(partitioned.mod)
     for image in images:
+        assert isinstance(image, np.ndarray)
         (wanted,) = run_host(on_host, image)
         (found,) = run_host(on_device, image)
         np.testing.assert_array_equal(found, wanted)
