@@ -14,7 +14,7 @@ from npu_target.rewrite.cost import rough_cost, work_of
 from npu_target.schedule_rules import default_schedule
 from npu_target.topi import Add, Conv2d, Matmul, MaxPool2d
 
-CONFIG = GemminiConfig.preset("gemmini-16x16")
+CONFIG = GemminiConfig()
 TILE, ROW = var(1), var(2)
 LOADS = tuple([command(16 * ROW + 1024 * k, 256 * ROW + 64 * TILE) for k in range(3)])
 
