@@ -18,11 +18,13 @@ from npu_target.tuning.build_pool import BuildPool
 from npu_target.tuning.devices import device_pool
 from npu_target.tuning.header import Header
 from npu_target.tuning.interrupt import Interrupt
+from npu_target.tuning.layer_search import LayerSearch
 from npu_target.tuning.layers import Layer
-from npu_target.tuning.log import open_log
+from npu_target.tuning.log import DEFAULT_TRIAL, open_log
 from npu_target.tuning.measuring import Measurer
 from npu_target.tuning.progress import TuningProgress
-from npu_target.tuning.search import Search, SearchFactory, log_to_file
+from npu_target.tuning.search import log_to_file
+from npu_target.tuning.searches import SEARCHES
 from npu_target.tuning.tuner import Tuner
 
 SEARCH, COMPILE, CLIENT, DEVICE = "search", "compile", "client", "device"
@@ -41,7 +43,7 @@ class Moment:
 class SearchRun:
     """A run from nothing. `seconds` and `processor_seconds` (by role) are from the first search
     on; the moments' seconds are from the start of the run. `rejected` candidates were not
-    measured, by kind."""
+    measured, by kind. `found_cycles` are those of the best candidate that the search proposed."""
 
     seed: int
     space: str
@@ -51,7 +53,9 @@ class SearchRun:
     rejected: dict[str, int] = field(default_factory=dict)
     failures: dict[str, int] = field(default_factory=dict)
     moments: list[Moment] = field(default_factory=list)
+    default_cycles: dict[str, int] = field(default_factory=dict)
     layer_cycles: dict[str, int] = field(default_factory=dict)
+    found_cycles: dict[str, int] = field(default_factory=dict)
 
 
 class _Course(TuningProgress):
@@ -74,9 +78,10 @@ def search_from_nothing(
     seed: int = 0,
     space: str = "both",
     servers: int | None = None,
+    search: str = "points",
 ) -> SearchRun:
     """Tune `layers` with new logs, which are thrown away, on `servers` simulated devices of one's
-    own (None: one per processor). Raises as `Tuner.run` does."""
+    own (None: one per processor); `search` as in SEARCHES. Raises as `Tuner.run` does."""
     run = SearchRun(seed, space)
     begun: list[tuple[float, Counter[str]]] = []
     with tempfile.TemporaryDirectory(prefix="npu-search-") as name:
@@ -90,9 +95,9 @@ def search_from_nothing(
             Interrupt() as interrupt,
         ):
             measurer = Measurer(config, builders, pool, interrupt, seed)
-            factory = SearchFactory(config, space, seed, measurer.compile)
+            factory = SEARCHES[search](config, space, seed, measurer.compile)
 
-            def begin(layer: Layer) -> Search:
+            def begin(layer: Layer) -> LayerSearch:
                 if not begun:
                     begun.append((time.monotonic(), _processor_seconds()))
                 return factory(layer)
@@ -107,10 +112,16 @@ def search_from_nothing(
                 run.processor_seconds.subtract(before)
             if interrupt.requested:
                 raise KeyboardInterrupt
+            for entry in log.measurements:
+                if entry["trial"] != DEFAULT_TRIAL:
+                    best = run.found_cycles.get(entry["task"], entry["cycles"])
+                    run.found_cycles[entry["task"]] = min(best, entry["cycles"])
         run.measured = progress.measured
         run.rejected = progress.rejections
         run.failures = progress.failures
-        run.layer_cycles = {result.layer.name: result.cycles for result in tuner.results()}
+        results = tuner.results()
+        run.default_cycles = {result.layer.name: result.default_cycles for result in results}
+        run.layer_cycles = {result.layer.name: result.cycles for result in results}
     return run
 
 

@@ -30,7 +30,6 @@ from npu_target.tuning.choose import cycles_of
 from npu_target.tuning.expected import expected_output, sample_inputs
 from npu_target.tuning.features import features_of
 from npu_target.tuning.layers import Layer
-from npu_target.tuning.program_work import ProgramWork
 from npu_target.tuning.search import point_space
 from npu_target.tuning.workload import workload_module
 
@@ -83,7 +82,7 @@ def stages(operator: Operator, config: DeviceConfig, seed: int) -> dict[str, flo
             continue
         timed("of that, TVM's lowering passes", lower, func)
         timed("program file", program.to_bytes)
-        work = timed("counts and bound", ProgramWork.of, program, operator)
+        work = timed("counts and bound", kind_of(config).cost.work, program, operator)
         timed("features", features_of, operator, work)
         timed("simulating, values and cycles", cycles_of, program)
         done += 1

@@ -19,6 +19,7 @@ def register() -> None:
     """
     register_tags()
     _register_compiler()
+    _register_intrinsics()
     # Imports TVM, so not before register() is called: by then TVM is there.
     from .device_api._library import load_library
 
@@ -43,3 +44,11 @@ def _register_compiler() -> None:
 
     tvm_ffi.register_global_func("target.build.ext_dev", build, override=True)
     tirx.register_tir_pipeline("npu", pipeline)
+
+
+def _register_intrinsics() -> None:
+    """Those that logs name, so that TVM's own databases read them."""
+    import importlib
+
+    # Registers them at its end. Where it is what has just imported TVM, it does so later.
+    importlib.import_module(".intrin", __package__)

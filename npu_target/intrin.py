@@ -16,10 +16,10 @@ from typing import NamedTuple
 from tvm import ir
 from tvm.ir import TensorLoad
 from tvm.s_tir import TensorIntrin
-from tvm.script import tirx as T
 
-from .device import DeviceConfig, kind_of
+from .device import DeviceConfig, kind_of, presets
 from .device.intrinsic import Access, Intrinsic, Operand
+from .step_functions import step_functions
 
 # On the outermost loop of a store: the blocks of its sums lie side by side, so that one command
 # stores several blocks of columns.
@@ -27,6 +27,7 @@ WIDE = "npu.wide"
 # On the outermost loop of a load of weights: they lie in DRAM as the load puts them into its tile.
 # The value is the order of the tile's dimensions but the last, in which its rows follow each other.
 PACKED = "npu.packed"
+_MOST_KNOWN_STEP = 4
 
 
 class StepCall(NamedTuple):
@@ -73,78 +74,24 @@ def gemm_intrinsic(config: DeviceConfig, rows: int, row_step: int = 1) -> str:
     ValueError
         for more rows than the step takes, or a device without one.
     """
-    found = [x for x in kind_of(config).intrinsics(config).values() if x.multiplies]
-    if not found:
+    step = kind_of(config).features(config).step
+    if step is None:
         raise ValueError(f"gemm_intrinsic: {config.name} has no step that multiplies")
-    call, most_rows = found[0].call, found[0].most_rows
     if rows == 1:
         row_step = 1  # no row follows
-    if not 1 <= rows <= most_rows:
+    if not 1 <= rows <= step.most_rows:
         raise ValueError(
-            f"gemm_intrinsic: rows must be 1 to {most_rows} on {config.name}, got {rows}"
+            f"gemm_intrinsic: rows must be 1 to {step.most_rows} on {config.name}, got {rows}"
         )
     if row_step < 1:
         raise ValueError(f"gemm_intrinsic: row_step must be at least 1, got {row_step}")
     memories = config.memories
-    inputs, weights, sums = memories.inputs, memories.weights, memories.sums
-    K, D = inputs.columns, sums.columns
-    name = f"{call}_{rows}x{K}x{D}_step{row_step}"
+    K, D = memories.inputs.columns, memories.sums.columns
+    name = f"{step.call}_{rows}x{K}x{D}_step{row_step}"
     if TensorIntrin.get(name, allow_missing=True) is not None:
         return name
-    span = (rows - 1) * row_step + 1
-
-    @T.prim_func(s_tir=True)
-    def many_rows(a: T.handle, b: T.handle, c: T.handle) -> None:
-        A = T.match_buffer(a, (span, K), inputs.dtype, offset_factor=1, scope=inputs.scope)
-        B = T.match_buffer(b, (K, D), weights.dtype, offset_factor=1, scope=weights.scope)
-        C = T.match_buffer(c, (rows, D), sums.dtype, offset_factor=1, scope=sums.scope)
-        with T.sblock("root"):
-            T.reads(C[0:rows, 0:D], A[0:span, 0:K], B[0:K, 0:D])
-            T.writes(C[0:rows, 0:D])
-            for i, j, k in T.grid(rows, D, K):
-                with T.sblock("mac"):
-                    vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-                    C[vi, vj] = C[vi, vj] + T.cast(A[vi * row_step, vk], sums.dtype) * T.cast(
-                        B[vk, vj], sums.dtype
-                    )
-
-    # Tensorizing drops the iterator of a loop that runs once, so one row needs its own form.
-    @T.prim_func(s_tir=True)
-    def one_row(a: T.handle, b: T.handle, c: T.handle) -> None:
-        A = T.match_buffer(a, (1, K), inputs.dtype, offset_factor=1, scope=inputs.scope)
-        B = T.match_buffer(b, (K, D), weights.dtype, offset_factor=1, scope=weights.scope)
-        C = T.match_buffer(c, (1, D), sums.dtype, offset_factor=1, scope=sums.scope)
-        with T.sblock("root"):
-            T.reads(C[0, 0:D], A[0, 0:K], B[0:K, 0:D])
-            T.writes(C[0, 0:D])
-            for _, j, k in T.grid(1, D, K):
-                with T.sblock("mac"):
-                    vj, vk = T.axis.remap("SR", [j, k])
-                    C[0, vj] = C[0, vj] + T.cast(A[0, vk], sums.dtype) * T.cast(
-                        B[vk, vj], sums.dtype
-                    )
-
-    @T.prim_func(s_tir=True)
-    def implementation(a: T.handle, b: T.handle, c: T.handle) -> None:
-        A = T.match_buffer(a, (span, K), inputs.dtype, offset_factor=1, scope=inputs.scope)
-        B = T.match_buffer(b, (K, D), weights.dtype, offset_factor=1, scope=weights.scope)
-        C = T.match_buffer(c, (rows, D), sums.dtype, offset_factor=1, scope=sums.scope)
-        with T.sblock("root"):
-            T.reads(C[0:rows, 0:D], A[0:span, 0:K], B[0:K, 0:D])
-            T.writes(C[0:rows, 0:D])
-            T.evaluate(
-                T.call_extern(
-                    "int32",
-                    call,
-                    T.address_of(A[0, 0]),
-                    T.address_of(B[0, 0]),
-                    T.address_of(C[0, 0]),
-                    rows,
-                    row_step,
-                )
-            )
-
-    TensorIntrin.register(name, one_row if rows == 1 else many_rows, implementation)
+    functions = step_functions(step.call, memories, (K, D), rows, row_step)
+    TensorIntrin.register(name, functions.description, functions.implementation)
     return name
 
 
@@ -157,3 +104,19 @@ def gemm_rows(name: str) -> int:
 def operand_scopes(name: str) -> tuple[str, ...]:
     """The storage scopes of the operands of a tensor intrinsic, by its description."""
     return tuple(str(operand.scope()) for operand in TensorIntrin.get(name).desc.params)
+
+
+def register_intrinsics(config: DeviceConfig) -> None:
+    """Make known what schedules for a device name: steps of up to as many rows as a block has, next
+    to each other or up to four apart. Other steps are registered by who asks for them."""
+    step = kind_of(config).features(config).step
+    if step is None:
+        return
+    for rows in range(1, min(config.dim, step.most_rows) + 1):
+        for row_step in range(1, _MOST_KNOWN_STEP + 1):
+            gemm_intrinsic(config, rows, row_step)
+
+
+# A log names intrinsics, and TVM reads it without asking for them.
+for _config in presets().values():
+    register_intrinsics(_config)

@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 
-from npu_target.device import ConfigError, find
+from npu_target.device import DEFAULT_DEVICE, ConfigError, find
 
 from .address import LOOPBACK, Address, AddressError, check_can_bind
 from .process import Child, ProcessError, StopSignal, leave_with_parent, stop_all
@@ -93,7 +93,7 @@ def parser() -> argparse.ArgumentParser:
     result.add_argument("--tracker", required=True, metavar="HOST:PORT", help="where to register")
     result.add_argument(
         "--device",
-        default="gemmini-16x16",
+        default=DEFAULT_DEVICE,
         help="a preset's name, or a file that DeviceConfig.save wrote (default: %(default)s)",
     )
     result.add_argument(

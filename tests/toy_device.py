@@ -39,7 +39,7 @@ class Copy(DeviceCommand, mnemonic="copy", tag=1, tag_mask=3, funct=0):
     """Copy rows between DRAM and the device."""
 
     dram_address: int = address(2)
-    row: int = uint(1, 2, 10)
+    row: int = uint(1, 2, 10, is_row=True)
     rows: int = uint(1, 12, 10, default=1, at_least=1, at_most=lambda config: config.lanes)
     stores: bool = flag(1, 22)
 
@@ -48,7 +48,7 @@ class Copy(DeviceCommand, mnemonic="copy", tag=1, tag_mask=3, funct=0):
 class Multiply(DeviceCommand, mnemonic="multiply", tag=2, tag_mask=3, funct=0):
     """Multiply a vector with a matrix."""
 
-    row: int = uint(1, 2, 10)
+    row: int = uint(1, 2, 10, is_row=True)
     relu: bool = flag(1, 12)
 
     def check_relations(self, config: ToyConfig) -> None:

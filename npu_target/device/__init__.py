@@ -4,7 +4,7 @@ The kinds themselves are in `npu_target/devices/`, or in packages of their own.
 """
 
 from .config import DeviceConfig
-from .features import Features, PooledStores
+from .features import Features, MultiplyStep, PooledStores
 from .kind import DeviceKind, KindError
 from .limits import ConfigError, Limits
 from .memory import Memories, Memory
@@ -29,6 +29,7 @@ __all__ = [
     "Limits",
     "Memories",
     "Memory",
+    "MultiplyStep",
     "PooledStores",
     "find",
     "kind_named",

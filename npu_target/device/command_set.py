@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .commands import WORD_MASK, DeviceCommand, IsaError
+from .commands import WORD_MASK, DeviceCommand, IsaError, RowBits
 
 
 class CommandSet:
@@ -40,6 +40,11 @@ class CommandSet:
     def is_computing(self, funct: int, word1: int) -> bool:
         """Whether the command of these words is a part of the device's steps."""
         return self.find(funct, word1) in self._computing
+
+    def row_bits(self, funct: int, word1: int) -> tuple[RowBits, RowBits]:
+        """Where the numbers of rows are in each word of such a command."""
+        found = self.find(funct, word1)
+        return ((), ()) if found is None else found.row_bits()
 
     def decode(self, funct: int, word1: int, word2: int) -> DeviceCommand:
         """The command of these words.

@@ -70,6 +70,8 @@ class PartedWord(ABC):
         """Raise IsaError, which begins with the mnemonic, when a device has no such thing."""
 
 
+# Fields of a word, each the lowest bit and the width, lowest first.
+RowBits = tuple[tuple[int, int], ...]
 DeviceLimit = Callable[[Any], int]  # of a DeviceConfig of the command's kind
 
 
@@ -88,6 +90,7 @@ class FieldSpec:
     in_hex: bool = False
     parted: type[PartedWord] | None = None  # its type
     rules: tuple[str, ...] = ()  # which of its values are allowed, in words of that type
+    is_row: bool = False  # the number of a row; so is the first part of a parted word
 
     @property
     def mask(self) -> int:
@@ -246,6 +249,20 @@ class DeviceCommand:
     def defaults(cls) -> Mapping[str, Any]:
         """The fields' defaults by name, dataclasses.MISSING for those that must be given."""
         return {field.name: field.default for field in dataclasses.fields(cls)}
+
+    @classmethod
+    @cache
+    def row_bits(cls) -> tuple[RowBits, RowBits]:
+        """Where the numbers of rows are in each of the words."""
+        found: tuple[list[tuple[int, int]], ...] = ([], [])
+        for spec in cls.specs().values():
+            if spec.parted is not None:
+                _, low, width, _ = spec.parted.PARTS[0]
+                found[spec.register - 1].append((spec.low_bit + low, width))
+            elif spec.is_row:
+                found[spec.register - 1].append((spec.low_bit, spec.width))
+        first, second = (tuple(sorted(bits)) for bits in found)
+        return first, second
 
     @classmethod
     @cache

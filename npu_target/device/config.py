@@ -82,6 +82,11 @@ class DeviceConfig:
         raise NotImplementedError
 
     @property
+    def peak_macs(self) -> int:
+        """Multiply-accumulates that the device does in a cycle at most."""
+        return self.dim**2
+
+    @property
     def memories(self) -> Memories:
         """The device's own memories."""
         raise NotImplementedError

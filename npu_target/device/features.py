@@ -17,6 +17,15 @@ class PooledStores:
 
 
 @dataclass(frozen=True)
+class MultiplyStep:
+    """The step that is `C[i, j] += A[i * row_step, k] * B[k, j]`: the extern function that its
+    tensor intrinsic calls, and how many rows of C it takes at most, as definitions have it."""
+
+    call: str
+    most_rows: int
+
+
+@dataclass(frozen=True)
 class Features:
     """What a device can do that definitions make use of where it is there.
 
@@ -24,8 +33,10 @@ class Features:
     pooled_stores : None where stores pool nothing.
     stacked_loads : whether a load can put what it reads for one row into the rows before it as
         well, each time further to the right.
+    step : None where no step of the device multiplies.
     """
 
     max_load_columns: int
     pooled_stores: PooledStores | None = None
     stacked_loads: bool = False
+    step: MultiplyStep | None = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pkgutil import resolve_name
 from types import MappingProxyType
@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, Any
 from .command_set import CommandSet
 from .config import DeviceConfig
 from .copy_rules import CopyRules
+from .cost import Cost
 from .emission import Emission
 from .features import Features
 from .intrinsic import Intrinsic
+from .profile import ProfileTerms
 
 if TYPE_CHECKING:
     from .numbers import Numbers
@@ -49,6 +51,11 @@ class DeviceKind:
     features : what definitions may use of one of its devices.
     operators : the names of the operators that it computes; of those that take the same operation
         of a network, the first that accepts it has it.
+    cost_at : the place of its `Cost`. Where it gives none, default schedules are found with its
+        simulator alone, and a search prunes next to nothing.
+    shape_fields : of the config, those in which a program's device and another have to agree for
+        the program to compute the same there.
+    profile : the words for where its cycles go; of none, only cycles are told.
     """
 
     name: str
@@ -61,6 +68,9 @@ class DeviceKind:
     numbers_at: str
     features: Callable[[Any], Features]
     operators: tuple[str, ...]
+    cost_at: str = "npu_target.neutral_cost:COST"
+    shape_fields: tuple[str, ...] = ()
+    profile: ProfileTerms = field(default_factory=ProfileTerms)
 
     def __post_init__(self) -> None:
         """Raises KindError for what can be told without importing the parts."""
@@ -68,6 +78,9 @@ class DeviceKind:
             raise KindError(f"device kind {self.name!r}: the name must match {_NAME.pattern}")
         if self.config.kind != self.name:
             raise KindError(f"device kind {self.name}: its config is of kind {self.config.kind!r}")
+        for name in self.shape_fields:
+            if name not in self.config.__dataclass_fields__:
+                raise KindError(f"device kind {self.name}: its config has no shape field {name!r}")
         if not self.presets:
             raise KindError(f"device kind {self.name}: needs at least one preset")
         for preset in self.presets:
@@ -108,9 +121,14 @@ class DeviceKind:
         """Its part of the compilation of a program."""
         return self._class("emission_at", Emission)
 
+    @cached_property
+    def cost(self) -> Cost:
+        """What schedules and programs cost."""
+        return self._part("cost_at", Cost)
+
     def check(self) -> None:
         """Import every part. Raises KindError for one that is not there or is something else."""
-        _ = self.commands, self.numbers, self._intrinsic_classes, self.emission
+        _ = self.commands, self.numbers, self._intrinsic_classes, self.emission, self.cost
         self._class("copy_rules_at", CopyRules)
 
     @cached_property

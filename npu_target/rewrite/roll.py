@@ -11,8 +11,9 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 
 from ..device.command_set import CommandSet
+from ..device.commands import RowBits
 from ..program import Command, Expr, Loop, Node, Op, Operand, const, nodes_of, wrap_int64
-from .shapes import Shape, Shapes, Word
+from .shapes import Shape, Shapes
 from .substitute import Replacement
 
 # Instructions in whose time the host fetches the code of a command (two instructions or three, 49
@@ -22,8 +23,6 @@ _FETCHED = 6
 # kept in memory, and the device waits for it.  So many nodes are long, in a program of so few.
 _LONG = 32
 _SHORT_PROGRAM = 500
-# A row's number in a local address has so many bits at most; above are flags.
-_ROW_BITS = 29
 
 
 def rolled(nodes: tuple[Node, ...], commands: CommandSet) -> tuple[Node, ...]:
@@ -134,17 +133,20 @@ def _deltas(shape: Shape, other: Shape) -> list[int]:
 def _may_run(shape: Shape, deltas: Sequence[int]) -> bool:
     """Whether operands may advance by so much: rows and addresses may, settings and what is said
     of rows besides their number may not."""
-    for base, delta, word in zip(shape.bases, deltas, shape.words, strict=True):
-        if not delta or word is Word.ADDRESS:
-            continue
-        if word is Word.SETTING or _flags(base) != _flags(base + delta):
+    for base, delta, bits in zip(shape.bases, deltas, shape.rows, strict=True):
+        if delta and bits is not None and _rest(base, bits) != _rest(base + delta, bits):
             return False
     return True
 
 
-def _flags(word: int) -> int:
-    """What is said of the rows of a word; their number may be negative before loops add to it."""
-    return (word + (1 << (_ROW_BITS - 1))) >> _ROW_BITS
+def _rest(word: int, bits: RowBits) -> int:
+    """A word without the numbers of its rows, which may be negative before loops add to them."""
+    for low, width in bits:
+        number = (word >> low) % (1 << width)
+        if number >> (width - 1):
+            number -= 1 << width
+        word -= number << low
+    return word
 
 
 def _running(node: Node, loop_id: int, deltas: Iterator[int]) -> Node:

@@ -3,29 +3,22 @@ begin with."""
 
 from __future__ import annotations
 
-from enum import IntEnum
 from typing import NamedTuple
 
 from ..device.command_set import CommandSet
+from ..device.commands import RowBits
 from ..program import Command, Expr, Loop, Node, Op, Operand
 
 
-class Word(IntEnum):
-    """What a word of a command is."""
-
-    SETTING = 0
-    ROWS = 1  # an address in a local memory, or none
-    ADDRESS = 2  # of an argument
-
-
 class Shape(NamedTuple):
-    """A node, a number that those like it have, the bases of its operands, what they are, and how
-    many commands and loops it is."""
+    """A node, a number that those like it have, the bases of its operands, where each of these has
+    the numbers of rows (None: is an address in an argument), and how many commands and loops it
+    is."""
 
     node: Node
     number: int
     bases: list[int]
-    words: list[Word]
+    rows: list[RowBits | None]
     size: int
 
 
@@ -64,10 +57,14 @@ class Shapes:
         rs1, rs2 = command.rs1, command.rs2
         key = command.funct, self._word(rs1), self._word(rs2)
         number = self._numbers.setdefault(key, len(self._numbers))
-        words = [Word.SETTING] * 2
+        rows: list[RowBits | None] = [(), ()]
         if not self._commands.is_setting(command.funct, rs1.base):
-            words = [Word.ROWS if word.address is None else Word.ADDRESS for word in (rs1, rs2)]
-        return Shape(command, number, [rs1.base, rs2.base], words, 1)
+            bits = self._commands.row_bits(command.funct, rs1.base)
+            rows = [
+                of_rows if word.address is None else None
+                for word, of_rows in zip((rs1, rs2), bits, strict=True)
+            ]
+        return Shape(command, number, [rs1.base, rs2.base], rows, 1)
 
     def loop(self, node: Loop, parts: list[Shape]) -> Shape:
         """The shape of a loop that stands inside of the loops around, its body of these shapes."""
@@ -75,8 +72,8 @@ class Shapes:
         key = extent, tuple([part.number for part in parts])
         number = self._numbers.setdefault(key, len(self._numbers))
         bases = [base for part in parts for base in part.bases]
-        words = [word for part in parts for word in part.words]
-        return Shape(node, number, bases, words, 1 + sum([part.size for part in parts]))
+        rows = [of_rows for part in parts for of_rows in part.rows]
+        return Shape(node, number, bases, rows, 1 + sum([part.size for part in parts]))
 
     def _word(self, word: Operand) -> object:
         if not word.steps and not word.general:

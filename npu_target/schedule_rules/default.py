@@ -57,7 +57,7 @@ def _choose(
         assert shape is not None
         tilings = mac_tilings(sch, operator, shape, config)
     elif isinstance(operator, PoolOperator):
-        tilings = pool_tilings(operator.pool_shape(config), config)
+        tilings = pool_tilings(operator, operator.pool_shape(config), config)
     else:
         raise TypeError(f"{operator.name}: no default schedule for {type(operator).__name__}")
 

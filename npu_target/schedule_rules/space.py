@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import tvm_ffi
 from tvm import s_tir
+from tvm.ir import IRModule
 from tvm.s_tir import Schedule
 from tvm.s_tir import meta_schedule as ms
 
@@ -20,18 +21,19 @@ SPACES = ("template", "rules", "both")
 
 
 def space_generator(
-    operator: Operator,
+    operator: Operator | Callable[[IRModule], Operator],
     space: str = "both",
     seed: int = 1,
     postprocs: Sequence[ms.postproc.Postproc] = (),
 ) -> ms.space_generator.SpaceGenerator:
-    """The design space of one operator with its mutators.
+    """The design space of one operator with its mutators, or of many.
 
     Parameters
     ----------
+    operator : or what tells it of a module with its definition.
     space : one of :data:`SPACES`.
     seed : of the mutators' random sequence.
-    postprocs : what accepts or rejects a candidate, such as a trial compilation.
+    postprocs : what accepts or rejects a candidate.
 
     Raises
     ------
@@ -40,7 +42,7 @@ def space_generator(
     """
     _check_space(space)
     mutators = {MoveTileFactor(seed): 0.6, ms.mutator.MutateTileSize(): 0.4}
-    if space == "rules":
+    if space == "rules" and isinstance(operator, Operator):
         return ms.space_generator.PostOrderApply(
             sch_rules=schedule_rules(bool(operator.layout_free)),
             postprocs=list(postprocs),
@@ -48,7 +50,8 @@ def space_generator(
         )
 
     def generate(sch: Schedule) -> Sequence[Schedule]:
-        return [design.schedule for design in designs(sch, operator, space)]
+        found = operator if isinstance(operator, Operator) else operator(sch.mod)
+        return [design.schedule for design in designs(sch, found, space)]
 
     return ms.space_generator.ScheduleFn(
         generate, sch_rules=[], postprocs=list(postprocs), mutator_probs=mutators

@@ -8,19 +8,15 @@ from dataclasses import astuple, dataclass, replace
 import numpy as np
 from tvm.s_tir import Schedule
 
-from ..device import DeviceConfig
-from ..devices.gemmini.engine_cycles import load_row_cycles, store_row_cycles
-from ..topi.blocking import ceil_div, divisors
+from ..device import DeviceConfig, kind_of
+from ..topi.blocking import divisors
 from ..topi.mac_operator import MacOperator
 from ..topi.mac_schedule import MacStructure, mac_loops, schedule_mac, tiled_loops
 from ..topi.mac_shape import TILED, MacShape, Sizes
-from ..topi.pool_operator import PoolShape
+from ..topi.pool_operator import PoolOperator, PoolShape
 from ..topi.simple_schedule import schedule_pool
 from .space import structures
-from .tile_cost import tile_cycles
 
-# A pooled tile's height and width are counted in eight bits.
-_MAX_POOLED_IMAGE = 255
 _POOLED = ("n", "cb", "y", "xx")
 # How far apart structures are that differ in one thing, next to tiles of twice the size: tiles
 # tell more of what a schedule costs.
@@ -88,6 +84,7 @@ def mac_tilings(
     # Whether weights are packed makes little difference: it is for the caller to look at.
     found = [structure for structure in structures(sch, operator) if not structure.packed]
     extents = tuple(shape.extent(name) for name in TILED)
+    cost = kind_of(config).cost.tiles(operator, config)
     parts = []
     for index, structure in enumerate(found):
         tiled = tiled_loops(loops, structure)
@@ -100,8 +97,8 @@ def mac_tilings(
         sizes = sizes[shape.fits(structure, tile, config) & _is_first(shape, structure, tile)]
         if len(sizes):
             tile = dict(zip(TILED, sizes.T, strict=True))
-            cycles = tile_cycles(operator, shape, structure, tile, config)
-            parts.append((np.full(len(sizes), index), sizes, np.broadcast_to(cycles, len(sizes))))
+            cycles = np.broadcast_to(cost.cycles(structure, tile), len(sizes))
+            parts.append(_taken(index, sizes, cycles))
     return _tilings(TILED, extents, found, parts)
 
 
@@ -113,30 +110,28 @@ def _is_first(shape: MacShape, structure: MacStructure, tile: Sizes) -> np.ndarr
     return (steps_matter | steps_first) & (tiles_matter | tiles_first)
 
 
-def pool_tilings(shape: PoolShape, config: DeviceConfig) -> Tilings:
+def pool_tilings(operator: PoolOperator, shape: PoolShape, config: DeviceConfig) -> Tilings:
     """Those of a pooling operator."""
     extents = (shape.n, shape.blocks, shape.out_h, shape.out_w)
     sizes = _grid([divisors(extent) for extent in extents])
+    tile = dict(zip(_POOLED, sizes.T, strict=True))
     n, blocks, out_h, out_w = sizes.T
     lines, pixels = ((size - 1) * shape.stride + shape.size for size in (out_h, out_w))
-    rows = n * blocks * lines * pixels
+    rows, sums = n * blocks * lines * pixels, config.memories.sums
+    cost = kind_of(config).cost.tiles(operator, config)
     parts = []
     for index, pipelined in enumerate((True, False)):
-        fits = (rows <= config.acc_bank_rows) & ((1 + pipelined) * rows <= config.acc_rows)
-        fits &= np.maximum(lines, pixels) <= _MAX_POOLED_IMAGE
-        row_cycles = load_row_cycles(config.dim, 1, config)
-        commands = n * blocks * lines * ceil_div(pixels, config.dim)
-        loads = np.maximum(rows * row_cycles, commands * config.l2_hit_latency_cycles)
-        read = n * blocks * out_h * out_w * shape.size**2
-        stores = read * store_row_cycles(config.dim, 1, config)
-        tiles = np.prod(extents) // np.prod(sizes, axis=1)
-        if pipelined:
-            cycles = tiles * np.maximum(loads, stores) + np.minimum(loads, stores)
-        else:
-            cycles = tiles * (loads + stores)
-        if fits.any():
-            parts.append((np.full(fits.sum(), index), sizes[fits], cycles[fits]))
+        fits = (rows <= sums.bank_rows) & ((1 + pipelined) * rows <= sums.rows)
+        parts.append(_taken(index, sizes[fits], cost.cycles(pipelined, tile)[fits]))
     return _tilings(_POOLED, extents, (True, False), parts)
+
+
+def _taken(
+    index: int, sizes: np.ndarray, cycles: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of the tiles in the structure of an index, those that the device's commands can take."""
+    taken = np.isfinite(cycles)
+    return np.full(taken.sum(), index), sizes[taken], cycles[taken]
 
 
 def _tilings(
@@ -145,7 +140,7 @@ def _tilings(
     found: Sequence[MacStructure | bool],
     parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]],
 ) -> Tilings:
-    if not parts:
+    if not any(len(sizes) for _, sizes, _ in parts):
         parts = [(np.zeros(1, int), np.ones((1, len(loops)), int), np.ones(1))]
     index, sizes, estimates = (np.concatenate(column) for column in zip(*parts, strict=True))
     return Tilings(loops, extents, found, index, sizes, estimates.astype(float))

@@ -1,7 +1,6 @@
-"""Where the cycles of a run went: every cycle has exactly one reason, seen from the array.
+"""Where the cycles of a run went: every cycle has exactly one reason.
 
-The simulator decides (`devices/gemmini/simulator/timing/recorder.h` states the rules); the words
-and the table are here.
+The simulator decides, the device's manifest has the words; the table is here.
 """
 
 from __future__ import annotations
@@ -11,18 +10,9 @@ from collections.abc import Mapping
 from rich.table import Table
 
 from npu_target.device.command_set import CommandSet
+from npu_target.device.profile import ProfileTerms
 
-# In the order of the simulator's `Reason`: its key, and in words.
-REASONS = {
-    "array_busy": "array busy",
-    "loads": "waiting for loads",
-    "stores": "waiting for stores",
-    "bank_conflict": "bank conflict",
-    "dependency": "dependency",
-    "host_issue": "host issue",
-    "drain": "drain",
-}
-_FIRST_CONFIG = 128  # of the simulator's numbers: those of commands told apart by a tag
+_FIRST_TAGGED = 128  # of the simulator's numbers: those of commands told apart by a tag
 _BAR_COLUMNS = 16
 
 
@@ -31,7 +21,7 @@ def named_counts(counts: Mapping[str, int], commands: CommandSet) -> dict[str, i
     says."""
     named: dict[str, int] = {}
     for kind, count in ((int(kind), count) for kind, count in counts.items()):
-        funct, tag = (0, kind - _FIRST_CONFIG) if kind >= _FIRST_CONFIG else (kind, 0)
+        funct, tag = (0, kind - _FIRST_TAGGED) if kind >= _FIRST_TAGGED else (kind, 0)
         found = commands.find(funct, tag)
         named[found.mnemonic if found is not None else f"funct {funct}"] = count
     return named
@@ -41,7 +31,7 @@ def share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f} %" if whole else "-"
 
 
-def breakdown_table(runs: Mapping[str, Mapping[str, int]]) -> Table:
+def breakdown_table(runs: Mapping[str, Mapping[str, int]], terms: ProfileTerms) -> Table:
     """A column of cycles and shares for each named run, and a bar for the last."""
     table = Table(title="Where the cycles went", title_justify="left")
     table.add_column("reason")
@@ -51,7 +41,7 @@ def breakdown_table(runs: Mapping[str, Mapping[str, int]]) -> Table:
     table.add_column("")
     totals = {name: sum(parts.values()) for name, parts in runs.items()}
     last = list(runs)[-1]
-    for key, words in REASONS.items():
+    for key, words in terms.reasons.items():
         cells = []
         for name, parts in runs.items():
             cells += [f"{parts[key]:,}", share(parts[key], totals[name])]

@@ -20,7 +20,7 @@ from typing import Any
 
 from rich.console import Console
 
-from npu_target.device import DEFAULT_DEVICE, ConfigError
+from npu_target.device import DEFAULT_DEVICE, ConfigError, kind_named
 from npu_target.files import open_atomically, write_atomically
 from npu_target.program.expr import ProgramError
 
@@ -244,7 +244,7 @@ def _print_result(result: dict[str, Any], console: Console) -> None:
     runs = {"cycles": last["breakdown"]}
     if len(result["runs"]) > 1:
         runs = {"cold": result["runs"][0]["breakdown"], "warm": last["breakdown"]}
-    console.print(breakdown_table(runs))
+    console.print(breakdown_table(runs, kind_named(result["kind"]).profile))
 
 
 def _title(result: dict[str, Any]) -> str:

@@ -9,7 +9,9 @@ from typing import Any
 
 from rich.table import Table
 
-from .breakdown import REASONS
+from npu_target.device import kind_named
+from npu_target.device.profile import ProfileTerms
+
 from .errors import SimError
 from .run import FORMAT
 
@@ -19,23 +21,6 @@ _COUNTS = {
     "bytes_stored": "bytes stored",
     "l2_misses": "L2 misses",
     "commands": "commands of the host",
-}
-# What to look at for a reason, in words that follow "B has ..."; the first that differs is told.
-_EVIDENCE = {
-    "array_busy": ("computes", "preloads", "macs"),
-    "loads": ("bytes_loaded", "l2_misses", "loads"),
-    "stores": ("bytes_stored", "stores"),
-    "bank_conflict": ("bytes_loaded", "computes"),
-    "dependency": ("config_ex", "preloads"),
-    "host_issue": ("commands",),
-    "drain": (),
-}
-_GROUPS = {
-    "computes": ("compute_preloaded", "compute_accumulated"),
-    "preloads": ("preload",),
-    "loads": ("mvin", "mvin2", "mvin3"),
-    "stores": ("mvout",),
-    "config_ex": ("config_ex",),
 }
 
 
@@ -51,7 +36,7 @@ def read_result(path: Path) -> dict[str, Any] | None:
     try:
         run = result["runs"][-1]
         numbers = [run["cycles"], *(run[key] for key in _COUNTS)]
-        numbers += [run["breakdown"][key] for key in REASONS]
+        numbers += [run["breakdown"][key] for key in kind_named(result["kind"]).profile.reasons]
         numbers += [*run["issued"].values(), *run["unrolled"].values()]
         is_whole = all(type(number) is int for number in numbers)
     except (KeyError, IndexError, TypeError, AttributeError):
@@ -62,12 +47,14 @@ def read_result(path: Path) -> dict[str, Any] | None:
 
 
 def difference(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Any]:
-    """B minus A of the last run of each, for machines."""
+    """B minus A of the last run of each, for machines. Raises SimError for kinds of device that
+    cannot be compared."""
+    reasons = _terms(a, b).reasons
     first, second = a["runs"][-1], b["runs"][-1]
     kinds = _executed(first), _executed(second)
     return {
         "cycles": second["cycles"] - first["cycles"],
-        "breakdown": {key: second["breakdown"][key] - first["breakdown"][key] for key in REASONS},
+        "breakdown": {key: second["breakdown"][key] - first["breakdown"][key] for key in reasons},
         "counts": {key: second[key] - first[key] for key in _COUNTS},
         "commands": {
             name: kinds[1].get(name, 0) - kinds[0].get(name, 0)
@@ -86,12 +73,13 @@ def _executed(run: Mapping[str, Any]) -> dict[str, int]:
 
 
 def explanation(a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
-    """One sentence on the largest cause."""
+    """One sentence on the largest cause. Raises SimError as `difference` does."""
+    terms = _terms(a, b)
     first, second = a["runs"][-1], b["runs"][-1]
     change = second["cycles"] - first["cycles"]
     if change == 0 and first["breakdown"] == second["breakdown"]:
         return "A and B take the same cycles for the same reasons."
-    parts = {key: second["breakdown"][key] - first["breakdown"][key] for key in REASONS}
+    parts = {key: second["breakdown"][key] - first["breakdown"][key] for key in terms.reasons}
     sign = -1 if change < 0 else 1
     # The part that goes furthest the way of the whole.
     key = max(parts, key=lambda reason: (sign * parts[reason], reason))
@@ -103,16 +91,27 @@ def explanation(a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
         percent = f" ({100 * abs(change) / first['cycles']:.1f} %)" if first["cycles"] else ""
         start = f"B takes {abs(change):,} cycles{percent} {more} than A"
     direction = "more" if parts[key] > 0 else "fewer"
-    text = f"{start}; the largest cause is {REASONS[key]}: {abs(parts[key]):,} {direction}"
-    return f"{text}{_evidence(key, first, second)}."
+    text = f"{start}; the largest cause is {terms.reasons[key]}: {abs(parts[key]):,} {direction}"
+    return f"{text}{_evidence(key, terms, first, second)}."
 
 
-def _evidence(key: str, first: Mapping[str, Any], second: Mapping[str, Any]) -> str:
-    for what in _EVIDENCE[key]:
-        if what in _GROUPS:
+def _terms(a: Mapping[str, Any], b: Mapping[str, Any]) -> ProfileTerms:
+    if a["kind"] != b["kind"]:
+        raise SimError(
+            f"--compare: A is of a device of kind {a['kind']}, B of kind {b['kind']}; their cycles "
+            "go for other reasons"
+        )
+    return kind_named(a["kind"]).profile
+
+
+def _evidence(
+    key: str, terms: ProfileTerms, first: Mapping[str, Any], second: Mapping[str, Any]
+) -> str:
+    for what in terms.evidence.get(key, ()):
+        if what in terms.groups:
             kinds = [_executed(run) for run in (first, second)]
-            has = [sum(counts.get(name, 0) for name in _GROUPS[what]) for counts in kinds]
-            words = f"{what} commands" if what == "config_ex" else what
+            has = [sum(counts.get(name, 0) for name in terms.groups[what]) for counts in kinds]
+            words = what
         else:
             has = [first[what], second[what]]
             words = _COUNTS[what]
@@ -123,9 +122,10 @@ def _evidence(key: str, first: Mapping[str, Any], second: Mapping[str, Any]) -> 
 
 def comparison_tables(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[Table]:
     """Cycles by reason, then counts and commands by kind; each with the difference B - A."""
+    reasons = _terms(a, b).reasons
     first, second = a["runs"][-1], b["runs"][-1]
     cycles = _table("Where the cycles went")
-    for key, words in REASONS.items():
+    for key, words in reasons.items():
         _row(cycles, words, first["breakdown"][key], second["breakdown"][key])
     cycles.add_section()
     _row(cycles, "total", first["cycles"], second["cycles"])

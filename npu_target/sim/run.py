@@ -20,22 +20,13 @@ from .timeline import TimelineWriter
 if TYPE_CHECKING:
     from npu_target.device_api import HostCost
 
-FORMAT = "npu_target.sim/1"
+FORMAT = "npu_target.sim/2"
 MEMORIES = ("ideal_memory", "ddr3")
 _PROGRAM_MAGIC = b"NPUPROG"
 # Where raw streams find their memory: what they touch of it costs memory, the rest nothing.
 RAM_ADDRESS = 0x8000_0000
 RAM_BYTES = 1 << 32
 _BIAS_LIMIT = 1000
-# Where a program and a device have to agree for the program to compute the same.
-_SHAPE_FIELDS = (
-    "dim",
-    "spad_banks",
-    "spad_bank_rows",
-    "acc_banks",
-    "acc_bank_rows",
-    "dma_request_bytes",
-)
 
 
 @dataclass(frozen=True)
@@ -78,7 +69,7 @@ def _timeline_arguments(timeline: Timeline | None, config: DeviceConfig) -> dict
 
     if timeline is None:
         return {}
-    timeline.writer.commands = kind_of(config).commands
+    timeline.writer.kind = kind_of(config)
     window = Window(timeline.start, timeline.end)
     return {"window": window, "receiver": timeline.writer.receive}
 
@@ -152,7 +143,12 @@ def _device_of(program: Program, device: str | None) -> DeviceConfig:
     if device is None:
         return program.config
     config = find(device)
-    for name in _SHAPE_FIELDS:
+    if config.kind != program.config.kind:
+        raise SimError(
+            f"--device {device}: program {program.name} was compiled for a device of kind "
+            f"{program.config.kind}, this is one of kind {config.kind}"
+        )
+    for name in kind_of(program.config).shape_fields:
         needs, has = getattr(program.config, name), getattr(config, name)
         if needs != has:
             raise SimError(
@@ -220,6 +216,7 @@ def _result(
         "file": str(path),
         "name": name,
         "device": config.name,
+        "kind": config.kind,
         "dim": config.dim,
         "memory": options.memory,
         "cycles": [run["cycles"] for run in runs],
@@ -229,8 +226,8 @@ def _result(
 
 
 def _run(profile: Any, config: DeviceConfig) -> dict[str, Any]:
-    peak = profile.cycles * config.dim * config.dim
-    commands = kind_of(config).commands
+    peak = profile.cycles * config.peak_macs
+    kind = kind_of(config)
     return {
         "cycles": profile.cycles,
         "commands": profile.commands,
@@ -242,6 +239,6 @@ def _run(profile: Any, config: DeviceConfig) -> dict[str, Any]:
         "host_instructions": profile.host_instructions,
         "host_once_cycles": profile.host_once_cycles,
         "breakdown": profile.parts["breakdown"],
-        "issued": named_counts(profile.parts["issued"], commands),
-        "unrolled": named_counts(profile.parts["unrolled"], commands),
+        "issued": named_counts(profile.parts["issued"], kind.commands),
+        "unrolled": named_counts(profile.parts["unrolled"], kind.commands),
     }

@@ -11,29 +11,14 @@ import struct
 from collections.abc import Iterator
 from typing import Any, BinaryIO, NamedTuple
 
-from npu_target.device.command_set import CommandSet
-
-from .breakdown import REASONS
+from npu_target.device import DeviceKind
+from npu_target.device.profile import LaneKind
 
 # More than this a viewer does not open any more.
 MAX_SLICES = 500_000
 
 _WORD_MASK = 2**64 - 1
-_QUEUES = ("load", "execute", "store")
 _PROCESS = 1
-# By the simulator's `Lane`: the first of its lanes in the viewer, and its name.
-_LANES = (
-    (10, "host"),
-    (20, "load"),
-    (30, "execute: compute"),
-    (40, "execute: preload"),
-    (50, "store"),
-    (1000, "DMA reads"),
-    (2000, "DMA writes"),
-    (60, "array"),
-)
-_HOST, _ARRAY = 0, 7
-_DMA = (5, 6)
 
 
 class Slice(NamedTuple):
@@ -65,10 +50,10 @@ class TimelineWriter:
     def __init__(self, file: BinaryIO, title: str, max_slices: int | None = None) -> None:
         self._file = file
         # Of the device, known once the file to be run is open.
-        self.commands: CommandSet | None = None
+        self.kind: DeviceKind | None = None
         self._texts: dict[tuple[int, int, int], str] = {}
         self._left = MAX_SLICES if max_slices is None else max_slices
-        self._lane_ends: dict[int, list[int]] = {lane: [] for lane in _DMA}
+        self._lane_ends: dict[int, list[int]] = {}
         self._named: set[int] = set()
         self.slices = 0
         # The cycle up to which there was room for slices, None if there was for all.
@@ -100,8 +85,11 @@ class TimelineWriter:
         self._file.write(b"\n]}\n")
 
     def _events(self, piece: Slice) -> Iterator[dict[str, Any]]:
-        thread, name = _LANES[piece.lane]
-        if piece.lane in _DMA:
+        assert self.kind is not None
+        terms = self.kind.profile
+        lane = terms.lanes[piece.lane]
+        thread, name = lane.thread, lane.name
+        if lane.kind is LaneKind.TRANSFERS:
             number = self._free_lane(piece)
             thread += number
             name = f"{name} {number}" if number else name
@@ -109,11 +97,11 @@ class TimelineWriter:
             self._named.add(thread)
             yield _metadata("thread_name", thread, {"name": name})
             yield _metadata("thread_sort_index", thread, {"sort_index": thread})
-        if piece.lane == _ARRAY:
-            title, arguments = list(REASONS.values())[piece.reason], _array_arguments(piece)
+        if lane.kind is LaneKind.REASONS:
+            title, arguments = list(terms.reasons.values())[piece.reason], _reason_arguments(piece)
         else:
             title = self._text(piece.funct, piece.rs1 & _WORD_MASK, piece.rs2 & _WORD_MASK)
-            arguments = _command_arguments(piece)
+            arguments = _command_arguments(piece, lane.kind, terms.queues)
         yield {
             "ph": "X",
             "name": title,
@@ -128,12 +116,12 @@ class TimelineWriter:
     def _text(self, funct: int, rs1: int, rs2: int) -> str:
         words = funct, rs1, rs2
         if words not in self._texts:
-            assert self.commands is not None
-            self._texts[words] = self.commands.disassemble([words])
+            assert self.kind is not None
+            self._texts[words] = self.kind.commands.disassemble([words])
         return self._texts[words]
 
     def _free_lane(self, piece: Slice) -> int:
-        ends = self._lane_ends[piece.lane]
+        ends = self._lane_ends.setdefault(piece.lane, [])
         for number, end in enumerate(ends):
             if end <= piece.start:
                 ends[number] = piece.end
@@ -150,26 +138,26 @@ def _metadata(what: str, thread: int, arguments: dict[str, Any]) -> dict[str, An
     return {"ph": "M", "name": what, "pid": _PROCESS, "tid": thread, "args": arguments}
 
 
-def _array_arguments(piece: Slice) -> dict[str, Any]:
+def _reason_arguments(piece: Slice) -> dict[str, Any]:
     return {"bank_conflict_cycles": piece.lost} if piece.lost else {}
 
 
-def _command_arguments(piece: Slice) -> dict[str, Any]:
+def _command_arguments(piece: Slice, lane: LaneKind, queues: tuple[str, ...]) -> dict[str, Any]:
     arguments: dict[str, Any] = {"command": piece.command}
-    if piece.lane == _HOST:
+    if lane is LaneKind.HOST:
         arguments["waited_for_room_cycles"] = piece.lost
         return arguments
     arguments["entered"] = piece.entered
     arguments["ready"] = piece.ready
     arguments["issued"] = piece.issued
     arguments["completed"] = piece.completed
-    if piece.waited_for < len(_QUEUES):
-        queue = _QUEUES[piece.waited_for]
+    if piece.waited_for < len(queues):
+        queue = queues[piece.waited_for]
         arguments["waited_for"] = f"{queue}, command {piece.waited_for_index}"
     elif piece.issued > piece.ready:
         arguments["waited_for"] = "older commands of its queue"
     else:
         arguments["waited_for"] = "nothing"
-    if piece.lane not in _DMA:
+    if lane is not LaneKind.TRANSFERS:
         arguments["waited_for_its_unit_cycles"] = piece.start - piece.issued
     return arguments

@@ -51,6 +51,13 @@ def parser() -> argparse.ArgumentParser:
         "(default: %(default)s)",
     )
     tuning.add_argument(
+        "--search",
+        choices=("points", "evolutionary"),
+        default="points",
+        help="how: our own search between structures and tile sizes, or MetaSchedule's "
+        "evolutionary one with its cost model (default: %(default)s)",
+    )
+    tuning.add_argument(
         "--ops",
         metavar="OP,...",
         help="tune only layers of these operators, such as conv2d,matmul (default: all)",
@@ -171,7 +178,8 @@ def _tune(
     from .measuring import Measurer
     from .progress import TuningProgress
     from .report import print_table, to_json, write_json
-    from .search import SearchFactory, log_to_file
+    from .search import log_to_file
+    from .searches import SEARCHES
     from .tuner import Tuner
 
     output_file = log.folder / RUN_LOG_FILE
@@ -188,7 +196,8 @@ def _tune(
         Interrupt() as interrupt,
     ):
         measurer = Measurer(config, builders, pool, interrupt, options.seed, options.timeout)
-        factory = SearchFactory(config, options.space, options.seed, measurer.compile)
+        begin = SEARCHES[options.search]
+        factory = begin(config, options.space, options.seed, measurer.compile)
         tuner = Tuner(config, layers, log, measurer, factory, progress)
         try:
             # After an interruption the table and the way to go on are still to come.

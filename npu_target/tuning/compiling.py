@@ -15,14 +15,13 @@ from tvm.s_tir import Schedule, TensorIntrin
 from tvm.s_tir.schedule import Trace
 
 from ..codegen_tir import CodegenError, DoesNotFit, build_program
-from ..device import DeviceConfig
+from ..device import DeviceConfig, kind_of
 from ..packing import Packing
 from ..passes.conditions import without_sure_conditions
 from ..passes.packings import packings
 from ..topi import Operator
 from .failure import BUILD_ERROR, DOES_NOT_APPLY, DOES_NOT_FIT, Failure, last_line
 from .features import features_of
-from .program_work import ProgramWork
 from .workload import workload_module
 
 _DIGEST_DIGITS = 16
@@ -68,7 +67,7 @@ def compile_trace(job: CompileJob) -> Compiled | Failure:
         return Failure(DOES_NOT_FIT, str(error))
     except CodegenError as error:
         return Failure(BUILD_ERROR, str(error))
-    work = ProgramWork.of(program, job.operator)
+    work = kind_of(job.config).cost.work(program, job.operator)
     data, packed = program.to_bytes(), packings(func, job.config)
     layouts = "".join(packed[name].to_json() for name in sorted(packed))
     digest = hashlib.sha256(data + layouts.encode()).hexdigest()[:_DIGEST_DIGITS]

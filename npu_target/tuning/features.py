@@ -6,13 +6,13 @@ import math
 
 import numpy as np
 
+from ..device.cost import Work
 from ..topi import Operator
-from .program_work import ProgramWork
 
 _ARGUMENTS = 4
 
 
-def features_of(operator: Operator, work: ProgramWork) -> np.ndarray:
+def features_of(operator: Operator, work: Work) -> np.ndarray:
     """A row of fixed length: logarithms of the elements of each argument, the output first, and
     the features of the program's work."""
     elements = [math.prod(arg.shape) for arg in reversed(operator.args)]

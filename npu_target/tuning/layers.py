@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ..device import DeviceConfig
 from ..topi import Operator
 
 
@@ -34,16 +33,3 @@ def layers_of(operators: Iterable[Operator]) -> list[Layer]:
         canonical = operator.canonical()
         counts[canonical] = counts.get(canonical, 0) + 1
     return [Layer(operator, count) for operator, count in counts.items()]
-
-
-def least_cycles(operator: Operator, config: DeviceConfig) -> int:
-    """Cycles that no schedule can go below: the array at its peak, or every argument over the
-    bus once."""
-    item_bytes = {"int8": 1, "int32": 4}
-    transfers = 0
-    for arg in operator.args:
-        elements = 1
-        for extent in arg.shape:
-            elements *= extent
-        transfers += elements * item_bytes[arg.dtype]
-    return max(operator.macs // config.dim**2, transfers // config.bus_bytes, 1)

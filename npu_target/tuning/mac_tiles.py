@@ -7,93 +7,15 @@ A search looks at thousands of tilings this way in the time that compiling a few
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from math import prod
+from dataclasses import replace
 
-from ..device import DeviceConfig
-from ..devices.gemmini.gemm import step_sizes
+from ..device import DeviceConfig, kind_of
 from ..schedule_rules import Design
 from ..topi import Operator
 from ..topi.mac_operator import MacOperator
 from ..topi.mac_schedule import MacStructure
-from ..topi.mac_shape import TILED, MacShape
-from ..topi.window import Window
+from ..topi.mac_shape import TILED, MacShape, Sizes
 from .points import Point, PointLimit, PointLimits
-
-
-@dataclass(frozen=True)
-class MacTiles:
-    """Tiles of sizes ``tile``, by the names in TILED, in a structure of an operator's schedules."""
-
-    shape: MacShape
-    structure: MacStructure
-    tile: dict[str, int]
-
-    @cached_property
-    def _blocks(self) -> int:
-        """Tiles along the output channels."""
-        return self.shape.blocks // self.tile["blocks"]
-
-    @cached_property
-    def _pixels(self) -> int:
-        """Tiles along the output's lines and pixels."""
-        return prod(self.shape.extent(name) // self.tile[name] for name in ("lines", "steps"))
-
-    def array_cycles(self) -> int:
-        """Cycles of the array at least: for each block of weights and tile of pixels the steps
-        over its rows, of which the longest may hide behind the preload of the weights."""
-        shape, dim = self.shape, self.shape.dim
-        line = self.tile["steps"] * shape.rows
-        rows = self.tile["lines"] * line
-        # Steps are cut anew along a line, and over lines without a halo between them, or not;
-        # those of wide sums are not.
-        follows = line if shape.kernel[1] > 1 else rows
-        cuts = (shape.rows,) if self.structure.wide else (shape.rows, line, follows)
-        longest = max(_longest(cut, dim) for cut in cuts)
-        if shape.same_b_rows is not None:  # they may stay past all rows
-            longest = dim
-        weights = shape.batch * shape.blocks * shape.reduction
-        return self._pixels * weights * (rows - longest + dim)
-
-    def load_beats(self, config: DeviceConfig) -> int:
-        """Transfers of the bus at least, for loading both operands as often as the order of the
-        tiles has it."""
-        shape = self.shape
-        # What is the same for all tiles leaves an operand that is read once.
-        if shape.same_b_rows is not None:
-            return shape.inputs.elements // config.bus_bytes
-        if shape.same_a_rows is not None:
-            return shape.weights.elements // config.bus_bytes
-        if shape.depthwise or shape.image_rows is not None:
-            return 0
-        kept, weights_kept = self.structure.kept, self.structure.tiles == "weights_kept"
-        loaded = (1 if kept and weights_kept else self._pixels) * shape.weights.elements
-        times = 1 if kept and not weights_kept else self._blocks
-        if shape.window is None:
-            loaded += times * shape.inputs.elements
-        elif shape.windows is None:
-            loaded += times * self._pixels_read(shape.window) * shape.input_channels
-        return loaded // config.bus_bytes
-
-    def _pixels_read(self, window: Window) -> int:
-        """Pixels of the image that all tiles of one block of channels need."""
-        (down, right), (top, left, _, _) = window.strides, window.pad
-        step = self.tile["steps"] * self.shape.rows
-        lines = _covered(window.h, window.kh, down, top, window.out_h, self.tile["lines"])
-        pixels = _covered(window.w, window.kw, right, left, window.out_w, step)
-        return self.shape.batch * lines * pixels
-
-    @property
-    def program_structure(self) -> MacStructure:
-        """The structure that stands for all which give the same program with these tiles."""
-        structure = self.structure
-        steps_matter, tiles_matter = self.shape.orders_matter(structure, self.tile)
-        if not steps_matter:
-            structure = replace(structure, step_order="blocks_first")
-        if not tiles_matter:
-            structure = replace(structure, tiles="weights_kept")
-        return structure
 
 
 class MacPoints(PointLimits):
@@ -106,6 +28,7 @@ class MacPoints(PointLimits):
             raise TypeError(f"{operator.name} is not for the array")
         self._shape = shape = operator.mac_shape(config)
         self._config = config
+        self._cost = kind_of(config).cost.tiles(operator, config)
         self._whole = {name: shape.extent(name) for name in TILED}
         self._designs = [(design.structure, design.tiled) for design in designs]
 
@@ -113,26 +36,18 @@ class MacPoints(PointLimits):
         structure, tiled = self._designs[point.structure]
         assert structure is not None
         tile = {**self._whole, **dict(zip(tiled, point.tiles, strict=True))}
-        tiles = MacTiles(self._shape, structure, tile)
         if not self._shape.fits(structure, tile, self._config):
             return None
-        least_cycles = max(tiles.array_cycles(), tiles.load_beats(self._config))
-        return PointLimit(least_cycles, (tiles.program_structure, tiled, point.tiles))
+        program = program_structure(self._shape, structure, tile)
+        least_cycles = self._cost.least_cycles(structure, tile)
+        return PointLimit(least_cycles, (program, tiled, point.tiles))
 
 
-def _longest(rows: int, dim: int) -> int:
-    """The longest of the steps that so many rows following each other are cut into."""
-    return rows if rows <= dim else max(size for size, _ in step_sizes(rows, dim))
-
-
-def _covered(size: int, kernel: int, stride: int, before: int, out: int, tile: int) -> int:
-    """How many elements of a dimension of an image are read by tiles of its output, those read
-    by several as often; of a kernel with a single position only what it meets."""
-    total = 0
-    for first in range(0, out, tile):
-        last = min(first + tile, out) - 1
-        if kernel == 1:
-            total += sum(0 <= i * stride - before < size for i in range(first, last + 1))
-        else:
-            total += min(size, last * stride - before + kernel) - max(0, first * stride - before)
-    return total
+def program_structure(shape: MacShape, structure: MacStructure, tile: Sizes) -> MacStructure:
+    """The structure that stands for all which give the same program with these tiles."""
+    steps_matter, tiles_matter = shape.orders_matter(structure, tile)
+    if not steps_matter:
+        structure = replace(structure, step_order="blocks_first")
+    if not tiles_matter:
+        structure = replace(structure, tiles="weights_kept")
+    return structure

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from ..device import DEFAULT_DEVICE
+from ..device import DEFAULT_DEVICE, presets
 
 DEFAULT_LOGS = Path("tuning_logs")
 INTERRUPTED = 130  # the exit code that a shell expects after Ctrl-C
@@ -47,8 +47,8 @@ def add_network_options(parser: argparse._ActionsContainer) -> None:
         "--device",
         default=DEFAULT_DEVICE,
         metavar="NAME|FILE",
-        help="a preset's name (gemmini-16x16, gemmini-8x8, gemmini-32x32) or a file that "
-        "DeviceConfig.save wrote (default: %(default)s)",
+        help=f"a preset's name ({', '.join(presets())}) or a file that DeviceConfig.save wrote "
+        "(default: %(default)s)",
     )
     parser.add_argument(
         "--logs",

@@ -122,6 +122,10 @@ class PointSpace:
                 return Point(index, tuple(decision[1] for _, decision in decisions))
         return None
 
+    def fits(self, point: Point) -> bool:
+        """Whether a point fits the device, as far as is known."""
+        return self._limit(point) is not None
+
     def take(self, point: Point) -> bool:
         """Give out a point, unless it was already."""
         if point in self._taken:

@@ -43,7 +43,7 @@ class LayerResult:
 
     def utilization(self, config: DeviceConfig) -> float:
         """Share of the array's peak, 0 to 1."""
-        return self.layer.macs / (self.cycles * config.dim**2)
+        return self.layer.macs / (self.cycles * config.peak_macs)
 
     def host_columns(self) -> dict[str, float]:
         """What the host core has to do: instructions for a command on average, bytes of code in
@@ -146,7 +146,7 @@ def print_table(
             f"{default:,}",
             f"{cycles:,}",
             f"{default / cycles:.2f}x",
-            f"{macs / (cycles * config.dim**2):.1%}",
+            f"{macs / (cycles * config.peak_macs):.1%}",
             "",
         )
     console.print(table)

@@ -12,8 +12,7 @@ import logging
 import math
 import random
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
-from concurrent.futures import Future
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -29,13 +28,13 @@ from .candidate import Candidate, trace_json
 from .compiling import Compiled
 from .cost_model import CostModel
 from .failure import DOES_NOT_FIT, Failure
+from .layer_search import BATCH, SEEDS, Compile
 from .layers import Layer
 from .mac_tiles import MacPoints
 from .point_model import PointModel
 from .points import Point, PointSpace, Structure
 from .workload import workload_module
 
-BATCH = 16
 # Of the compiled programs that a batch is chosen from, so many are left over for the next ones.
 _SPARE = 12
 # They are the most promising of so many times as many points...
@@ -45,12 +44,7 @@ _NEAR_SHARE = 0.5
 _BEST_POINTS = 6
 # Share of a batch that is drawn anywhere among the compiled.
 _BLIND_SHARE = 0.1
-# Seeds of MetaSchedule are within 1 and 2**31 - 1.
-_SEEDS = 2**31 - 2
-
 PRUNED = "pruned"
-
-Compile = Callable[[Operator, Any], "Future[Compiled | Failure]"]
 
 
 def point_space(
@@ -58,7 +52,7 @@ def point_space(
 ) -> PointSpace:
     """The points of a layer's schedules (`operator` in canonical form; `space` is template, rules
     or both); draws are from `generator`."""
-    start = Schedule(workload_module(operator, config), seed=seed % _SEEDS + 1)
+    start = Schedule(workload_module(operator, config), seed=seed % SEEDS + 1)
     found = designs(start, operator, space)
     structures = [Structure.of(trace_json(design.schedule.trace)) for design in found]
     limits = MacPoints(operator, config, found) if mac_loops(start) else None
@@ -96,7 +90,7 @@ class _Ready:
 
 
 class Search:
-    """Candidates for one layer, one batch after another."""
+    """A `LayerSearch` that steps between points."""
 
     def __init__(
         self,

@@ -8,12 +8,12 @@ from typing import Any
 
 from tvm.ir import IRModule
 
-from ..device import DeviceConfig
+from ..device import DeviceConfig, kind_of
 from .candidate import RecordForm
 from .failure import Failure
-from .layers import Layer, least_cycles
+from .layer_search import LayerSearch
+from .layers import Layer
 from .report import DEFAULT, TUNED, LayerResult
-from .search import Search
 
 # Batches in a row without a candidate that was not measured before: the space is used up.
 _MOST_EMPTY_BATCHES = 3
@@ -41,7 +41,7 @@ class LayerState:
     known: dict[str, float | Failure] = field(default_factory=dict)
     taught: set[str] = field(default_factory=set)
     known_schedules: list[tuple[Any, float]] = field(default_factory=list)
-    search: Search | None = None
+    search: LayerSearch | None = None
     exhausted: bool = False
     _empty_batches: int = 0
 
@@ -67,7 +67,8 @@ class LayerState:
         be out of reach."""
         recent = self.history[-1 - _RECENT_BATCHES :]
         gain = (recent[0] - recent[-1]) / max(1, len(recent) - 1)
-        bound = least_cycles(self.layer.operator, self.config) / (self.config.clock_khz * 1e3)
+        least = kind_of(self.config).cost.least_cycles(self.layer.operator, self.config)
+        bound = least / (self.config.clock_khz * 1e3)
         room = max(self.best_seconds - bound, 0.0) * 0.5 ** len(self.history)
         return self.layer.count * (gain + room)
 

@@ -15,6 +15,7 @@ from .batch import Batch
 from .candidate import trace_json
 from .errors import TuningError
 from .failure import DEVICE_LOST, Failure
+from .layer_search import BATCH, LayerSearch
 from .layers import Layer
 from .log import DEFAULT_TRIAL, RecordLine, TuningLog
 from .measuring import Measurer
@@ -22,7 +23,6 @@ from .progress import TuningProgress
 from .recorder import Recorder
 from .report import LayerResult
 from .schedules import default_of
-from .search import BATCH, Search
 from .state import LayerState
 from .workload import workload_module
 
@@ -44,7 +44,7 @@ class Tuner:
         layers: Sequence[Layer],
         log: TuningLog,
         measurer: Measurer,
-        make_search: Callable[[Layer], Search],
+        make_search: Callable[[Layer], LayerSearch],
         progress: TuningProgress,
     ) -> None:
         self._config = config

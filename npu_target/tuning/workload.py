@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tvm.ir import IRModule
+from tvm.tirx import PrimFunc
 
 from ..device import DeviceConfig
 from ..topi import Operator, make
@@ -26,21 +27,30 @@ def workload_module(operator: Operator, config: DeviceConfig) -> IRModule:
 
 @lru_cache(maxsize=256)  # parsing TVMScript takes some tenths of a second
 def _module_of(operator: Operator, config: DeviceConfig) -> IRModule:
-    func = operator.prim_func(config).with_attr(
-        {"global_symbol": "main", _ATTRIBUTE: to_json(operator)}
-    )
+    func = workload_function(operator, config).with_attr("global_symbol", "main")
     return IRModule({"main": func})
 
 
+def workload_function(operator: Operator, config: DeviceConfig) -> PrimFunc:
+    """An operator's definition that says which operator it is, whatever is scheduled in it."""
+    return operator.prim_func(config).with_attr(_ATTRIBUTE, to_json(operator))
+
+
 def operator_of(mod: IRModule) -> Operator:
-    """The operator of a module that `workload_module` made, scheduled or not.
+    """The operator of a module around a `workload_function`, scheduled or not.
 
     Raises ValueError for another module.
     """
-    attrs = mod["main"].attrs
-    if attrs is None or _ATTRIBUTE not in attrs:
+    operator = operator_in(mod["main"])
+    if operator is None:
         raise ValueError(f"the module has no attribute {_ATTRIBUTE}; make it by workload_module")
-    return from_json(str(attrs[_ATTRIBUTE]))
+    return operator
+
+
+def operator_in(func: PrimFunc) -> Operator | None:
+    """The operator that a function says it is, None where it says nothing."""
+    text = func.attrs.get(_ATTRIBUTE) if func.attrs else None
+    return None if text is None else from_json(str(text))
 
 
 def to_json(operator: Operator) -> str:

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from toy_device import COMMANDS, Copy, Multiply, ToyConfig, toy_kind
 
 from npu_target.device.commands import IsaError
+from npu_target.devices.gemmini import GEMMINI
+from npu_target.devices.gemmini.isa import Preload
 from npu_target.program import Operand, device_command
 
 ROWS = st.integers(0, 2**10 - 1)
@@ -32,6 +34,12 @@ def test_tags_that_no_command_has(word: int) -> None:
     with pytest.raises(IsaError, match="the device has no such command"):
         COMMANDS.decode(0, word, 0)
     assert "raw  funct 0" in COMMANDS.disassemble([(0, word, 0)])
+
+
+def test_where_the_numbers_of_rows_are() -> None:
+    assert COMMANDS.row_bits(0, 1) == (((2, 10),), ())
+    assert COMMANDS.row_bits(0, 3) == ((), ())
+    assert GEMMINI.commands.row_bits(Preload.funct, 0) == (((0, 26),), ((0, 26),))
 
 
 def test_reserved_bits_are_refused() -> None:

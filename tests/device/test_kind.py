@@ -44,6 +44,7 @@ def test_installed_kinds_are_whole() -> None:
         ({"name": "Toy"}, "device kind 'Toy': the name must match"),
         ({"name": "tpu"}, "device kind tpu: its config is of kind 'toy'"),
         ({"presets": ()}, "device kind toy: needs at least one preset"),
+        ({"shape_fields": ("dim",)}, "device kind toy: its config has no shape field 'dim'"),
         ({"presets": GEMMINI.presets}, "device kind toy: preset 'gemmini-16x16' is no Config"),
     ],
 )

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from functools import partial
 
+import toy_device
 from hypothesis import given, settings
 from program_strategies import bodies
 from program_streams import ARGS, check, command, repeating, stream, text
 
 from npu_target.devices.gemmini.isa import COMMANDS
-from npu_target.program import Command, Expr, Loop, Node, Operand, const, floor_mod, le, var
+from npu_target.program import (
+    Command,
+    Expr,
+    Loop,
+    Node,
+    Operand,
+    const,
+    device_command,
+    floor_mod,
+    le,
+    var,
+)
 from npu_target.rewrite.roll import rolled
 from npu_target.rewrite.substitute import Replacement
 
@@ -71,6 +83,24 @@ def test_rows_may_be_negative_before_loops_add_to_them() -> None:
     found = rolled(body, COMMANDS)
     assert len(found) == 1
     assert stream(found) == stream(body)
+
+
+def test_rows_are_where_the_device_has_them() -> None:
+    """Beside each other rows advance, but not into what is said of them."""
+
+    def copies(field: str, step: int) -> tuple[Node, ...]:
+        address = Operand.argument(0)
+        return tuple(
+            [
+                device_command(toy_device.Copy, dram_address=address, **{"row": 0, field: step * i})
+                for i in range(8)
+            ]
+        )
+
+    (loop,) = rolled(copies("row", 8), toy_device.COMMANDS)
+    assert isinstance(loop, Loop) and loop.extent == const(8)
+    sizes = copies("rows", 1)[1:]
+    assert rolled(sizes, toy_device.COMMANDS) == sizes
 
 
 def test_another_iteration_in_front_or_behind_goes_into_the_loop() -> None:

@@ -6,7 +6,7 @@ from program_streams import command
 
 from npu_target.devices.gemmini.isa import COMMANDS
 from npu_target.program import Command, Loop, Node, Operand, const, le, var
-from npu_target.rewrite.shapes import Shapes, Word
+from npu_target.rewrite.shapes import Shapes
 
 
 def nest(loop_id: int, row: int, extent: int = 4, by: int = 16) -> Loop:
@@ -37,9 +37,9 @@ def test_all_else_does() -> None:
     assert len(set(different)) == len(different)
 
 
-def test_words_and_sizes() -> None:
+def test_rows_and_sizes() -> None:
     shape = Shapes(COMMANDS).of(nest(1, 32))
     assert shape.size == 4
     assert shape.bases == [0, 32 + (16 << 32) + (16 << 48)] * 2
-    assert shape.words == [Word.ADDRESS, Word.ROWS] * 2
-    assert Shapes(COMMANDS).of(Command(0, Operand(), Operand())).words == [Word.SETTING] * 2
+    assert shape.rows == [None, ((0, 26),)] * 2
+    assert Shapes(COMMANDS).of(Command(0, Operand(), Operand())).rows == [(), ()]

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from sim.streams import loads_then_products, product, trace, write_lines
 
-from npu_target.sim.breakdown import REASONS
+from npu_target.devices.gemmini.profile import PROFILE
 from npu_target.sim.cli import main
-from npu_target.sim.compare import difference, explanation, read_result
+from npu_target.sim.compare import comparison_tables, difference, explanation, read_result
 from npu_target.sim.errors import SimError
 from npu_target.sim.run import Options, run_file
 
@@ -30,7 +30,7 @@ def result(file: Path, name: str):
 def test_the_difference_adds_up(file: Path) -> None:
     a, b = result(file, "few"), result(file, "many")
     found = difference(a, b)
-    assert list(found["breakdown"]) == list(REASONS)
+    assert list(found["breakdown"]) == list(PROFILE.reasons)
     assert sum(found["breakdown"].values()) == found["cycles"] > 0
     assert found["commands"] == {"compute_preloaded": 0, "mvin": 20, "preload": 0}
     assert found["counts"]["bytes_loaded"] == 20 * 256
@@ -69,6 +69,14 @@ def test_the_tables(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "A: few on gemmini-16x16, ddr3\nB: many on gemmini-16x16, ddr3\n" in out
     for words in ("waiting for loads", "bytes loaded", "mvin", "B - A", "largest cause"):
         assert words in out
+
+
+def test_kinds_of_device_are_not_compared(file: Path) -> None:
+    whole = result(file, "few")
+    other = {**whole, "kind": "toy"}
+    for compare in (difference, explanation, comparison_tables):
+        with pytest.raises(SimError, match="A is of a device of kind gemmini, B of kind toy"):
+            compare(whole, other)
 
 
 @pytest.mark.parametrize("spoil", ["cycles", "breakdown", "issued", "macs"])

@@ -19,12 +19,14 @@ from sim.streams import (
     words,
     write_lines,
 )
+from toy_device import toy_kind
 
 from npu_target.device import ConfigError, preset
 from npu_target.device_api import create_module, last_stats
 from npu_target.device_api.profile import profile_stream
 from npu_target.devices.gemmini import GemminiConfig
-from npu_target.sim.breakdown import REASONS
+from npu_target.devices.gemmini.profile import PROFILE
+from npu_target.sim import run as sim_run
 from npu_target.sim.errors import SimError
 from npu_target.sim.run import RAM_ADDRESS, RAM_BYTES, Options, run_file
 from npu_target.sim.stream import Issue, pack
@@ -36,7 +38,7 @@ def check_parts(result) -> None:
     """Every cycle of every run has one reason."""
     assert result["cycles"] == [run["cycles"] for run in result["runs"]]
     for run in result["runs"]:
-        assert list(run["breakdown"]) == list(REASONS)
+        assert list(run["breakdown"]) == list(PROFILE.reasons)
         assert sum(run["breakdown"].values()) == run["cycles"]
         assert min(run["breakdown"].values()) >= 0
         assert sum(run["issued"].values()) == run["commands"]
@@ -175,7 +177,7 @@ def test_the_parts_of_every_measured_stream_add_up() -> None:
             check_parts(run_file(TRACES, options))
 
 
-def test_devices(tmp_path: Path) -> None:
+def test_devices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     copy_program().save(tmp_path / "copy.npu")
     slow = GemminiConfig().replace(name="slow", memory_latency_cycles=500)
     slow.save(tmp_path / "slow.json")
@@ -185,6 +187,10 @@ def test_devices(tmp_path: Path) -> None:
     assert other["device"] == "slow"
     with pytest.raises(SimError, match="compiled for dim 16, the device has 8"):
         run_file(tmp_path / "copy.npu", Options(device="gemmini-8x8"))
+    monkeypatch.setattr(sim_run, "find", lambda name: toy_kind(tmp_path).presets[0])
+    with pytest.raises(SimError, match="for a device of kind gemmini, this is one of kind toy"):
+        run_file(tmp_path / "copy.npu", Options(device="toy-8"))
+    monkeypatch.undo()
     with pytest.raises(ConfigError, match="no device is called 'none'"):
         run_file(tmp_path / "copy.npu", Options(device="none"))
 

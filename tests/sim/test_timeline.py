@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from sim.streams import copy_program, loads_then_products, trace, write_lines
 
-from npu_target.devices.gemmini.isa import COMMANDS
+from npu_target.devices.gemmini import GEMMINI
+from npu_target.devices.gemmini.profile import PROFILE
 from npu_target.sim import timeline
-from npu_target.sim.breakdown import REASONS
 from npu_target.sim.cli import main
 from npu_target.sim.timeline import TimelineWriter
 
@@ -73,7 +73,7 @@ def test_slices_of_a_lane_do_not_cross(tmp_path: Path) -> None:
 def test_the_array_lane_is_the_breakdown(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     events = run(file, "--json")
     result = json.loads(capsys.readouterr().out)
-    cycles = dict.fromkeys(REASONS.values(), 0)
+    cycles = dict.fromkeys(PROFILE.reasons.values(), 0)
     end = 0
     for event in events:
         if event["ph"] == "X" and event["cat"] == "array":
@@ -122,7 +122,7 @@ def test_no_half_of_a_file_is_left(file: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_slices_are_written_as_they_come() -> None:
     file = io.BytesIO()
     writer = TimelineWriter(file, "title")
-    writer.commands = COMMANDS
+    writer.kind = GEMMINI
     words = [0, 5, 7, 0, 7, 0, 0, -1, -1, -1, -1, 3, -1, 0, 1]
     before = len(file.getvalue())
     assert writer.receive(b"".join(w.to_bytes(8, "little", signed=True) for w in words))

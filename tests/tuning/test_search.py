@@ -1,38 +1,24 @@
-"""The search with a compiler and a device that take no time, and TVM's own loop on ours."""
+"""The search with a compiler and a device that take no time."""
 
 from __future__ import annotations
 
-import logging
 import random
 from concurrent.futures import Future
 
 import numpy as np
 import pytest
-from tvm.s_tir import meta_schedule as ms
 
 from npu_target.device import preset
-from npu_target.schedule_rules import space_generator
-from npu_target.target import make_target
 from npu_target.topi import Conv2d, Matmul
-from npu_target.tuning.builder import NpuBuilder
 from npu_target.tuning.candidate import trace_json
 from npu_target.tuning.choose import cycles_of
 from npu_target.tuning.compiling import Compiled, CompileJob, compile_trace
 from npu_target.tuning.cost_model import CostModel
 from npu_target.tuning.failure import Failure
+from npu_target.tuning.layer_search import BATCH
 from npu_target.tuning.layers import Layer
-from npu_target.tuning.pool import DevicePool
-from npu_target.tuning.runner import NpuRunner
 from npu_target.tuning.schedules import default_of
-from npu_target.tuning.search import (
-    BATCH,
-    PRUNED,
-    SearchFactory,
-    point_space,
-)
-from npu_target.tuning.tune_context import NpuTuneContext
-from npu_target.tuning.workload import workload_module
-from rpc_server.local import LocalServers
+from npu_target.tuning.search import PRUNED, SearchFactory, point_space
 
 CONFIG = preset("gemmini-16x16")
 OPERATOR = Matmul(1, 40, 64, 48).canonical()
@@ -229,39 +215,3 @@ def test_a_trace_of_another_workload_does_not_apply():
     other = Conv2d(1, 8, 8, 16, 16, 3, 3, (1, 1), (1, 1, 1, 1)).canonical()
     result = compile_trace(CompileJob(other, CONFIG, [[*trace[0][:-3], ["Nothing"]], trace[1]]))
     assert isinstance(result, Failure) and result.kind == "does_not_apply"
-
-
-@pytest.mark.rpc
-def test_metaschedules_own_loop_runs_on_the_same_builder_and_runner(tmp_path):
-    operator = Conv2d(1, 8, 8, 16, 16, 3, 3, (1, 1), (1, 1, 1, 1)).canonical()
-    context = NpuTuneContext(
-        workload_module(operator, CONFIG),
-        make_target(CONFIG),
-        space_generator(operator, "template", 1),
-        ms.search_strategy.EvolutionarySearch(population_size=24, genetic_num_iters=1),
-        operator.name,
-        1,
-        1,
-        logging.getLogger("quiet"),
-    )
-    builder = NpuBuilder(CONFIG)
-    with (
-        LocalServers(CONFIG, 1, tmp_path) as servers,
-        DevicePool(servers.tracker, CONFIG, tmp_path / "output.log") as pool,
-    ):
-        database = ms.tune.tune_tasks(
-            tasks=[context],
-            task_weights=[1.0],
-            work_dir=str(tmp_path),
-            max_trials_global=12,
-            num_trials_per_iter=6,
-            builder=builder,
-            runner=NpuRunner(pool),
-            database=ms.database.MemoryDatabase(),
-            cost_model="random",
-        )
-    builder.close()
-    record = database.query_tuning_record(
-        workload_module(operator, CONFIG), make_target(CONFIG), "main"
-    )
-    assert record is not None and 0 < float(record.run_secs[0]) < 1e-3

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from ...device import Features, PooledStores
+from ...device import Features, MultiplyStep, PooledStores
 from .config import GemminiConfig
 
 # Two bits each in the store configuration, and 0 switches pooling off.
 _MAX_WINDOW = _MAX_STRIDE = 3
+GEMM_CALL = "npu.gemm"
 
 
 def features(config: GemminiConfig) -> Features:
@@ -15,4 +16,5 @@ def features(config: GemminiConfig) -> Features:
         max_load_columns=config.mvin_max_cols,
         pooled_stores=PooledStores(_MAX_WINDOW, _MAX_STRIDE) if config.has_pooling else None,
         stacked_loads=config.has_first_layer_pixel_repeats,
+        step=MultiplyStep(GEMM_CALL, config.dim),
     )

@@ -16,6 +16,7 @@ from ...passes.linear import Linear
 from ...program import Node, device_command
 from ...topi.blocking import ceil_div
 from .config import GemminiConfig
+from .features import GEMM_CALL
 from .isa import (
     GARBAGE,
     ComputeAccumulated,
@@ -39,7 +40,7 @@ _FIRST_SUMS = LocalAddress(0, accumulator=True)
 class Gemm(Intrinsic):
     """``C[i, j] += A[i * row_step, k] * B[k, j]`` with up to ``dim`` rows; B stays in the array."""
 
-    call = "npu.gemm"
+    call = GEMM_CALL
     n_operands = 3
     multiplies = True
     keeps_stationary = True

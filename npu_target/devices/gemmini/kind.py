@@ -6,6 +6,7 @@ from ...device import DeviceKind
 from .config import GemminiConfig
 from .features import features
 from .presets import PRESETS
+from .profile import PROFILE
 
 GEMMINI = DeviceKind(
     name="gemmini",
@@ -25,4 +26,14 @@ GEMMINI = DeviceKind(
         "max_pool2d",
         "global_avg_pool",
     ),
+    cost_at="npu_target.devices.gemmini.cost:COST",
+    shape_fields=(
+        "dim",
+        "spad_banks",
+        "spad_bank_rows",
+        "acc_banks",
+        "acc_bank_rows",
+        "dma_request_bytes",
+    ),
+    profile=PROFILE,
 )

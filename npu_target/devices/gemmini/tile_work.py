@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..device import DeviceConfig
-from ..devices.gemmini.engine_cycles import load_row_cycles, store_row_cycles
-from ..topi.blocking import LEAST_STEP_ROWS, ceil_div
-from ..topi.mac_operator import MacOperator
-from ..topi.mac_schedule import MacStructure
-from ..topi.mac_shape import MacShape, Sizes, Tensor
+from ...topi.blocking import LEAST_STEP_ROWS, ceil_div
+from ...topi.mac_operator import MacOperator
+from ...topi.mac_schedule import MacStructure
+from ...topi.mac_shape import MacShape, Sizes, Tensor
+from .config import GemminiConfig
+from .engine_cycles import load_row_cycles, store_row_cycles
 
 Cycles = Any  # a number or an array of them, one a tile
 
@@ -51,7 +51,7 @@ def tile_work(
     shape: MacShape,
     structure: MacStructure,
     tile: Sizes,
-    config: DeviceConfig,
+    config: GemminiConfig,
 ) -> TileWork:
     """The work of tiles in a structure."""
     rows = tile["lines"] * tile["steps"] * shape.rows
@@ -92,12 +92,12 @@ def _steps(shape: MacShape, structure: MacStructure, tile: Sizes) -> tuple[Cycle
 
 
 def _operands(
-    shape: MacShape, structure: MacStructure, tile: Sizes, config: DeviceConfig
+    shape: MacShape, structure: MacStructure, tile: Sizes, config: GemminiConfig
 ) -> tuple[Copies, Copies]:
     return _inputs(shape, structure, tile, config), _weights(shape, tile, config)
 
 
-def _inputs(shape: MacShape, structure: MacStructure, tile: Sizes, config: DeviceConfig) -> Copies:
+def _inputs(shape: MacShape, structure: MacStructure, tile: Sizes, config: GemminiConfig) -> Copies:
     if shape.same_a_rows is not None:
         return Copies()
     if shape.windows is not None:
@@ -117,7 +117,7 @@ def _inputs(shape: MacShape, structure: MacStructure, tile: Sizes, config: Devic
     return _loads(lines, pixels, channels, shape.inputs, config)
 
 
-def _weights(shape: MacShape, tile: Sizes, config: DeviceConfig) -> Copies:
+def _weights(shape: MacShape, tile: Sizes, config: GemminiConfig) -> Copies:
     if shape.same_b_rows is not None:
         return Copies()
     if shape.windows is not None:
@@ -129,7 +129,7 @@ def _weights(shape: MacShape, tile: Sizes, config: DeviceConfig) -> Copies:
 
 
 def _loads(
-    runs: Cycles, rows: Cycles, blocks: Cycles, tensor: Tensor, config: DeviceConfig
+    runs: Cycles, rows: Cycles, blocks: Cycles, tensor: Tensor, config: GemminiConfig
 ) -> Copies:
     """Loads of ``runs`` times ``rows`` rows of ``blocks`` blocks from a tensor."""
     dim = config.dim
@@ -151,7 +151,7 @@ def _loads(
     )
 
 
-def _windows(shape: MacShape, tile: Sizes, config: DeviceConfig) -> Copies:
+def _windows(shape: MacShape, tile: Sizes, config: GemminiConfig) -> Copies:
     """Loads of windows: rows that begin anywhere, and overlap."""
     assert shape.windows is not None and shape.window is not None
     parts, last = shape.windows, shape.windows.last
@@ -179,7 +179,7 @@ def _windows(shape: MacShape, tile: Sizes, config: DeviceConfig) -> Copies:
 
 
 def _sums(
-    shape: MacShape, structure: MacStructure, tile: Sizes, steps: Cycles, config: DeviceConfig
+    shape: MacShape, structure: MacStructure, tile: Sizes, steps: Cycles, config: GemminiConfig
 ) -> Copies:
     """Stores of a tile's results."""
     blocks, dim = tile["blocks"], shape.dim

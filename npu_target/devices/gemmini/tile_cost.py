@@ -12,17 +12,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..device import DeviceConfig
-from ..devices.gemmini.engine_cycles import (
+from ...schedule_rules.tile_counts import TileCounts
+from ...topi.mac_operator import MacOperator
+from ...topi.mac_schedule import KERNEL_LOOPS, MacStructure
+from ...topi.mac_shape import MacShape, Sizes
+from .config import GemminiConfig
+from .engine_cycles import (
     array_latency_cycles,
     command_host_cycles,
     load_latency_cycles,
     memory_cycles,
     store_latency_cycles,
 )
-from ..topi.mac_operator import MacOperator
-from ..topi.mac_schedule import KERNEL_LOOPS, MacStructure
-from ..topi.mac_shape import MacShape, Sizes
 from .tile_work import Copies, Cycles, TileWork, tile_work
 
 
@@ -40,11 +41,11 @@ def tile_cycles(
     shape: MacShape,
     structure: MacStructure,
     tile: Sizes,
-    config: DeviceConfig,
+    config: GemminiConfig,
 ) -> Cycles:
     """Cycles of the whole operator with tiles of these sizes (NumPy arrays)."""
     work = tile_work(operator, shape, structure, tile, config)
-    counts = _Counts.of(shape, structure, tile)
+    counts = TileCounts.of(shape, structure, tile)
     streamed, kept = _operands(operator, structure, work, counts, config)
     steady = counts.parts * _part_cycles(structure, work, streamed, counts, config)
     if structure.pipelined and not structure.two_sums:
@@ -53,29 +54,12 @@ def tile_cycles(
     return steady + _ends(structure, tile, work, streamed, kept, counts, config)
 
 
-class _Counts(NamedTuple):
-    """How often: operands that stay are loaded, tiles of sums there are, parts of a reduction."""
-
-    kept: Cycles
-    tiles: Cycles
-    parts: Cycles  # of all tiles
-
-    @classmethod
-    def of(cls, shape: MacShape, structure: MacStructure, tile: Sizes) -> _Counts:
-        over = {name: shape.extent(name) // size for name, size in tile.items()}
-        pixels = over["lines"] * over["steps"]
-        tiles = shape.batch * over["blocks"] * pixels
-        reduction = prod(over[name] for name in ("depth", *KERNEL_LOOPS))
-        outer = over["blocks"] if structure.tiles == "weights_kept" else pixels
-        return cls(shape.batch * outer if structure.kept else 0, tiles, tiles * reduction)
-
-
 def _operands(
     operator: MacOperator,
     structure: MacStructure,
     work: TileWork,
-    counts: _Counts,
-    config: DeviceConfig,
+    counts: TileCounts,
+    config: GemminiConfig,
 ) -> tuple[list[_Operand], _Operand | None]:
     """The operands that every tile loads anew, and the one that stays."""
     stays = None
@@ -99,8 +83,8 @@ def _part_cycles(
     structure: MacStructure,
     work: TileWork,
     streamed: list[_Operand],
-    counts: _Counts,
-    config: DeviceConfig,
+    counts: TileCounts,
+    config: GemminiConfig,
 ) -> Cycles:
     """A part of a tile's reduction in the steady state, on average."""
     share = counts.tiles / counts.parts  # of a tile's sums
@@ -153,8 +137,8 @@ def _ends(
     work: TileWork,
     streamed: list[_Operand],
     kept: _Operand | None,
-    counts: _Counts,
-    config: DeviceConfig,
+    counts: TileCounts,
+    config: GemminiConfig,
 ) -> Cycles:
     """What no tile hides: loads of an operand that stays, the first tile's, the last one's
     stores."""

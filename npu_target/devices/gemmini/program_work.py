@@ -1,27 +1,25 @@
-"""What a program does how often, told from its loops without running it: what the cost model sees,
-and a bound that its time cannot be below.
+"""What a program does how often: what the cost model sees, and a bound of its time.
 
-Counts are kept twice. The likely ones take loops whose extent is not known as entered once, and
-fields that run as what they start from. The sure ones take the former as not entered and the latter
-as 1: nothing that they count can be missing from a run.
+The likely counts take fields that run as what they start from, the sure ones as 1: nothing that the
+latter count can be missing from a run.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
 import numpy as np
 
-from ..devices.gemmini.isa import COMMANDS, COMPUTES, GARBAGE, LOADS, ConfigSt, Mvout, Preload
-from ..program import Command, Node, Program
-from ..program.evaluate import evaluated, share_of_comparison
-from ..program.expr import Expr, Op
-from ..program.operand import Operand
-from ..topi import Operator
-from ..topi.blocking import ceil_div
+from ...device.cost import Work
+from ...program import Command, Loop, Program
+from ...program.counts import CommandCounter, likely_commands
+from ...program.operand import Operand
+from ...topi import Operator
+from ...topi.blocking import ceil_div
+from .config import GemminiConfig
+from .isa import COMMANDS, COMPUTES, GARBAGE, LOADS, ConfigSt, Mvout, Preload
 
 _LOADS = frozenset(cls.funct for cls in LOADS)
 _COMPUTES = frozenset(cls.funct for cls in COMPUTES)
@@ -35,8 +33,6 @@ _GARBAGE = GARBAGE.encode()
 # The first word of a load that writes zeros.
 _NOTHING = Operand()
 _SUM_BYTES = 4
-# Iterations for which a condition is looked at one by one.
-_MOST_VALUES = 4096
 _POOL_STRIDE = ConfigSt.specs()["pool_stride"]  # in rs1
 
 COUNTS = (
@@ -66,7 +62,7 @@ COUNTS = (
 
 
 @dataclass
-class ProgramWork:
+class ProgramWork(Work):
     """The counts of a program by name, and cycles that each part of the device is busy at least.
 
     `load_beats` and `store_beats` are transfers of the bus; `overlapped_*` those in loops with
@@ -85,8 +81,7 @@ class ProgramWork:
     @classmethod
     def of(cls, program: Program, operator: Operator) -> ProgramWork:
         """The work of a program that computes `operator`."""
-        walk = _Walk(program)
-        return walk.result(_bytes_to_read(operator))
+        return _Counter(program).result(_bytes_to_read(operator))
 
     @property
     def least_cycles(self) -> int:
@@ -129,8 +124,12 @@ class ProgramWork:
         )
 
 
-class _Walk:
+class _Counter(CommandCounter[Counter[int]]):
+    """Commands in a loop with array steps are told how often these read each bank."""
+
     def __init__(self, program: Program) -> None:
+        super().__init__(program)
+        assert isinstance(program.config, GemminiConfig)
         self.config = program.config
         self.n_rows = self.config.spad_bank_rows
         self.work = ProgramWork()
@@ -138,11 +137,11 @@ class _Walk:
         self.sure_rows: Counter[int] = Counter()  # computes by their rows
         self.can_pool = False
         self.weights_bank: int | None = None
-        self.extents: dict[int, int] = {}  # of the loops so far
-        self.nodes(program.body, 1, 1, None)
 
     def result(self, bytes_to_read: int) -> ProgramWork:
+        self.count()
         config, work, sure = self.config, self.work, self.sure
+        work.likely["iterations"] = self.iterations
         work.host_cycles = sure["commands"] * max(1, config.host_cycles_per_command)
         work.load_cycles = sure["load_beats"]
         # A pooled store writes fewer rows than it reads.
@@ -162,40 +161,13 @@ class _Walk:
             hidden = max(0, hidden - count)
         return cycles
 
-    def nodes(
-        self, nodes: Sequence[Node], times: int, sure: int, reads: Counter[int] | None
-    ) -> None:
-        """Count nodes that run `times` times, `sure` times at least. `reads` has, for what is in a
-        loop with array steps, how often these read each bank."""
-        for node in nodes:
-            if isinstance(node, Command):
-                self.command(node, times, sure, reads)
-                continue
-            extent = node.extent
-            is_const = extent.op is Op.CONST
-            known = max(0, extent.value) if is_const else self.mean_extent(extent)
-            inner = times if known is None else round(times * known)
-            self.work.likely["iterations"] += inner
-            around = reads or self.banks_read(node.body) or None
-            if is_const:
-                self.extents[node.loop_id] = extent.value
-            self.nodes(node.body, inner, 0 if known is None else int(sure * known), around)
-
-    def word(self, register: Operand) -> int:
-        """A word in the middle of the loops: where they begin a row may be none of its memory,
-        under a condition that does not hold there."""
-        value = register.base
-        for loop_id, step in register.steps:
-            value += step * ((self.extents.get(loop_id, 1) - 1) // 2)
-        return value
-
     def local(self, register: Operand) -> int:
         """The local address."""
-        return self.word(register) & _LOCAL_MASK
+        return self.middle(register) & _LOCAL_MASK
 
     def sizes(self, register: Operand) -> tuple[int, int]:
         """Columns and rows: what the field they share has, with the mean of what is no sum."""
-        rest = self.word(register) >> _SIZES_FROM_BIT
+        rest = self.middle(register) >> _SIZES_FROM_BIT
         cols, rows = float(rest & _SIZE_MASK), float(rest >> _ROWS_FROM_BIT & _SIZE_MASK)
         for factor, value in register.general:
             mean = self.mean_extent(value)
@@ -206,15 +178,6 @@ class _Walk:
                 else:
                     cols += mean * factor
         return round(cols), round(rows)
-
-    def mean_extent(self, extent: Expr) -> float | None:
-        """The mean extent of a loop, or share of the iterations in which a condition holds; None
-        where that is not known."""
-        share = share_of_comparison(extent, self.extents)
-        if share is not None:
-            return share
-        values = evaluated(extent, self.extents, _MOST_VALUES)
-        return None if values is None else float(np.maximum(values, 0).mean())
 
     def command(self, command: Command, times: int, sure: int, reads: Counter[int] | None) -> None:
         likely, funct = self.work.likely, command.funct
@@ -280,11 +243,11 @@ class _Walk:
             likely["overlapped_stores"] += times
             likely["overlapped_store_beats"] += times * beats
 
-    def banks_read(self, body: Sequence[Node]) -> Counter[int]:
-        """How often the array's steps of a body read each scratchpad bank, by where their
-        operands start."""
+    def around(self, loop: Loop) -> Counter[int]:
+        """How often the array's steps of a loop read each scratchpad bank, by where their operands
+        start."""
         reads: Counter[int] = Counter()
-        for command, times in _commands(body, 1):
+        for command, times in likely_commands(loop.body):
             local = self.local(command.rs1)
             if (command.funct == Preload.funct or command.funct in _COMPUTES) and local != _GARBAGE:
                 reads[self.bank(local)] += times
@@ -292,16 +255,6 @@ class _Walk:
 
     def bank(self, local: int) -> int:
         return (local & ~_ACCUMULATOR_BIT) // self.n_rows
-
-
-def _commands(nodes: Sequence[Node], times: int) -> Iterator[tuple[Command, int]]:
-    for node in nodes:
-        if isinstance(node, Command):
-            yield node, times
-        else:
-            extent = node.extent
-            inner = times * max(0, extent.value) if extent.op is Op.CONST else times
-            yield from _commands(node.body, inner)
 
 
 def _has_fixed_sizes(register: Operand) -> bool:

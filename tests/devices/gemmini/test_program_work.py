@@ -17,12 +17,12 @@ from npu_target.device import preset
 from npu_target.device_api import expand_program
 from npu_target.devices.gemmini import GemminiConfig
 from npu_target.devices.gemmini.isa import COMMANDS, GARBAGE, Preload
+from npu_target.devices.gemmini.program_work import COUNTS, ProgramWork
 from npu_target.schedule_rules import default_schedule, space_generator
 from npu_target.target import make_target
 from npu_target.topi import Add, Conv2d, Matmul, Operator
 from npu_target.tuning.choose import cycles_of
 from npu_target.tuning.dump import argument_addresses
-from npu_target.tuning.program_work import COUNTS, ProgramWork
 from npu_target.tuning.tune_context import NpuTuneContext
 from npu_target.tuning.workload import workload_module
 

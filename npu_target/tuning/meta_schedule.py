@@ -1,0 +1,108 @@
+"""TVM's own way in: what `meta_schedule.tune_tir` and `tune_relax` take for the device.
+
+with measured_on(device) as (builder, runner):
+    database = ms.tune_tir(
+        workload_module(operator, device), make_target(device), work_dir=..., builder=builder,
+        runner=runner, space=workload_space(device), max_trials_global=...,
+    )
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+from tvm.ir import IRModule
+from tvm.s_tir import meta_schedule as ms
+from tvm.tirx import PrimFunc
+
+from rpc_server.address import Address
+
+from ..device import DeviceConfig
+from ..partition import Partitioned, partition
+from ..schedule_rules import default_schedule, space_generator
+from ..target import make_target
+from ..topi import Operator
+from .builder import NpuBuilder
+from .devices import device_pool
+from .fits_device import FitsDevice
+from .runner import NpuRunner
+from .workload import operator_in, operator_of, workload_function
+
+# TVM's mark for a function that must not be fused with others.
+_OPAQUE = 8
+# And for one that has its schedule.
+_SCHEDULED = "tirx.is_scheduled"
+
+
+@contextmanager
+def measured_on(
+    config: DeviceConfig,
+    tracker: Address | None = None,
+    servers: int | None = None,
+    seed: int = 0,
+    timeout_seconds: float = 30.0,
+) -> Iterator[tuple[NpuBuilder, NpuRunner]]:
+    """A builder and a runner on simulated devices: a tracker's, or some of its own on loopback
+    while it runs, `servers` of them (None: all, or one per processor).
+
+    Inputs are drawn from `seed`; a candidate that takes longer than so many seconds fails.
+    """
+    console = Console(quiet=True)
+    with tempfile.TemporaryDirectory(prefix="npu-tuning-") as folder:
+        output = Path(folder) / "run.log"
+        with device_pool(config, tracker, servers, output, console) as pool:
+            builder = NpuBuilder(config)
+            try:
+                yield builder, NpuRunner(pool, seed, timeout_seconds)
+            finally:
+                builder.close()
+
+
+def workload_space(
+    config: DeviceConfig, space: str = "both", seed: int = 1
+) -> ms.space_generator.SpaceGenerator:
+    """The design spaces of all workloads that say which operator they are (`workload_module`,
+    `tunable_network`): one for the tasks of a whole network.
+
+    Candidates whose tiles have no room in the device are rejected before they are built. Raises
+    ValueError for an unknown space.
+    """
+
+    return space_generator(operator_of, space, seed, [FitsDevice(config, space)])
+
+
+def tunable_network(mod: IRModule, config: DeviceConfig) -> Partitioned:
+    """An integer Relax module partitioned for a device, with kernels that tuning can schedule.
+
+    Tasks of other functions are the host's: give `tune_relax` the kernels' names, `op_names`.
+    """
+    return partition(mod, config, _tunable_kernel)
+
+
+def with_defaults(mod: IRModule, config: DeviceConfig) -> IRModule:
+    """A module in which kernels that `MetaScheduleApplyDatabase` found no record of have their
+    default schedules: what `npu_target.build.compile_network` compiles."""
+    functions = {
+        var: _with_default(func, config) if isinstance(func, PrimFunc) else func
+        for var, func in mod.functions.items()
+    }
+    return IRModule(functions, attrs=mod.attrs)
+
+
+def _with_default(func: PrimFunc, config: DeviceConfig) -> PrimFunc:
+    is_scheduled = func.attrs is not None and func.attrs.get(_SCHEDULED, False)
+    operator = None if is_scheduled else operator_in(func)
+    if operator is None:
+        return func
+    scheduled = default_schedule(operator, config, func.with_attr("global_symbol", "main"))
+    symbol = {"global_symbol": func.attrs["global_symbol"], _SCHEDULED: True}
+    return scheduled.mod["main"].with_attr(symbol)
+
+
+def _tunable_kernel(operator: Operator, config: DeviceConfig) -> PrimFunc:
+    func = workload_function(operator.kernel(), config)
+    return func.with_attr({"target": make_target(config), "op_pattern": _OPAQUE})
