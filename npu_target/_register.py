@@ -6,13 +6,17 @@ module has just imported TVM. It must not import those.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from .tags import register_tags
 
+if TYPE_CHECKING:
+    from .device import DeviceKind
+
 
 def register() -> None:
-    """Register the tags and the compiler, then load the device library.
+    """Register the tags and the compiler, then load the device library and register simulators.
 
     Raises ImportError, which TVM turns into a warning, when the library was not built; its text
     says how to.
@@ -24,6 +28,21 @@ def register() -> None:
     from .device_api._library import load_library
 
     load_library()
+    _register_simulators()
+
+
+def _register_simulators() -> None:
+    """Those of installed kinds that have one in Python, imported at its first use."""
+    from .device import kinds
+    from .device_api.simulators import register_simulator
+
+    for kind in kinds().values():
+        if kind.simulator_at is not None:
+            register_simulator(kind.name, _simulator_of(kind))
+
+
+def _simulator_of(kind: DeviceKind) -> Callable[[Any], Mapping[str, int]]:
+    return lambda run: kind.simulate(run)
 
 
 def _register_compiler() -> None:

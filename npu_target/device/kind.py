@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pkgutil import resolve_name
-from types import MappingProxyType
+from types import FunctionType, MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from .command_set import CommandSet
@@ -49,6 +49,8 @@ class DeviceKind:
     emission_at : the place of its subclass of `Emission`.
     numbers_at : the place of its `Numbers`.
     features : what definitions may use of one of its devices.
+    simulator_at : the place of a function that simulates it (`device_api.simulators`), which every
+        process has that imports TVM; of none, the device library has it.
     operators : the names of the operators that it computes; of those that take the same operation
         of a network, the first that accepts it has it.
     cost_at : the place of its `Cost`. Where it gives none, default schedules are found with its
@@ -71,6 +73,7 @@ class DeviceKind:
     cost_at: str = "npu_target.neutral_cost:COST"
     shape_fields: tuple[str, ...] = ()
     profile: ProfileTerms = field(default_factory=ProfileTerms)
+    simulator_at: str | None = None
 
     def __post_init__(self) -> None:
         """Raises KindError for what can be told without importing the parts."""
@@ -126,8 +129,15 @@ class DeviceKind:
         """What schedules and programs cost."""
         return self._part("cost_at", Cost)
 
+    @cached_property
+    def simulate(self) -> Callable[[Any], Mapping[str, int]]:
+        """Its simulator, of a kind that gives the place of one."""
+        return self._part("simulator_at", FunctionType)
+
     def check(self) -> None:
         """Import every part. Raises KindError for one that is not there or is something else."""
+        if self.simulator_at is not None:
+            _ = self.simulate
         _ = self.commands, self.numbers, self._intrinsic_classes, self.emission, self.cost
         self._class("copy_rules_at", CopyRules)
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from device_api.adder.device import simulate
 from toy_device import COMMANDS, NUMBERS, MultiplyStep, ToyCopyRules, ToyEmission, toy_kind
 
 from npu_target.device import KindError, kinds
@@ -18,6 +19,14 @@ def test_parts_are_imported_when_needed(tmp_path: Path) -> None:
     assert kind.emission is ToyEmission
     assert kind.numbers is NUMBERS
     kind.check()
+
+
+def test_a_simulator_is_a_part_that_may_be_given(tmp_path: Path) -> None:
+    kind = toy_kind(tmp_path, simulator_at="device_api.adder.device:simulate")
+    assert kind.simulate is simulate
+    kind.check()
+    with pytest.raises(KindError, match="CONFIG' is a AdderConfig, needs a function"):
+        toy_kind(tmp_path, simulator_at="device_api.adder.device:CONFIG").check()
 
 
 def test_parts_of_a_device_are_made_once(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import cloudpickle
@@ -26,7 +27,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tvm import rpc
 
-from npu_target import device_api
+from npu_target import _register, device_api
 from npu_target.device_api.profile import profile_program
 from npu_target.device_api.simulators import DeviceError, DeviceRun, register_simulator
 from npu_target.program import Arg, Command, Operand, Program
@@ -200,6 +201,16 @@ def test_a_kind_that_nobody_simulates() -> None:
     assert device_api.host_cost(program).commands == 3 * ROWS
     register_simulator("adder", simulate)
     module["sum"](*tensors())
+
+
+def test_a_kind_that_gives_the_place_of_its_simulator(monkeypatch: pytest.MonkeyPatch) -> None:
+    tvm_ffi.registry.remove_global_func(FUNCTION)
+    adder = SimpleNamespace(name="adder", simulator_at="somewhere", simulate=simulate)
+    other = SimpleNamespace(name="other", simulator_at=None)
+    monkeypatch.setattr("npu_target.device.kinds", lambda: {"adder": adder, "other": other})
+    _register.register()
+    assert launch(sum_program(ROWS, COLUMNS)).cycles == cycles_of(ROWS, COLUMNS)
+    assert tvm_ffi.get_global_func("npu.simulator.other", allow_missing=True) is None
 
 
 def test_numbers_of_the_host_are_checked_for_all_kinds() -> None:

@@ -38,6 +38,19 @@ def program(*body: Node, args: tuple[Arg, ...] = ()) -> Program:
     return Program("kernel", GemminiConfig(), args, body)
 
 
+def test_a_field_may_hold_an_address_in_units() -> None:
+    command = device_command(
+        isa.Mvin,
+        dram_address=0,
+        local=SPAD(5),
+        cols=Operand.argument(0, 3, 2 * i, unit=4),
+        rows=1,
+    )
+    assert command.rs2.address == Address(0, 4, 32)
+    assert command.rs2.base == 1 << 48 | 3 << 32 | 5
+    assert command.rs2.steps == ((0, 2 << 32),)
+
+
 @given(st.integers(0, 100), st.integers(0, 100))
 def test_running_fields_are_those_of_the_command(a: int, b: int) -> None:
     command = device_command(
