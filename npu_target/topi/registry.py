@@ -50,9 +50,7 @@ def register_operator(*, devices: Iterable[str] = ()) -> Callable[[Class], Class
             raise OperatorError(f"{cls.op}: {cls.__name__} must be a frozen dataclass")
         there = _registered.get(cls.op)
         if there is not None and _place(there) != _place(cls):
-            raise OperatorError(
-                f"{cls.op}: {_place(there)} has the name, too, that {_place(cls)} has"
-            )
+            raise OperatorError(f"{cls.op}: {_place(cls)} has the name of {_place(there)}")
         _registered[cls.op], _devices[cls.op] = cls, kinds
         return cls
 

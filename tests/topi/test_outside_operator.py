@@ -68,7 +68,6 @@ def tuned(environment, tmp_path_factory) -> tuple[Path, dict]:
 
 
 @pytest.mark.rpc
-@pytest.mark.slow
 def test_it_is_partitioned_tuned_and_rebuilt_from_the_logs(environment, tuned, tmp_path):
     logs, result = tuned
     (layer,) = result["layers"]  # both are one canonical operator
