@@ -11,7 +11,7 @@ from tvm.script import tirx as T
 
 from npu_target.device import DeviceConfig, kind_of
 from npu_target.device.numbers import Numbers
-from npu_target.intrin import gemm_intrinsic
+from npu_target.intrin import gemm_intrinsic, most_step_rows
 from npu_target.relax_graph import constant_of, shape_of
 from npu_target.topi import CANONICAL_SCALE, Arg, OperatorError, register_operator
 from npu_target.topi.blocking import balanced_steps, ceil_div
@@ -85,7 +85,7 @@ class ChannelScale(MacOperator):
         if self.dim != config.dim:
             raise OperatorError(f"{self.name}: factors for dim {self.dim}, not {config.dim}")
         P, C, D = self.pixels, self.channels, config.dim
-        steps = balanced_steps(P, D)  # rows that the device's step takes at once
+        steps = balanced_steps(P, most_step_rows(config))
         PP, CB = steps.padded, ceil_div(C, D)
         requantize, scale, relu = kind_of(config).numbers.rule.expression, self.scale, self.relu
         intrinsics = {"mac": gemm_intrinsic(config, steps.rows)}
@@ -174,7 +174,7 @@ class ChannelScale(MacOperator):
 
     def mac_shape(self, config: DeviceConfig) -> MacShape:
         x, factors, out = self.args
-        steps = balanced_steps(self.pixels, config.dim)
+        steps = balanced_steps(self.pixels, most_step_rows(config))
         return MacShape(
             blocks=ceil_div(self.channels, config.dim),
             lines=1,

@@ -17,7 +17,7 @@ from tvm import ir
 from tvm.ir import TensorLoad
 from tvm.s_tir import TensorIntrin
 
-from .device import DeviceConfig, kind_of, presets
+from .device import DeviceConfig, MultiplyStep, kind_of, presets
 from .device.intrinsic import Access, Intrinsic, Operand
 from .step_functions import step_functions
 
@@ -57,6 +57,19 @@ def step_call(node: object, intrinsics: Mapping[str, Intrinsic]) -> StepCall | N
     return StepCall(intrinsic, intrinsic.operands(*numbers), elements)
 
 
+def most_step_rows(config: DeviceConfig) -> int:
+    """How many rows the device's step that multiplies takes at once. Raises ValueError for a
+    device without one."""
+    return _multiplying_step(config).most_rows
+
+
+def _multiplying_step(config: DeviceConfig) -> MultiplyStep:
+    step = kind_of(config).features(config).step
+    if step is None:
+        raise ValueError(f"gemm_intrinsic: {config.name} has no step that multiplies")
+    return step
+
+
 def gemm_intrinsic(config: DeviceConfig, rows: int, row_step: int = 1) -> str:
     """Register, and name, the device's step that multiplies, with ``rows`` rows of A.
 
@@ -74,9 +87,7 @@ def gemm_intrinsic(config: DeviceConfig, rows: int, row_step: int = 1) -> str:
     ValueError
         for more rows than the step takes, or a device without one.
     """
-    step = kind_of(config).features(config).step
-    if step is None:
-        raise ValueError(f"gemm_intrinsic: {config.name} has no step that multiplies")
+    step = _multiplying_step(config)
     if rows == 1:
         row_step = 1  # no row follows
     if not 1 <= rows <= step.most_rows:

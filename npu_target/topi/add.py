@@ -20,7 +20,7 @@ from tvm.tirx import PrimFunc
 
 from ..device import DeviceConfig, kind_of
 from ..device.numbers import Numbers
-from ..intrin import gemm_intrinsic
+from ..intrin import gemm_intrinsic, most_step_rows
 from ..relax_graph import constant_of, shape_of
 from .blocking import LEAST_STEP_ROWS, Steps, balanced_steps, ceil_div, even_steps
 from .mac_operator import MacOperator
@@ -129,8 +129,9 @@ class Add(MacOperator):
     def steps(self, config: DeviceConfig) -> Steps:
         """The array's steps over the lines."""
         lines = self.rows * self.cols // self.line_elements(config)
-        steps = even_steps(lines, config.dim)
-        return steps if steps.rows >= LEAST_STEP_ROWS else balanced_steps(lines, config.dim)
+        most = most_step_rows(config)
+        steps = even_steps(lines, most)
+        return steps if steps.rows >= LEAST_STEP_ROWS else balanced_steps(lines, most)
 
     def prim_func(self, config: DeviceConfig) -> PrimFunc:
         D = config.dim

@@ -12,7 +12,7 @@ from tvm.tirx import PrimFunc
 
 from ..device import DeviceConfig, kind_of
 from ..device.numbers import Numbers
-from ..intrin import gemm_intrinsic
+from ..intrin import gemm_intrinsic, most_step_rows
 from ..relax_graph import constant_of, shape_of
 from .arguments import drop_argument
 from .blocking import balanced_steps, ceil_div
@@ -93,7 +93,7 @@ class Matmul(MacOperator):
     def prim_func(self, config: DeviceConfig) -> PrimFunc:
         D = config.dim
         N, M, K, J = self.batch, self.m, self.k, self.n
-        steps = balanced_steps(M, D)
+        steps = balanced_steps(M, most_step_rows(config))
         MP, KB, JB = steps.padded, ceil_div(K, D), ceil_div(J, D)
         requantize = kind_of(config).numbers.rule.expression
         scale, relu, has_bias = self.scale, self.relu, self.bias
@@ -201,7 +201,7 @@ class Matmul(MacOperator):
 
     def mac_shape(self, config: DeviceConfig) -> MacShape:
         a, b, *_, out = self.args
-        steps = balanced_steps(self.m, config.dim)
+        steps = balanced_steps(self.m, most_step_rows(config))
         return MacShape(
             blocks=ceil_div(self.n, config.dim),
             lines=1,

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from ..device import DeviceConfig
+from ..intrin import most_step_rows
 from .blocking import Steps, balanced_steps
 from .operator import OperatorError, require_positive
 
@@ -61,7 +62,8 @@ class Window:
         the stride is so large that they would not leave room for other tiles.
         """
         farthest = config.memories.inputs.rows // _STEP_SHARE
-        return balanced_steps(self.out_w, min(config.dim, max(1, farthest // self.strides[1])))
+        most = min(most_step_rows(config), max(1, farthest // self.strides[1]))
+        return balanced_steps(self.out_w, most)
 
     @property
     def label(self) -> str:

@@ -18,7 +18,7 @@ from tvm.script import tirx as T
 from tvm.tirx import PrimFunc
 
 from ...device import DeviceConfig, kind_of
-from ...intrin import gemm_intrinsic
+from ...intrin import gemm_intrinsic, most_step_rows
 from ..arguments import drop_argument
 from ..blocking import LEAST_STEP_ROWS, ceil_div, even_steps
 
@@ -65,7 +65,7 @@ def joined_prim_func(operator: Conv2d, config: DeviceConfig) -> PrimFunc:
     N, H, W, C, CO = operator.n, operator.h, operator.w, operator.ci, operator.co
     KH, KW, (SH, SW), (PT, PL, _, _) = operator.kh, operator.kw, operator.strides, operator.pad
     OH, OW = operator.window.out_h, operator.window.out_w
-    steps = even_steps(OH * OW, D)
+    steps = even_steps(OH * OW, most_step_rows(config))
     P = OH * OW
     R, LINES = _copies(operator)
     # Which copy the next kernel row takes, and how many rows further on.

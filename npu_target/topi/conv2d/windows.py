@@ -27,7 +27,7 @@ from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from ...device import DeviceConfig, kind_of
-from ...intrin import gemm_intrinsic
+from ...intrin import gemm_intrinsic, most_step_rows
 from ..blocking import Steps, balanced_steps, ceil_div
 from .window_parts import Part, Parts, window_parts
 
@@ -59,16 +59,17 @@ class Strip:
 
     def parts(self, operator: Conv2d, config: DeviceConfig) -> Parts:
         """What the steps of a kernel row take of these."""
-        steps = balanced_steps(operator.window.out_h, config.dim)
+        steps = balanced_steps(operator.window.out_h, most_step_rows(config))
         may_stack = self.columns > 1  # in the strip that comes first, when no row is in use
         return window_parts(self.bytes(operator), operator, steps, config, may_stack=may_stack)
 
     def walk(self, operator: Conv2d, config: DeviceConfig) -> Walk:
         """How its output is walked."""
         parts, lines = self.parts(operator, config), operator.window.out_h
+        most = most_step_rows(config)
         if parts.last.lines > 1 or self.columns == 1:
-            return Walk(parts, True, self.columns, balanced_steps(lines, config.dim))
-        return Walk(parts, False, lines, balanced_steps(self.columns, config.dim))
+            return Walk(parts, True, self.columns, balanced_steps(lines, most))
+        return Walk(parts, False, lines, balanced_steps(self.columns, most))
 
 
 class Walk(NamedTuple):
