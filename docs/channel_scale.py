@@ -166,6 +166,10 @@ class ChannelScale(MacOperator):
         operator = cls(pixels, shape[-1], config.dim, relu=match.relu, scale=match.scale)
         return Accepted(operator, (x, diagonals(factors.reshape(-1), config.dim)))
 
+    @classmethod
+    def examples(cls, config: DeviceConfig) -> list[ChannelScale]:
+        return [cls(n, c, config.dim) for n, c in ((16, 2 * config.dim), (7, config.dim + 3))]
+
     # ---- schedules: structures worth trying, and what tiles walk, for what they cost ----
 
     @property

@@ -110,8 +110,9 @@ for name in ("gemmini-8x8", "gemmini-16x16"):
     config = preset(name)
     numbers = kind_of(config).numbers
     assert operators_of(config)[-1] is operators()["channel_scale"] is ChannelScale
-    for pixels, channels, relu in ((1, 1, False), (37, 40, True), (200, 16, False), (16, 95, True)):
-        operator = ChannelScale(pixels, channels, config.dim, relu, scale=0.01)
+    sizes = ((1, 1, False), (37, 40, True), (200, 16, False), (16, 95, True))
+    drawn = [ChannelScale(p, c, config.dim, relu, scale=0.01) for p, c, relu in sizes]
+    for operator in (*drawn, *ChannelScale.examples(config)):
         assert make(operator.op, operator.attrs()) == operator
         assert operator_of(workload_module(operator, config)) == operator.canonical()
         inputs = sample_inputs(operator, 0)
@@ -119,8 +120,8 @@ for name in ("gemmini-8x8", "gemmini-16x16"):
         found = run_program(program, list(inputs.values()))
         np.testing.assert_array_equal(found, expected_output(operator, inputs, numbers))
         compact = inputs["factors"].astype(np.int64).sum(axis=1)
-        exact = np.rint((inputs["x"] * compact).astype(np.float32) * np.float32(0.01))
-        wanted = np.clip(exact, 0 if relu else -128, 127)
+        exact = np.rint((inputs["x"] * compact).astype(np.float32) * np.float32(operator.scale))
+        wanted = np.clip(exact, 0 if operator.relu else -128, 127)
         np.testing.assert_array_equal(found, wanted)
 print("right")
 """
