@@ -184,6 +184,17 @@ const Test undefined("what nothing has written is not read", [] {
   CHECK_FAILS(kUndefinedConfiguration, no_uops.run({finish()}));
 });
 
+const Test continued("what goes on where another stream left off finds all rows defined", [] {
+  Device device;
+  device.simulator.continue_stream();
+  CHECK_EQUAL(device.simulator.memories().size(), 5u);
+  for (const auto& memory : device.simulator.memories()) {
+    if (memory.name == "inp" || memory.name == "wgt") std::memset(memory.data, 2, memory.bytes);
+  }
+  device.run({steps(kGemm, 0, 1), finish()});
+  CHECK_EQUAL(device.simulator.buffers().acc.row(0)[15], 64);
+});
+
 const Test beyond("rows and bytes beyond the memories are refused", [] {
   Command load = transfer(kLoad, kInp, 2040, 0, 16, 8);
   Device().run({load});

@@ -75,6 +75,8 @@ const Test loading("a load takes the latency once, then a beat a cycle", [] {
   CHECK_EQUAL(load_cycles(lines(1, 16, 16)), 2 + kLatency + 32 + 3);
   // Bursts end at multiples of 2048 B; the next is asked for meanwhile.
   CHECK_EQUAL(load_cycles(lines(1, 128, 128, 64)), 2 + kLatency + 256 + 3);
+  CHECK_EQUAL(load_cycles(lines(1, 128, 128, 64), device_with({{"bus_reads_in_flight", 1}})),
+              2 + 2 * (kLatency + 128) + 3);
   // Lines of 2 beats come as fast as they are asked for, every other cycle.
   CHECK_EQUAL(load_cycles(lines(8, 1, 3)), 2 + kLatency + 16 + 3);
   // The bus is not the memory.
@@ -164,6 +166,42 @@ const Test few_entries("a command waits for a place in its engine's queue", [] {
     device.run({load, tokens(load, "push>"), only_tokens(kComputeEngine, ""), finish("pop<")});
     CHECK_EQUAL(device.simulator.device_stats().token_wait_cycles[kComputeEngine], waits);
   }
+});
+
+const Test no_values("the cycles without values, for which no DRAM is needed", [] {
+  const std::vector<Command> commands = {load_uops(0, 0, 2), tokens(lines(2, 5, 7), "push>"),
+                                         tokens(steps(kGemm, 0, 2, 3, 4), "pop<"), finish()};
+  Device device;
+  std::memset(device.bytes.data(), 0, 8);
+  device.run({transfer(kLoad, kAcc, 0, 0, 64, 1),
+              tokens(transfer(kLoad, kWgt, 0, 0, 256, 1), "push>"), finish("pop<")});
+  const uint64_t before = device.simulator.finish();
+  device.run(commands);
+  const sim::MemoryMap none;
+  sim::RunOptions options;
+  options.computes_values = false;
+  options.checks_races = true;
+  Simulator simulator(device.config, none, options);
+  for (const Command& command : commands) simulator.issue(encode(command), 0);
+  CHECK_EQUAL(simulator.finish(), device.simulator.finish() - before);
+  simulator.issue(encode(only_tokens(kComputeEngine, "pop<")), 0);
+  CHECK_FAILS(kDeadlock, simulator.issue(encode(finish()), 0));
+});
+
+const Test statistics("what was done, by name", [] {
+  Device device;
+  std::memset(device.bytes.data(), 0, 8);
+  device.run({load_uops(0, 0, 2), tokens(transfer(kLoad, kWgt, 0, 0, 256, 1), ""),
+              tokens(transfer(kLoad, kInp, 0, 0, 16, 1), "push>"),
+              transfer(kLoad, kAcc, 0, 0, 64, 1), tokens(steps(kGemm, 0, 2, 3, 4), "pop<"),
+              finish()});
+  device.simulator.finish();
+  const sim::Stats stats = device.simulator.stats();
+  CHECK_EQUAL(stats.commands, 6);
+  CHECK_EQUAL(stats.macs, 24 * 256);
+  CHECK_EQUAL(stats.bytes_loaded, 8 + 256 + 16 + 64);
+  CHECK_EQUAL(stats.own[0].first, "alu_steps");
+  CHECK_EQUAL(stats.own[1].second, 6 * 16);
 });
 
 const Test limit("a limit on cycles is an error of its own", [] {
