@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from ..files import Pathish, check_name
 from .limits import ConfigError, Limits
@@ -31,10 +31,6 @@ class DeviceConfig:
 
     kind: ClassVar[str]
     limits: ClassVar[Limits]
-
-    if TYPE_CHECKING:  # while shared code still asks for numbers that only some kinds have
-
-        def __getattr__(self, name: str) -> Any: ...
 
     name: str
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ...device import DeviceConfig
 from ...topi.blocking import ceil_div
+from .config import GemminiConfig
 
 
 def load_cycles(
-    rows: int, columns: int, element_bytes: int, config: DeviceConfig, *, repeated: bool = False
+    rows: int, columns: int, element_bytes: int, config: GemminiConfig, *, repeated: bool = False
 ) -> float:
     """How long the load engine is busy with one command whose data comes from DRAM.
 
@@ -21,7 +21,7 @@ def load_cycles(
     return max(rows * max(row_cycles, from_memory), config.l2_hit_latency_cycles)
 
 
-def load_row_cycles(columns: int, element_bytes: int, config: DeviceConfig) -> int:
+def load_row_cycles(columns: int, element_bytes: int, config: GemminiConfig) -> int:
     """How long the load engine is busy with a row that the cache has, of any number of blocks."""
     row_bytes = columns * element_bytes
     request_bytes = row_bytes
@@ -31,12 +31,12 @@ def load_row_cycles(columns: int, element_bytes: int, config: DeviceConfig) -> i
     return max(ceil_div(request_bytes, config.bus_bytes), ceil_div(columns, config.dim))
 
 
-def memory_cycles(n_bytes: float, config: DeviceConfig) -> float:
+def memory_cycles(n_bytes: float, config: GemminiConfig) -> float:
     """How long the bus to memory takes for so many bytes one way."""
     return n_bytes * 1000 / config.memory_bytes_per_kilocycle
 
 
-def load_latency_cycles(config: DeviceConfig) -> float:
+def load_latency_cycles(config: GemminiConfig) -> float:
     """From a request to its first bytes where the cache does not have them."""
     clocks = 0
     if config.dram_banks:
@@ -46,33 +46,33 @@ def load_latency_cycles(config: DeviceConfig) -> float:
     return config.l2_hit_latency_cycles + config.memory_latency_cycles + dram
 
 
-def array_latency_cycles(config: DeviceConfig) -> int:
+def array_latency_cycles(config: GemminiConfig) -> int:
     """From a step's first row into the array to its sums in the accumulator."""
     return 2 * config.dim
 
 
-def store_latency_cycles(config: DeviceConfig) -> int:
+def store_latency_cycles(config: GemminiConfig) -> int:
     """From a row of sums to the cache's answer that it has the result."""
     return config.acc_scale_latency_cycles + config.l2_hit_latency_cycles
 
 
-def command_host_cycles(config: DeviceConfig) -> int:
+def command_host_cycles(config: GemminiConfig) -> int:
     """What the host takes about for a command in a loop: it advances both of the words, and has
     its share in the loop's end."""
     return config.host_cycles_per_command + 3 * config.host_cycles_per_instruction
 
 
-def zero_cycles(rows: int, columns: int, config: DeviceConfig) -> float:
+def zero_cycles(rows: int, columns: int, config: GemminiConfig) -> float:
     """How long the load engine is busy with a command that writes zeros."""
     return rows * ceil_div(columns, config.dim)
 
 
-def store_cycles(rows: int, columns: int, element_bytes: int, config: DeviceConfig) -> float:
+def store_cycles(rows: int, columns: int, element_bytes: int, config: GemminiConfig) -> float:
     """How long the store engine is busy with one command."""
     return rows * store_row_cycles(columns, element_bytes, config)
 
 
-def store_row_cycles(columns: int, element_bytes: int, config: DeviceConfig) -> float:
+def store_row_cycles(columns: int, element_bytes: int, config: GemminiConfig) -> float:
     """How long the store engine is busy with a row: one of several blocks is collected block by
     block, then written; what leaves the accumulator passes the scaling."""
     blocks = ceil_div(columns, config.dim)
