@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -43,3 +45,13 @@ def golden(request: pytest.FixtureRequest):
         )
 
     return check
+
+
+@pytest.fixture(autouse=True)
+def tvm_loggers_propagate() -> Iterator[None]:
+    """TVM's tuning takes its loggers out of the hierarchy, pytest then adds a handler without a name
+    to each of them, and with that TVM's tuning fails: so they are put back after each test."""
+    yield
+    for name, logger in logging.root.manager.loggerDict.items():
+        if name.startswith("tvm.") and isinstance(logger, logging.Logger):
+            logger.propagate = True

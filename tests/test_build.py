@@ -360,7 +360,7 @@ def test_damaged_logs_are_refused(tmp_path, capsys):
 
 
 def test_a_device_whose_name_leads_elsewhere_is_refused(tmp_path, capsys):
-    fields = {**dataclasses.asdict(CONFIG), "name": "../../evil"}
+    fields = {"kind": CONFIG.kind, **dataclasses.asdict(CONFIG), "name": "../../evil"}
     (tmp_path / "device.json").write_text(json.dumps(fields))
     logs = tmp_path / "a" / "logs"
     arguments = ["--model=tiny", f"--logs={logs}", f"--device={tmp_path / 'device.json'}"]

@@ -21,7 +21,7 @@ from npu_target.devices.gemmini.program_work import ProgramWork
 from npu_target.neutral_cost import COST
 from npu_target.schedule_rules import default, default_schedule, designs
 from npu_target.topi.mac_schedule import MacStructure
-from npu_target.topi.mac_shape import TILED, MacShape
+from npu_target.topi.mac_shape import TILED
 from npu_target.tuning.choose import cycles_of
 
 CONFIG = preset("gemmini-16x16")
@@ -99,7 +99,7 @@ def test_features_are_as_many_for_all_operators():
 def test_larger_tiles_move_fewer_rows():
     """And what overlaps takes no longer than what does not."""
     operator = LAYERS[0]
-    tiles, shape = COST.tiles(operator, CONFIG), MacShape.of(operator, CONFIG)
+    tiles, shape = COST.tiles(operator, CONFIG), operator.mac_shape(CONFIG)
     whole = {name: np.full(3, shape.extent(name)) for name in TILED}
     tile = {**whole, "lines": np.array([1, 7, 14])}
     structure = MacStructure("inputs_kept")

@@ -254,7 +254,7 @@ def test_each_space_can_be_searched_alone(tmp_path, space):
     [
         (["--model=alexnet"], "unknown model 'alexnet'; known models: bert_base, matmuls"),
         (["--model=tiny", "--device=abacus"], "no device is called 'abacus'"),
-        (["--model=tiny", "--ops=conv3d"], "unknown operator 'conv3d'; there are: conv2d"),
+        (["--model=tiny", "--ops=conv3d"], "unknown operator 'conv3d'; there are: add, conv2d"),
         (["--model=tiny", "--ops=depthwise_conv2d"], "the model has no depthwise_conv2d"),
         (["--model=tiny", "--tracker=nonsense"], "'nonsense' is not HOST:PORT"),
         (["--model=tiny", "--weights=nowhere.npz"], "nowhere.npz"),

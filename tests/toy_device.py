@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import ClassVar
 
 from npu_target.codegen.operations import Engine
-from npu_target.device import DeviceConfig, DeviceKind, Features, Limits, Memories, Memory
+from npu_target.device import DeviceConfig, DeviceKind, Features, Limits, Memories, Memory, features
 from npu_target.device.command_set import CommandSet
 from npu_target.device.commands import DeviceCommand, address, flag, uint
 from npu_target.device.copy_rules import CopyRules
@@ -133,7 +133,9 @@ def toy_kind(folder: Path, name: str = "toy", **changes: object) -> DeviceKind:
         "copy_rules_at": "toy_device:ToyCopyRules",
         "emission_at": "toy_device:ToyEmission",
         "numbers_at": "toy_device:NUMBERS",
-        "features": lambda config: Features(max_load_columns=config.lanes),
+        "features": lambda config: Features(
+            max_load_columns=config.lanes, step=features.MultiplyStep("toy.multiply", 1)
+        ),
         "operators": ("matmul",),
         **changes,
     }

@@ -32,7 +32,7 @@ LAYERS = [
 def tilings_of(operator: Operator, config: GemminiConfig) -> tuple[Schedule, Tilings]:
     sch = Schedule(operator.prim_func(config))
     if isinstance(operator, topi.MaxPool2d):
-        return sch, pool_tilings(operator.pool_shape(config), config)
+        return sch, pool_tilings(operator, operator.pool_shape(config), config)
     return sch, mac_tilings(sch, operator, operator.mac_shape(config), config)
 
 

@@ -43,12 +43,6 @@ def strategy() -> ms.SearchStrategy:
     )
 
 
-@pytest.fixture(autouse=True)
-def no_handlers():
-    """TVM's logging fails where its logger has a handler without a name, which other tests add."""
-    logging.getLogger("tvm.s_tir.meta_schedule").handlers.clear()
-
-
 @pytest.fixture(scope="module")
 def quantized() -> tvm.ir.IRModule:
     tiny_network.register()
