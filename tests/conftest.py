@@ -49,8 +49,8 @@ def golden(request: pytest.FixtureRequest):
 
 @pytest.fixture(autouse=True)
 def tvm_loggers_propagate() -> Iterator[None]:
-    """TVM's tuning takes its loggers out of the hierarchy, pytest then adds a handler without a name
-    to each of them, and with that TVM's tuning fails: so they are put back after each test."""
+    """TVM's tuning takes its loggers out of the hierarchy; to those pytest adds a handler without a
+    name, and with that TVM's tuning fails: so they are put back after each test."""
     yield
     for name, logger in logging.root.manager.loggerDict.items():
         if name.startswith("tvm.") and isinstance(logger, logging.Logger):
