@@ -23,7 +23,7 @@ from npu_target.tuning.layers import Layer
 from npu_target.tuning.log import DEFAULT_TRIAL, open_log
 from npu_target.tuning.measuring import Measurer
 from npu_target.tuning.progress import TuningProgress
-from npu_target.tuning.search import log_to_file
+from npu_target.tuning.search import logged_to
 from npu_target.tuning.searches import SEARCHES
 from npu_target.tuning.tuner import Tuner
 
@@ -87,8 +87,8 @@ def search_from_nothing(
     with tempfile.TemporaryDirectory(prefix="npu-search-") as name:
         folder = Path(name)
         output = folder / "run.log"
-        log_to_file(output)
         with (
+            logged_to(output),
             open_log(folder / "log", Header.of(config, "benchmark", "")) as log,
             device_pool(config, None, servers, output, Console(quiet=True)) as pool,
             BuildPool(os.cpu_count() or 1, output) as builders,

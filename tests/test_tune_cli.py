@@ -249,6 +249,14 @@ def test_each_space_can_be_searched_alone(tmp_path, space):
     assert read_log(folder_of(tmp_path), HEADER).measurements
 
 
+@pytest.mark.rpc
+def test_tvms_own_search(tmp_path):
+    process = tune_process(tmp_path, "--trials=6", "--search=evolutionary", "--ops=conv2d")
+    _, error = process.communicate(timeout=300)
+    assert process.returncode == 0, error
+    assert read_log(folder_of(tmp_path), HEADER).measurements
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

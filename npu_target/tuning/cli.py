@@ -178,7 +178,7 @@ def _tune(
     from .measuring import Measurer
     from .progress import TuningProgress
     from .report import print_table, to_json, write_json
-    from .search import log_to_file
+    from .search import logged_to
     from .searches import SEARCHES
     from .tuner import Tuner
 
@@ -189,9 +189,9 @@ def _tune(
             f"{log.folder} holds {log.trials} trials"
             + (", which count" if options.resume else "; new ones are added to them")
         )
-    log_to_file(output_file)
     progress = TuningProgress(console, options.trials, done)
     with (
+        logged_to(output_file),
         BuildPool(os.cpu_count() or 1, output_file) as builders,
         Interrupt() as interrupt,
     ):

@@ -12,7 +12,8 @@ import logging
 import math
 import random
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -195,12 +196,23 @@ class Search:
         return chosen
 
 
-def log_to_file(path: Path) -> None:
-    """MetaSchedule's messages, which would else be on the terminal."""
+@contextmanager
+def logged_to(path: Path) -> Iterator[None]:
+    """MetaSchedule's messages, which would else be on the terminal, go to a file inside. Afterwards
+    the loggers are as they were: TVM's own tuning fails where one has a handler of others."""
     handler = logging.FileHandler(path, encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(message)s"))
-    for name in ("tvm.s_tir.meta_schedule", __name__):
-        logger = logging.getLogger(name)
+    loggers = [logging.getLogger(name) for name in ("tvm.s_tir.meta_schedule", __name__)]
+    before = [(list(x.handlers), x.level, x.propagate) for x in loggers]
+    for logger in loggers:
         logger.handlers[:] = [handler]
         logger.setLevel(logging.INFO)
         logger.propagate = False
+    try:
+        yield
+    finally:
+        for logger, (handlers, level, propagate) in zip(loggers, before, strict=True):
+            logger.handlers[:] = handlers
+            logger.setLevel(level)
+            logger.propagate = propagate
+        handler.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 from concurrent.futures import Future
 
@@ -18,7 +19,7 @@ from npu_target.tuning.failure import Failure
 from npu_target.tuning.layer_search import BATCH
 from npu_target.tuning.layers import Layer
 from npu_target.tuning.schedules import default_of
-from npu_target.tuning.search import PRUNED, SearchFactory, point_space
+from npu_target.tuning.search import PRUNED, SearchFactory, logged_to, point_space
 
 CONFIG = preset("gemmini-16x16")
 OPERATOR = Matmul(1, 40, 64, 48).canonical()
@@ -215,3 +216,12 @@ def test_a_trace_of_another_workload_does_not_apply():
     other = Conv2d(1, 8, 8, 16, 16, 3, 3, (1, 1), (1, 1, 1, 1)).canonical()
     result = compile_trace(CompileJob(other, CONFIG, [[*trace[0][:-3], ["Nothing"]], trace[1]]))
     assert isinstance(result, Failure) and result.kind == "does_not_apply"
+
+
+def test_loggers_are_given_back(tmp_path):
+    logger = logging.getLogger("tvm.s_tir.meta_schedule")
+    before = (list(logger.handlers), logger.level, logger.propagate)
+    with logged_to(tmp_path / "run.log"):
+        logger.info("what TVM says")
+    assert (logger.handlers, logger.level, logger.propagate) == before
+    assert "what TVM says" in (tmp_path / "run.log").read_text(encoding="utf-8")
