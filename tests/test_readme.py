@@ -22,7 +22,7 @@ from PIL import Image
 README = ROOT / "README.md"
 # Instead of the budgets that the README's commands have.
 _TRIALS = "6"
-_TESTS = "tests/test_config.py"
+_TESTS = "tests/devices/gemmini/test_config.py"
 _BLOCK_SECONDS = 600
 # The blocks of the first screen make the environment that the others expect to be active.
 _SET_UP_BLOCKS = 2
