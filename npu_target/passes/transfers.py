@@ -142,6 +142,8 @@ def block_loop(
             return None
     elif copy.source is None or rules.most_load_columns(copy.element_bytes) <= dim:
         return None
+    elif copy.stack is not None:
+        return None  # its columns are the first ones of a block
     for loop in rest:
         bounds = {(f.coefficient(column.loop_id), f.coefficient(loop.loop_id)) for f in copy.valid}
         if (

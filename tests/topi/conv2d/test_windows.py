@@ -10,6 +10,7 @@ from operator_strategies import devices
 from tvm.s_tir import Schedule
 
 from npu_target.codegen_tir import DoesNotFit
+from npu_target.device import preset
 from npu_target.devices.gemmini import GemminiConfig
 from npu_target.topi import Conv2d
 from npu_target.topi.conv2d.windows import strips
@@ -56,6 +57,18 @@ def test_the_first_layer_of_resnet_takes_ten_steps() -> None:
     assert widest.parts(FIRST_OF_RESNET, CONFIG).steps == 10
     plain = CONFIG.replace(name="plain", has_first_layer_pixel_repeats=False)
     assert widest.parts(FIRST_OF_RESNET, plain).steps == 14
+
+
+def test_stacks_whose_output_columns_are_a_block_of_bytes_apart() -> None:
+    """They are no blocks of one load, which a stacked one has none of."""
+    config = preset("gemmini-8x8")
+    operator = Conv2d(1, 8, 8, 4, 8, 5, 5, (2, 2))
+    kernel = operator.kernel()
+    assert strips(kernel)[0].parts(kernel, config).last.lines == 2
+    for template in kernel.templates():
+        schedule = Schedule(kernel.prim_func(config), seed=1)
+        template(schedule)
+        check_schedule(operator, schedule, config, 1)
 
 
 @settings(max_examples=8)
