@@ -133,9 +133,7 @@ def toy_kind(folder: Path, name: str = "toy", **changes: object) -> DeviceKind:
         "copy_rules_at": "toy_device:ToyCopyRules",
         "emission_at": "toy_device:ToyEmission",
         "numbers_at": "toy_device:NUMBERS",
-        "features": lambda config: Features(
-            max_load_columns=config.lanes, step=features.MultiplyStep("toy.multiply", 1)
-        ),
+        "features": lambda config: Features(step=features.MultiplyStep("toy.multiply", 1)),
         "operators": ("matmul",),
         **changes,
     }

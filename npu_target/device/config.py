@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,7 +19,7 @@ Config = TypeVar("Config", bound="DeviceConfig")
 
 
 @dataclass(frozen=True)
-class DeviceConfig:
+class DeviceConfig(ABC):
     """One device. A kind of device has a subclass, also a frozen dataclass, with what is its own.
 
     Sizes are in the unit their name ends in. Every field but `name` is an int or a bool, so that a
@@ -73,9 +74,9 @@ class DeviceConfig:
         return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
     @property
+    @abstractmethod
     def dim(self) -> int:
         """Elements of a row of the memories: the side of the blocks that operators are cut into."""
-        raise NotImplementedError
 
     @property
     def peak_macs(self) -> int:
@@ -83,9 +84,9 @@ class DeviceConfig:
         return self.dim**2
 
     @property
+    @abstractmethod
     def memories(self) -> Memories:
         """The device's own memories."""
-        raise NotImplementedError
 
     def numbers(self) -> dict[str, int]:
         """Every field but the name, in declaration order."""
@@ -101,8 +102,13 @@ class DeviceConfig:
         return dataclasses.replace(self, **changes)
 
     def with_ideal_memory(self: Config) -> Config:
-        """The same device over a memory that answers at once and fills the bus."""
-        raise NotImplementedError
+        """The same device over a memory that answers at once and fills the bus.
+
+        Raises ConfigError for a kind of device that does not say what that is.
+        """
+        raise ConfigError(
+            f"device {self.name!r}: its kind, {self.kind}, describes no ideal memory to run it with"
+        )
 
     def save(self, path: Pathish) -> None:
         """Write as JSON, one object with the kind and every field. `registry.load` reads it."""

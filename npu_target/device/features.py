@@ -29,14 +29,12 @@ class MultiplyStep:
 class Features:
     """What a device can do that definitions make use of where it is there.
 
-    max_load_columns : elements of a line in DRAM that one load takes.
     pooled_stores : None where stores pool nothing.
     stacked_loads : whether a load can put what it reads for one row into the rows before it as
         well, each time further to the right.
     step : None where no step of the device multiplies.
     """
 
-    max_load_columns: int
     pooled_stores: PooledStores | None = None
     stacked_loads: bool = False
     step: MultiplyStep | None = None

@@ -117,7 +117,7 @@ class Add(MacOperator):
         of so many, whatever their channels are.  Whole blocks, as many as a load takes, or else
         less than one, so that no line is cut short."""
         total = self.rows * self.cols
-        for line in range(kind_of(config).features(config).max_load_columns, 0, -config.dim):
+        for line in range(kind_of(config).copy_rules(config).most_load_columns(1), 0, -config.dim):
             if total % line == 0:
                 return line
         return next(line for line in range(config.dim, 0, -1) if total % line == 0)

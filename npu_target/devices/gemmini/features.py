@@ -13,7 +13,6 @@ GEMM_CALL = "npu.gemm"
 def features(config: GemminiConfig) -> Features:
     """Those that the generator was asked to build in."""
     return Features(
-        max_load_columns=config.mvin_max_cols,
         pooled_stores=PooledStores(_MAX_WINDOW, _MAX_STRIDE) if config.has_pooling else None,
         stacked_loads=config.has_first_layer_pixel_repeats,
         step=MultiplyStep(GEMM_CALL, config.dim),

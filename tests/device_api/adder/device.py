@@ -12,12 +12,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from npu_target.device import DeviceConfig, Limits
+from npu_target.device import DeviceConfig, Limits, Memories, Memory
 from npu_target.device_api.simulators import DeviceError, DeviceRun
 from npu_target.program import Arg, Command, Loop, Operand, Program, const, var
 
 LOAD, ADD, STORE = range(3)
 UNIT = 2  # log2 of bytes
+ROWS = 1 << 16  # elements of the accumulator
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,15 @@ class AdderConfig(DeviceConfig):
 
     name: str = "adder"
     bytes_per_cycle: int = 8
+
+    @property
+    def dim(self) -> int:
+        return 1
+
+    @property
+    def memories(self) -> Memories:
+        sums = Memory("global.sums", "sums", ROWS, ROWS, 1, "int32")
+        return Memories(sums, sums, sums)
 
 
 # Each command costs its host a cycle, and nothing else does.

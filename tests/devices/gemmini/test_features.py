@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from npu_target.device import Features, MultiplyStep, PooledStores, kind_of, preset
+from npu_target.device import Features, MultiplyStep, PooledStores, kind_of
 from npu_target.devices.gemmini import GemminiConfig
 from npu_target.devices.gemmini.features import features
 from npu_target.topi import Conv2d, MaxPool2d, OperatorError
@@ -15,8 +15,7 @@ CONFIG = GemminiConfig()
 
 def test_of_the_default_device():
     found = kind_of(CONFIG).features(CONFIG)
-    assert found == Features(64, PooledStores(3, 3), True, MultiplyStep("npu.gemm", 16))
-    assert features(preset("gemmini-32x32")).max_load_columns == 64
+    assert found == Features(PooledStores(3, 3), True, MultiplyStep("npu.gemm", 16))
 
 
 def test_without_pooling_a_max_pool_has_no_definition():
