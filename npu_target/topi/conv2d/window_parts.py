@@ -11,6 +11,7 @@ the others has waited for the steps that used its rows before, those of the stac
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -114,9 +115,25 @@ def _is_ordered(
     if others:
         return above == 0 or above >= lines
     # Nothing else orders them: no step may begin with one of a load's last rows.
-    starts = [
-        step * steps.rows * operator.strides[0] + row
-        for step in range(steps.number)
-        for row in range(0, operator.kh, lines)
-    ]
-    return above == 0 and all(start % config.dim <= config.dim - lines for start in starts)
+    return above == 0 and all(
+        start <= _end_of_load(start, operator.h - first, config.dim) - lines
+        for first, start in _step_starts(lines, operator, steps)
+    )
+
+
+def _step_starts(lines: int, operator: Conv2d, steps: Steps) -> Iterator[tuple[int, int]]:
+    """Where a tile may begin in a column of the image, and the rows, from there on, with which its
+    steps begin."""
+    apart = steps.rows * operator.strides[0]
+    for tile in range(steps.number):
+        for step in range(steps.number - tile):
+            for row in range(0, operator.kh, lines):
+                yield tile * apart, step * apart + row
+
+
+def _end_of_load(row: int, n_rows: int, dim: int) -> int:
+    """The end of the load of a row of a tile: of the image, of which there are ``n_rows``, or of
+    zeros behind it."""
+    if row < n_rows:
+        return min((row // dim + 1) * dim, n_rows)
+    return n_rows + ((row - n_rows) // dim + 1) * dim

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -69,6 +71,20 @@ def test_stacks_whose_output_columns_are_a_block_of_bytes_apart() -> None:
         schedule = Schedule(kernel.prim_func(config), seed=1)
         template(schedule)
         check_schedule(operator, schedule, config, 1)
+
+
+@pytest.mark.parametrize(
+    "operator",
+    [Conv2d(2, 5, 4, 1, 1, 5, 2), Conv2d(1, 5, 64, 1, 40, 5, 2), Conv2d(1, 9, 58, 1, 1, 8, 3)],
+)
+def test_stacks_alone_that_end_with_the_image_are_in_order(operator: Conv2d) -> None:
+    """No step begins with the last rows of a load, of which the device sees no dependence."""
+    for config in (preset("gemmini-8x8"), CONFIG):
+        for template in operator.kernel().templates():
+            schedule = Schedule(operator.kernel().prim_func(config), seed=1)
+            template(schedule)
+            with suppress(DoesNotFit):
+                check_schedule(operator, schedule, config, 1)
 
 
 @settings(max_examples=8)
