@@ -30,9 +30,9 @@ from .passes.errors import CodegenError, DoesNotFit
 from .passes.linear import constant
 from .passes.lower import Lowered, lower
 from .passes.memory import allocate
-from .passes.packings import packings
+from .passes.packings import all_marked, packings
 from .passes.tiles import tile_buffers
-from .program import Arg, Node, Program
+from .program import Arg, Constant, Node, Program
 from .rewrite import rewritten
 
 __all__ = ["CodegenError", "DoesNotFit", "build_program"]
@@ -58,19 +58,21 @@ def build_program(
         if a statement is none that the device performs.
     """
     try:
+        func = all_marked(func, config)
         packed = packings(func, config)
         args = _arguments(func, packed)
         check_columns(func, config)
         names = [arg.name for arg in args]
         if report is not None:
             report.arguments = names
-        body = _body(lower(func, config), config, names, packed, report or NoReport())
+        body, constants = _body(lower(func, config), config, names, packed, report or NoReport())
     except DoesNotFit as error:
         raise DoesNotFit(f"{name}: {error}") from error
     except (CodegenError, IsaError) as error:
         raise CodegenError(f"{name}: {error}") from error
     commands = kind_of(config).commands
-    return Program(name, config, args, rewritten(body, commands, config.host_registers))
+    body = rewritten(body, commands, config.host_registers)
+    return Program(name, config, args, body, constants)
 
 
 def _arguments(func: tirx.PrimFunc, packed: Mapping[str, Packing]) -> tuple[Arg, ...]:
@@ -93,9 +95,9 @@ def _body(
     arguments: Sequence[str],
     packed: Mapping[str, Packing],
     report: NoReport,
-) -> tuple[Node, ...]:
+) -> tuple[tuple[Node, ...], tuple[Constant, ...]]:
     """The commands of a lowered function, in phases of the device's settings: one for all of it,
-    or, where that needs too many, one for each of its parts."""
+    or, where that needs too many, one for each of its parts; and what they read of their own."""
     body = lowered.func.body
     tiles = allocate(tile_buffers(lowered, config), config)
     reader = Reader(tiles, lowered.versions, config, packed)
@@ -113,7 +115,7 @@ def _body(
 
     whole = emission.whole(partial(pipeline.run, parts))
     if whole is not None:
-        return nodes(*whole)
+        return nodes(*whole), emission.constants
     report.in_phases()
     phases = [nodes(*emission.phase(partial(pipeline.run, [part]))) for part in parts]
-    return tuple([node for phase in phases for node in phase])
+    return tuple([node for phase in phases for node in phase]), emission.constants

@@ -136,7 +136,7 @@ class _Counter(CommandCounter[None]):
         self._program = program
         self._commands = kind_of(program.config).commands
         self._mnemonics = {cls.mnemonic: 0 for cls in self._commands.classes}
-        self._arguments = [0] * len(program.args)
+        self._arguments = [0] * len(program.places)
         self._operand_steps = 0
         self._sure = 0
 

@@ -39,11 +39,13 @@ class Packing:
     loops : over a tile of it, in the order of the tile's rows, outermost first; the last two walk
         the ``dim`` rows and the ``dim`` columns of a block.
     blocks : how many blocks share their lines.
+    transposed : whether the elements of a block are in the order of its columns.
     """
 
     shape: tuple[int, ...]
     loops: tuple[TileLoop, ...]
     blocks: int
+    transposed: bool = False
 
     @property
     def dim(self) -> int:
@@ -116,6 +118,8 @@ class Packing:
         axes = [tile_axes[d] for d in self.tile_order] + [loop_axes[loop] for loop in self.loops]
         dim, n_loads = self.dim, self.tile_loads
         array = array.reshape(split).transpose(axes).reshape(-1, self.tile_blocks, dim, dim)
+        if self.transposed:
+            array = array.swapaxes(-1, -2)
         missing = n_loads * self.blocks - self.tile_blocks
         array = np.pad(array, [(0, 0), (0, missing), (0, 0), (0, 0)])
         array = array.reshape(-1, n_loads, self.blocks, dim, dim).transpose(0, 1, 3, 2, 4)
@@ -123,14 +127,16 @@ class Packing:
 
     def to_json(self) -> str:
         """The layout as text; :meth:`from_json` is the way back."""
-        return json.dumps({"shape": self.shape, "loops": self.loops, "blocks": self.blocks})
+        fields = {"shape": self.shape, "loops": self.loops, "blocks": self.blocks}
+        return json.dumps({**fields, "transposed": True} if self.transposed else fields)
 
     @classmethod
     def from_json(cls, text: str) -> Packing:
         """The layout that `to_json` wrote."""
         fields = json.loads(text)
         loops = tuple(TileLoop(*loop) for loop in fields["loops"])
-        return cls(tuple(fields["shape"]), loops, fields["blocks"])
+        transposed = fields.get("transposed", False)
+        return cls(tuple(fields["shape"]), loops, fields["blocks"], transposed)
 
 
 def packed(

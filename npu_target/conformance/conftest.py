@@ -24,6 +24,7 @@ def kind(config: DeviceConfig) -> DeviceKind:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """One test for each of the device's commands, and for each operator at each size."""
+    from npu_target.topi.fitting import fitted_examples
     from npu_target.topi.registry import operators_of
 
     if "command" in metafunc.fixturenames:
@@ -31,7 +32,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("command", classes, ids=lambda cls: cls.mnemonic)
     if "operator" in metafunc.fixturenames:
         device = _device(metafunc.config)
-        examples = [x for cls in operators_of(device) for x in cls.examples(device)]
+        examples = [x for cls in operators_of(device) for x in fitted_examples(cls, device)]
         metafunc.parametrize("operator", examples, ids=lambda operator: operator.name)
 
 

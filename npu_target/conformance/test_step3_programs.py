@@ -12,13 +12,14 @@ from npu_target.device import DeviceConfig
 from npu_target.device_api import create_module, last_stats, program_cycles, validate_program
 from npu_target.program import Program, ProgramError
 from npu_target.topi import Operator
+from npu_target.topi.fitting import fitted_examples
 from npu_target.topi.registry import operators_of
 
 
 @pytest.fixture(scope="module")
 def simple(config: DeviceConfig) -> Operator:
     """The device's first operator, at its first size."""
-    return operators_of(config)[0].examples(config)[0]
+    return fitted_examples(operators_of(config)[0], config)[0]
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +37,7 @@ def test_a_file_gives_the_program_back(program: Program, tmp_path: Path) -> None
 
 
 def test_the_stream_has_commands_of_the_device_only(program: Program) -> None:
-    addresses = {arg.name: 1 << (20 + i) for i, arg in enumerate(program.args)}
+    addresses = {arg.name: 1 << (20 + i) for i, arg in enumerate(program.places)}
     stream = program.expand(addresses)
     assert stream
     assert "raw" not in program.text

@@ -11,6 +11,7 @@ from npu_target.conformance.runs import default_program, expected, inputs_of, la
 from npu_target.device import DeviceConfig
 from npu_target.schedule_rules import default_schedule
 from npu_target.topi import Operator
+from npu_target.topi.fitting import fitted_examples
 
 
 def test_the_default_schedule_computes_what_numpy_does(
@@ -27,7 +28,7 @@ def test_a_log_gives_the_operator_back(operator: Operator) -> None:
 
 def test_what_does_not_compile_is_refused_with_a_type(config: DeviceConfig) -> None:
     """The definition as it is, none of its tiles in a memory of the device."""
-    operator = topi.registry.operators_of(config)[0].examples(config)[0].kernel()
+    operator = fitted_examples(topi.registry.operators_of(config)[0], config)[0].kernel()
     with pytest.raises(CodegenError, match=operator.name):
         build_program(operator.prim_func(config), config, operator.name)
 

@@ -14,9 +14,12 @@ class CopyRules(ABC):
 
     config : of the device.
     pooled_in_bank : whether a tile that a store pools has to lie in one bank.
+    transposed_weights : whether a step takes each block of weights transposed, `[columns, lanes]`.
+        Then weights have to be packed, always, which transposes them.
     """
 
     pooled_in_bank = False
+    transposed_weights = False
 
     def __init__(self, config: Any) -> None:
         self.config = config

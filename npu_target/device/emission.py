@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..codegen.steps import Step
     from ..passes.copies import Load, Store
     from ..passes.transfers import Transfer
-    from ..program import Node
+    from ..program import Constant, Node
 
 Made = TypeVar("Made")
 
@@ -76,3 +76,9 @@ class Emission(ABC):
         on a device that makes its commands wait by itself.
         """
         return placed
+
+    @property
+    def constants(self) -> tuple[Constant, ...]:
+        """What the program's commands read that is its own, as it is once all of it is
+        synchronized; their addresses are those of arguments behind the others."""
+        return ()

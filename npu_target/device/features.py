@@ -29,6 +29,8 @@ class MultiplyStep:
 class Features:
     """What a device can do that definitions make use of where it is there.
 
+    row_elements : elements of DRAM that copies move at least, and at whose multiples they begin:
+        the innermost dimension of every argument has to be a multiple.
     pooled_stores : None where stores pool nothing.
     stacked_loads : whether a load can put what it reads for one row into the rows before it as
         well, each time further to the right.
@@ -38,3 +40,4 @@ class Features:
     pooled_stores: PooledStores | None = None
     stacked_loads: bool = False
     step: MultiplyStep | None = None
+    row_elements: int = 1

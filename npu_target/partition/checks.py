@@ -12,6 +12,7 @@ import numpy as np
 from ..device import DeviceConfig, kind_of
 from ..relax_graph import constant_of, is_tensor
 from ..topi import Operator, OperatorError
+from ..topi.fitting import fitted
 from ..topi.pattern import Accepted, Match
 from .match import leak
 
@@ -29,7 +30,10 @@ def check(match: Match, operator: type[Operator], config: DeviceConfig) -> Accep
     if isinstance(requantized, str):
         return requantized
     try:
-        return operator.accept(requantized, config)
+        outcome = operator.accept(requantized, config)
+        if isinstance(outcome, Accepted):
+            fitted(outcome.operator, config)
+        return outcome
     except OperatorError as error:
         return str(error)
 

@@ -24,6 +24,7 @@ from ..relax_graph import (
     substitute,
 )
 from ..topi import Operator, operators_of
+from ..topi.fitting import fitted
 from ..topi.pattern import Accepted, Match, Spelling
 from .checks import check
 from .host_reasons import host_reason
@@ -222,21 +223,32 @@ class _Emitter:
         self, builder: relax.BlockBuilder, root: relax.Var, values: dict[relax.Var, relax.Expr]
     ) -> relax.Expr:
         name, accepted = self._names[root], self._accepted[root][1]
-        *input_args, output_arg = accepted.operator.kernel().args
-        function = self._lower(accepted.operator, self._config)
+        operator = fitted(accepted.operator, self._config)
+        *input_args, output_arg = operator.kernel().args
+        function = self._lower(operator, self._config)
         function = function.with_attr({"global_symbol": name, REGION_ATTRIBUTE: name})
         target = builder.add_func(function, name)
         arguments, inputs = [], []
-        for value, arg in zip(accepted.arguments, input_args, strict=True):
+        own, padded = accepted.operator.args, operator.args
+        for value, before, after, arg in zip(
+            accepted.arguments, own[:-1], padded[:-1], input_args, strict=True
+        ):
             if isinstance(value, np.ndarray):
-                arguments.append(relax.const(np.ascontiguousarray(value.reshape(arg.shape))))
+                array = np.pad(value.reshape(before.shape), _widths(before.shape, after.shape))
+                arguments.append(relax.const(np.ascontiguousarray(array.reshape(arg.shape))))
                 inputs.append(f"constant:{arg.name}")
             else:
-                arguments.append(_reshaped(builder, substitute(value, values), arg.shape))
+                given = substitute(value, values)
+                if before.shape != after.shape:
+                    given = _reshaped(builder, given, before.shape)
+                    given = _padded(builder, given, after.shape)
+                arguments.append(_reshaped(builder, given, arg.shape))
                 inputs.append(value.name)
-        self.regions.append(Region(name, accepted.operator, tuple(inputs)))
+        self.regions.append(Region(name, operator, tuple(inputs)))
         out_type = relax.TensorType(output_arg.shape, output_arg.dtype)
         result = builder.emit(relax.call_tir(target, arguments, out_type), f"{name}_out")
+        if own[-1].shape != padded[-1].shape:
+            result = _cropped(builder, _reshaped(builder, result, padded[-1].shape), own[-1].shape)
         return _reshaped(builder, result, shape_of(root))
 
 
@@ -244,6 +256,25 @@ def _reshaped(builder: relax.BlockBuilder, value: relax.Expr, shape: tuple[int, 
     if shape_of(value) == shape:
         return value
     return builder.emit(relax.op.reshape(value, shape), f"{value.name}_reshaped")
+
+
+def _widths(before: tuple[int, ...], after: tuple[int, ...]) -> list[tuple[int, int]]:
+    """How much is added at both ends of each dimension."""
+    return [(0, large - small) for small, large in zip(before, after, strict=True)]
+
+
+def _padded(builder: relax.BlockBuilder, value: relax.Expr, shape: tuple[int, ...]) -> relax.Expr:
+    """With zeros behind the ends of its dimensions."""
+    widths = [width for pair in _widths(shape_of(value), shape) for width in pair]
+    zeros = relax.op.nn.pad(value, widths, pad_value=0)
+    return builder.emit(zeros, f"{value.name}_padded")
+
+
+def _cropped(builder: relax.BlockBuilder, value: relax.Expr, shape: tuple[int, ...]) -> relax.Expr:
+    """Without what is behind these ends of its dimensions."""
+    axes = list(range(len(shape)))
+    part = relax.op.strided_slice(value, axes, [0] * len(shape), list(shape))
+    return builder.emit(part, f"{value.name}_cropped")
 
 
 def _decisions(

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import tvm
 import tvm_ffi
 from tvm import s_tir, tirx
 from tvm.ir import TensorLoad
@@ -32,6 +33,7 @@ def packings(func: tirx.PrimFunc, config: DeviceConfig) -> dict[str, Packing]:
         where a load that is marked for it cannot be packed, or two disagree.
     """
     loops: list[tirx.For] = []
+    func = all_marked(func, config)
     tvm_ffi.structural_walk(func.body, (tirx.For, loops.append))
     found: dict[str, Packing] = {}
     for loop in loops:
@@ -41,6 +43,39 @@ def packings(func: tirx.PrimFunc, config: DeviceConfig) -> dict[str, Packing]:
         if found.setdefault(name, packing) != packing:
             raise CodegenError(f"argument {name} is packed in two ways: it can lie in one")
     return found
+
+
+def all_marked(func: tirx.PrimFunc, config: DeviceConfig) -> tirx.PrimFunc:
+    """A scheduled function whose loads of weights are all marked as packed, where the device takes
+    them in no other way; the rows of a tile that was not marked are in the order of its dimensions.
+
+    Raises
+    ------
+    CodegenError
+        for a load without loops of its own.
+    """
+    if not kind_of(config).copy_rules(config).transposed_weights:
+        return func
+    scope = config.memories.weights.scope
+    names: list[str] = []
+
+    def visit(block: s_tir.SBlock) -> None:
+        body = block.body
+        if isinstance(body, BufferStore) and body.buffer.scope() == scope:
+            names.append(str(block.name_hint))
+
+    tvm_ffi.structural_walk(func.body, (s_tir.SBlock, visit))
+    schedule = s_tir.Schedule(tvm.IRModule({"main": func.with_attr("global_symbol", "main")}))
+    for name in names:
+        block = schedule.get_sblock(name)
+        own, loops = len(schedule.get(block).iter_vars), schedule.get_loops(block)
+        if any(PACKED in schedule.get(loop).annotations for loop in loops):
+            continue
+        if not 0 < own <= len(loops):
+            raise CodegenError(f"block {name} fills a tile of weights without loops of its own")
+        n_dimensions = len(schedule.get(block).writes[0].region)
+        schedule.annotate(loops[-own], PACKED, list(range(n_dimensions - 1)))
+    return schedule.mod["main"].with_attrs(func.attrs) if names else func
 
 
 def packed_element(store: BufferStore, dtype: str) -> TensorLoad:
@@ -111,9 +146,11 @@ def _packing(marked: tirx.For, config: DeviceConfig) -> tuple[str, Packing]:
             dimension = next(d for d, step in enumerate(steps) if step)
             tile_loops.append(TileLoop(dimension, steps[dimension], extent))
     packing = Packing(shape, tuple(tile_loops), 1)
-    widest = kind_of(config).copy_rules(config).most_load_columns(np.dtype(weights.dtype).itemsize)
+    rules = kind_of(config).copy_rules(config)
+    widest = rules.most_load_columns(np.dtype(weights.dtype).itemsize)
     blocks = min(packing.tile_blocks, widest // weights.columns)
-    return str(element.source.name), Packing(shape, tuple(tile_loops), blocks)
+    packing = Packing(shape, tuple(tile_loops), blocks, rules.transposed_weights)
+    return str(element.source.name), packing
 
 
 def _number(value: tirx.Expr, loops: Mapping[Var, int], env: dict[Var, Linear]) -> None:

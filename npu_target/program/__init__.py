@@ -37,7 +37,7 @@ from .expr import (
 )
 from .nodes import MAX_LOOP_DEPTH, Command, Loop, Node, nodes_of
 from .operand import Address, Operand, Summand
-from .program import Arg, Program, device_command
+from .program import Arg, Constant, Program, device_command
 
 __all__ = [
     "BOOLEAN_OPS",
@@ -47,6 +47,7 @@ __all__ = [
     "Address",
     "Arg",
     "Command",
+    "Constant",
     "Expr",
     "ExprLike",
     "Loop",

@@ -14,8 +14,8 @@ _TRIPLE = struct.Struct("<3Q")
 
 
 def argument_addresses(program: Program, addresses: Mapping[str, int]) -> list[int]:
-    """The addresses in argument order. Raises ProgramError for missing, unknown, impossible."""
-    names = [arg.name for arg in program.args]
+    """The addresses in the order of the places. Raises ProgramError for missing, unknown, impossible."""
+    names = [place.name for place in program.places]
     known = f"program {program.name} has the arguments {', '.join(names) or '(none)'}"
     missing = [name for name in names if name not in addresses]
     if missing:
@@ -23,13 +23,13 @@ def argument_addresses(program: Program, addresses: Mapping[str, int]) -> list[i
     unknown = [name for name in addresses if name not in names]
     if unknown:
         raise ProgramError(f"no argument is called {', '.join(unknown)}; {known}")
-    for arg, alignment in zip(program.args, program.alignments, strict=True):
-        address = addresses[arg.name]
+    for place, alignment in zip(program.places, program.alignments, strict=True):
+        name, address = place.name, addresses[place.name]
         if address % alignment:
-            raise ProgramError(f"{arg.name} at {address:#x}: needs a multiple of {alignment} bytes")
-        if not 0 <= address <= WORD_MASK + 1 - arg.nbytes:
+            raise ProgramError(f"{name} at {address:#x}: needs a multiple of {alignment} bytes")
+        if not 0 <= address <= WORD_MASK + 1 - place.nbytes:
             raise ProgramError(
-                f"{arg.name} at {address:#x}: its {arg.nbytes} bytes need 64-bit addresses"
+                f"{name} at {address:#x}: its {place.nbytes} bytes need 64-bit addresses"
             )
     return [addresses[name] for name in names]
 

@@ -4,7 +4,9 @@ magic "NPUPROG\\x03", u32 payload bytes, u32 crc32 of the payload, payload
 payload: str name; config; args; expressions; body
 str: u32 bytes, UTF-8
 config: str kind, str name, u32 count, count x (str field, i64 value)
-args: u32 count, each str name, u8 role (0 input, 1 output), str dtype, u32 ndim, ndim x u64
+args: u32 count, each str name, u8 role (0 input, 1 output, 2 a constant of the program's own), of
+    an input or output str dtype, u32 ndim, ndim x u64, of a constant u32 bytes, the bytes;
+    constants come last
 expressions: u32 count, each u8 op, then i64 value | u32 loop id | u32 index of each argument,
     which come before; shared ones are written once
 body: u32 count, each u8 kind: 1 loop (u32 id, u32 extent, body), 2 command (u8 funct, 2 x
@@ -25,11 +27,12 @@ from ..device import ConfigError, DeviceConfig, kind_named
 from .expr import Expr, Op, ProgramError, wrap_int64
 from .nodes import MAX_LOOP_DEPTH, Command, Loop, Node
 from .operand import Address, Operand
-from .program import ROLES, Arg, Program
+from .program import ROLES, Arg, Constant, Program
 
 MAGIC = b"NPUPROG\x03"
 _HEADER = struct.Struct("<8sII")
 _LOOP, _COMMAND = 1, 2
+_CONSTANT_ROLE = len(ROLES)
 _NO_ADDRESS = (0xFFFF, 0, 0)
 _COUNT = struct.Struct("<I")
 _LOOP_HEAD = struct.Struct("<BII")
@@ -39,7 +42,7 @@ def write_program(program: Program) -> bytes:
     writer = _Writer()
     writer.string(program.name)
     writer.config(program.config)
-    writer.args(program.args)
+    writer.places(program)
     # The body goes to a writer of its own: the expressions it uses come before it in the file.
     body = _Writer()
     body.body(program.body)
@@ -99,13 +102,17 @@ class _Writer:
             self.string(key)
             self.pack("q", int(value))
 
-    def args(self, args: tuple[Arg, ...]) -> None:
-        self.pack("I", len(args))
-        for arg in args:
+    def places(self, program: Program) -> None:
+        self.pack("I", len(program.places))
+        for arg in program.args:
             self.string(arg.name)
             self.pack("B", ROLES.index(arg.role))
             self.string(arg.dtype)
             self.pack(f"I{len(arg.shape)}Q", len(arg.shape), *arg.shape)
+        for constant in program.constants:
+            self.string(constant.name)
+            self.pack("BI", _CONSTANT_ROLE, len(constant.data))
+            self.parts.append(constant.data)
 
     def body(self, nodes: tuple[Node, ...]) -> None:
         parts = self.parts
@@ -176,7 +183,11 @@ class _Reader:
     def program(self) -> Program:
         name = self.string()
         config = self.config()
-        args = tuple(self.arg() for _ in range(self.number("I")))
+        places = [self.place() for _ in range(self.number("I"))]
+        args = tuple(place for place in places if isinstance(place, Arg))
+        constants = tuple(place for place in places if isinstance(place, Constant))
+        if (*args, *constants) != tuple(places):
+            raise ProgramError("an argument follows a constant")
         for _ in range(self.number("I")):
             # One object for equal expressions keeps comparing them cheap, whatever the file.
             expr = self.expr()
@@ -184,7 +195,7 @@ class _Reader:
         body = self.body(depth=0)
         if self.at != len(self.payload):
             raise ProgramError(f"{len(self.payload) - self.at} bytes follow the program")
-        return Program(name, config, args, body)
+        return Program(name, config, args, body, constants)
 
     def config(self) -> DeviceConfig:
         kind, name = self.string(), self.string()
@@ -197,9 +208,11 @@ class _Reader:
             numbers[key] = value
         return kind_named(kind).config.from_numbers(name, numbers, f"device {name!r}")
 
-    def arg(self) -> Arg:
+    def place(self) -> Arg | Constant:
         name = self.string()
         role = self.number("B")
+        if role == _CONSTANT_ROLE:
+            return Constant(name, self.take(self.number("I")))
         if role >= len(ROLES):
             raise ProgramError(f"argument {name!r}: role {role} is unknown")
         dtype = self.string()

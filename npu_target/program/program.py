@@ -64,6 +64,18 @@ class Arg:
         return prod(self.shape) * _ITEM_BYTES[self.dtype]
 
 
+@dataclass(frozen=True)
+class Constant:
+    """Bytes of a program's own that the device reads. Their place follows those of arguments."""
+
+    name: str
+    data: bytes
+
+    @property
+    def nbytes(self) -> int:
+        return len(self.data)
+
+
 FieldValue = int | float | PartedWord | Expr | Operand
 
 
@@ -131,19 +143,25 @@ class Program:
     config: DeviceConfig
     args: tuple[Arg, ...]
     body: tuple[Node, ...]
+    constants: tuple[Constant, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.name.isprintable() or not self.name:
             raise ProgramError(f"program {self.name!r}: needs a printable name")
-        names = [arg.name for arg in self.args]
+        names = [place.name for place in self.places]
         for name in names:
             if names.count(name) > 1:
                 raise ProgramError(f"program {self.name}: two arguments are called {name!r}")
-        if len(self.args) > MAX_ARGS:
+        if len(names) > MAX_ARGS:
             raise ProgramError(
-                f"program {self.name}: {len(self.args)} arguments, needs at most {MAX_ARGS}"
+                f"program {self.name}: {len(names)} arguments, needs at most {MAX_ARGS}"
             )
-        check_body(self.body, f"program {self.name}", len(self.args))
+        check_body(self.body, f"program {self.name}", len(names))
+
+    @property
+    def places(self) -> tuple[Arg | Constant, ...]:
+        """What has an address: arguments, and behind them the program's own constants."""
+        return (*self.args, *self.constants)
 
     def to_bytes(self) -> bytes:
         """The binary form, checksum included."""
@@ -168,8 +186,8 @@ class Program:
 
     @cached_property
     def alignments(self) -> tuple[int, ...]:
-        """Of how many bytes the address of each argument has to be a multiple."""
-        found = [1] * len(self.args)
+        """Of how many bytes the address of each of the `places` has to be a multiple."""
+        found = [1] * len(self.places)
         for node in nodes_of(self.body):
             if isinstance(node, Command):
                 for address in (node.rs1.address, node.rs2.address):
@@ -190,7 +208,7 @@ class Program:
     def expand(
         self, addresses: Mapping[str, int], limit: int | None = None
     ) -> list[tuple[int, int, int]]:
-        """The stream of (funct, rs1, rs2), with each argument at the address given by name.
+        """The stream of (funct, rs1, rs2), with each of the `places` at the address given by name.
 
         With a `limit`, only that many commands from the start.
 

@@ -62,7 +62,7 @@ class Disassembly:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.commands = kind_of(program.config).commands
-        self.args = [arg.name for arg in program.args]
+        self.args = [place.name for place in program.places]
         self.lines: list[str] = []
         self.expressions: dict[Expr, tuple[str, int]] = {}
 
@@ -73,6 +73,8 @@ class Disassembly:
         for arg in program.args:
             shape = ", ".join(map(str, arg.shape))
             lines.append(f"{_INDENT}{arg.role} {arg.name}: {arg.dtype}[{shape}]")
+        for constant in program.constants:
+            lines.append(f"{_INDENT}constant {constant.name}: {constant.nbytes} bytes")
         return lines
 
     def body(self, nodes: Iterable[Node], depth: int) -> None:

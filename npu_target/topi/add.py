@@ -22,7 +22,7 @@ from ..device import DeviceConfig, kind_of
 from ..device.numbers import Numbers
 from ..intrin import gemm_intrinsic, most_step_rows
 from ..relax_graph import constant_of, shape_of
-from .blocking import LEAST_STEP_ROWS, Steps, balanced_steps, ceil_div, even_steps
+from .blocking import LEAST_STEP_ROWS, Steps, balanced_steps, ceil_div, even_steps, rounded_up
 from .mac_operator import MacOperator
 from .mac_schedule import MacStructure
 from .mac_shape import MacShape, Tensor
@@ -111,6 +111,12 @@ class Add(MacOperator):
 
     def canonical(self) -> Add:
         return replace(self, relu=False, scale=CANONICAL_SCALE)
+
+    def padded(self, multiple: int) -> Add:
+        total = self.rows * self.cols
+        if total % multiple == 0:
+            return self
+        return replace(self, rows=1, cols=rounded_up(total, multiple))
 
     def line_elements(self, config: DeviceConfig) -> int:
         """Elements that lie side by side in one row of every block: the tensors are read as lines

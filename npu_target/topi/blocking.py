@@ -10,6 +10,11 @@ def ceil_div(value: int, divisor: int) -> int:
     return -(-value // divisor)
 
 
+def rounded_up(value: int, multiple: int) -> int:
+    """The next multiple, for non-negative integers."""
+    return ceil_div(value, multiple) * multiple
+
+
 # Steps of fewer rows take as long as steps of so many.
 LEAST_STEP_ROWS = 8
 # How many more steps than the fewest may leave less of them empty.

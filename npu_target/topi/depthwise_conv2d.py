@@ -20,7 +20,7 @@ from ..device.numbers import Numbers
 from ..intrin import gemm_intrinsic
 from . import convolution
 from .arguments import drop_argument
-from .blocking import ceil_div
+from .blocking import ceil_div, rounded_up
 from .convolution import Convolution
 from .mac_operator import WHOLE_DEPTH, MacOperator, wrapped_sums
 from .mac_schedule import MacStructure
@@ -119,6 +119,9 @@ class DepthwiseConv2d(MacOperator):
 
     def canonical(self) -> DepthwiseConv2d:
         return replace(self, relu=False, scale=CANONICAL_SCALE)
+
+    def padded(self, multiple: int) -> DepthwiseConv2d:
+        return replace(self, c=rounded_up(self.c, multiple))
 
     def prim_func(self, config: DeviceConfig) -> PrimFunc:
         D = config.dim

@@ -15,7 +15,7 @@ from ..device.numbers import Numbers
 from ..intrin import gemm_intrinsic, most_step_rows
 from ..relax_graph import constant_of, shape_of
 from .arguments import drop_argument
-from .blocking import balanced_steps, ceil_div
+from .blocking import balanced_steps, ceil_div, rounded_up
 from .mac_operator import SPLIT_DEPTH, WHOLE_DEPTH, MacOperator, wrapped_sums
 from .mac_schedule import MacStructure
 from .mac_shape import MacShape, Tensor
@@ -70,6 +70,9 @@ class Matmul(MacOperator):
     @property
     def layout_free(self) -> tuple[str, ...]:
         return ("b",) if self.batch == 1 and not self.varying else ()
+
+    def padded(self, multiple: int) -> Matmul:
+        return replace(self, k=rounded_up(self.k, multiple), n=rounded_up(self.n, multiple))
 
     def attrs(self) -> dict[str, Any]:
         attrs = super().attrs()

@@ -91,6 +91,12 @@ class Operator(ABC):
         shape that it computes with less waste."""
         return self
 
+    def padded(self, multiple: int) -> Operator:
+        """The operator with so many zeros behind its channels that the innermost dimension of each
+        argument is a multiple; itself where it cannot be padded.  In the part that is this one's,
+        the output is the same."""
+        return self
+
     def attrs(self) -> dict[str, Any]:
         """The attributes as plain JSON values; :func:`npu_target.topi.make` is the way back."""
         return json.loads(json.dumps(dataclasses.asdict(self)))

@@ -43,13 +43,13 @@ def check_can_dump(folder: Path) -> None:
 
 
 def argument_addresses(program: Program) -> dict[str, int]:
-    """Where the simulated device puts each argument, by name."""
+    """Where the simulated device puts each argument and constant, by name."""
     addresses: dict[str, int] = {}
     address = FIRST_ADDRESS
-    for arg, alignment in zip(program.args, program.alignments, strict=True):
+    for place, alignment in zip(program.places, program.alignments, strict=True):
         address = _rounded_up(address, alignment)
-        addresses[arg.name] = address
-        address = _rounded_up(address + arg.nbytes, PAGE_BYTES)
+        addresses[place.name] = address
+        address = _rounded_up(address + place.nbytes, PAGE_BYTES)
     return addresses
 
 
@@ -198,7 +198,7 @@ def dump_layer(
         "expand": " ".join(
             [
                 f"python -m npu_target.program expand {name}.npu",
-                *(f"--address {arg.name}={addresses[arg.name]:#x}" for arg in program.args),
+                *(f"--address {name}={address:#x}" for name, address in addresses.items()),
             ]
         ),
     }

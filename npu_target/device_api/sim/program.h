@@ -12,12 +12,14 @@
 
 namespace npu::sim {
 
+// A tensor that the kernel is called with; with `data`, a constant of the program's own.
 struct Argument {
   std::string name;
   bool is_output = false;
   std::string dtype;
   std::vector<uint64_t> shape;
   uint64_t bytes = 0;
+  std::vector<uint8_t> data;
 };
 
 // The address of an argument as a word holds it: in units of 2^unit bytes, of which it has to be a
@@ -92,7 +94,8 @@ struct Program {
   std::string config_name;
   ConfigPairs numbers;  // of the device, all of them
   HostConfig host;      // those that every device has
-  std::vector<Argument> arguments;
+  std::vector<Argument> arguments;  // the constants last
+  size_t tensors = 0;               // of these, what is no constant
   std::vector<ArgumentAddress> shifted_addresses;
   ExprTable exprs;
   std::vector<Node> body;

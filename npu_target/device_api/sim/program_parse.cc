@@ -56,7 +56,15 @@ class Parser {
       Argument argument;
       argument.name = in_.text();
       const uint8_t role = in_.u8();
+      if (role == kConstantRole) {
+        const std::string_view data = in_.take(in_.u32());
+        argument.bytes = data.size();
+        argument.data.assign(data.begin(), data.end());
+        add_argument(std::move(argument));
+        continue;
+      }
       if (role > 1) in_.fail("needs role 0 (input) or 1 (output), has " + std::to_string(role));
+      if (++program_.tensors != i + 1) in_.fail("needs constants behind all arguments");
       argument.is_output = role == 1;
       argument.dtype = in_.text();
       argument.bytes = element_bytes(argument.dtype);
@@ -70,13 +78,17 @@ class Parser {
                    argument.name + "' has more");
         }
       }
-      for (const Argument& other : program_.arguments) {
-        if (other.name == argument.name) {
-          in_.fail("needs distinct argument names, has '" + other.name + "' twice");
-        }
-      }
-      program_.arguments.push_back(std::move(argument));
+      add_argument(std::move(argument));
     }
+  }
+
+  void add_argument(Argument argument) {
+    for (const Argument& other : program_.arguments) {
+      if (other.name == argument.name) {
+        in_.fail("needs distinct argument names, has '" + other.name + "' twice");
+      }
+    }
+    program_.arguments.push_back(std::move(argument));
   }
 
   void read_exprs() {
@@ -225,6 +237,7 @@ class Parser {
              std::to_string(loop_id));
   }
 
+  static constexpr uint8_t kConstantRole = 2;
   static constexpr ArgumentAddress kNoAddress = {0xFFFF, 0, 0};
   static constexpr uint64_t kMaxArgumentBytes = uint64_t{1} << 40;
 

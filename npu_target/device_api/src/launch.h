@@ -19,4 +19,8 @@ void launch(const sim::Program& program, tvm::ffi::PackedArgs args);
 sim::MemoryMap map_arguments(const sim::Program& program, const std::vector<uint64_t>& addresses,
                              tvm::ffi::PackedArgs args);
 
+// Adds the program's own constants, each at its address. The program has to outlive the map.
+void add_constants(const sim::Program& program, const std::vector<uint64_t>& addresses,
+                   sim::MemoryMap& dram);
+
 }  // namespace npu

@@ -8,6 +8,7 @@
 
 #include "sim/host_core.h"
 #include "src/ffi_error.h"
+#include "src/launch.h"
 #include "src/session.h"
 #include "src/simulators.h"
 
@@ -29,7 +30,8 @@ double seconds_of(Fn&& fn) {
 // The arguments of a program, in memory of their own.
 struct Tensors {
   explicit Tensors(const sim::Program& program) : addresses(addresses_of(program)) {
-    for (size_t i = 0; i < addresses.size(); ++i) {
+    add_constants(program, addresses, dram);
+    for (size_t i = 0; i < program.tensors; ++i) {
       const sim::Argument& argument = program.arguments[i];
       if (argument.bytes == 0) continue;
       bytes.emplace_back(argument.bytes, uint8_t{1});

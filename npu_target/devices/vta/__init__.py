@@ -1,5 +1,7 @@
 """VTA: a matrix unit and an ALU with buffers of their own, ordered by tokens."""
 
-from .config import PRESETS, VtaConfig
+from .config import VtaConfig
+from .kind import VTA
+from .presets import PRESETS
 
-__all__ = ["PRESETS", "VtaConfig"]
+__all__ = ["PRESETS", "VTA", "VtaConfig"]

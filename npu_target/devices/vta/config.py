@@ -101,14 +101,18 @@ class VtaConfig(DeviceConfig):
 
     @cached_property
     def memories(self) -> Memories:
-        """The buffers of inputs, weights and sums; a row of each is a block in row-major order."""
+        """The buffers of inputs, weights and sums.
+
+        Weights as definitions have them: `block_in` rows of a lane each are a row of the buffer.
+        """
 
         def buffer(scope: str, title: str, rows: int, columns: int, dtype: str) -> Memory:
             return Memory(f"global.vta_{scope}", title, rows, rows, columns, dtype)
 
+        wgt_rows = self.wgt_rows * self.block_in
         return Memories(
             buffer("inp", "input buffer", self.inp_rows, self.batch * self.block_in, "int8"),
-            buffer("wgt", "weight buffer", self.wgt_rows, self.block_out * self.block_in, "int8"),
+            buffer("wgt", "weight buffer", wgt_rows, self.block_out, "int8"),
             buffer("acc", "accumulator", self.acc_rows, self.batch * self.block_out, "int32"),
         )
 
@@ -119,10 +123,3 @@ class VtaConfig(DeviceConfig):
             memory_latency_cycles=1,
             memory_bytes_per_kilocycle=2_000 << self.log_bus_bytes,
         )
-
-
-PRESETS = (
-    VtaConfig(),
-    # The buffers hold the same bytes.
-    VtaConfig(name="vta-1x32x32", log_block_in=5, log_block_out=5),
-)

@@ -46,6 +46,7 @@ class Constants:
     """Which constants a kernel makes, and where."""
 
     registers: int
+    places: int
     arguments: int
     fresh: Callable[[str], str]
     used_arguments: set[int] = field(default_factory=set)
@@ -61,14 +62,14 @@ class Constants:
             return address.argument
         if address not in self._shifted:
             self._shifted.append(address)
-        return self.arguments + self._shifted.index(address)
+        return self.places + self._shifted.index(address)
 
     def form(self, address: int) -> Address:
         """What `address_of` numbered so."""
         return (
             Address(address)
-            if address < self.arguments
-            else self._shifted[address - self.arguments]
+            if address < self.places
+            else self._shifted[address - self.places]
         )
 
     def of(self, known: Known, item: Item) -> Name:

@@ -35,7 +35,8 @@ class Kernel:
         self._numbers: Counter[str] = Counter()
         self._order = count()
         registers = program.config.host_registers
-        self._constants = Constants(registers, len(program.args), self._fresh)
+        counts = len(program.places), len(program.args)
+        self._constants = Constants(registers, *counts, self._fresh)
         self._values = Values(self._constants, self._fresh)
         self._made: dict[tuple[Expr, Scope | None], Name] = {}
         self.items: list[Item] = []

@@ -11,6 +11,7 @@ from .kernel import Kernel
 from .lines import CommandItem, Item, Line, Scope
 
 _INDENT = "  "
+_ROW_BYTES = 16  # of an array, in a line
 
 
 def header_text() -> str:
@@ -35,8 +36,13 @@ def kernel_source(program: Program) -> str:
         for index, arg in enumerate(program.args)
     ]
     lines += ['#include "npu.h"', ""]
+    for index, constant in enumerate(program.constants, len(program.args)):
+        lines += _data(f"constant{index}", constant.data, program.alignments[index])
     name, joined = kernel_name(program), ", ".join(parameters) or "void"
     lines += [f"void {name}({joined});", f"void {name}({joined}) {{"]
+    for index, constant in enumerate(program.constants, len(program.args)):
+        address = f"(uint64_t)(uintptr_t)constant{index}"
+        lines.append(f"{_INDENT}const uint64_t a{index} = {address};  // {constant.name}")
     for index, arg in enumerate(program.args):
         if index in kernel.arguments:
             address = f"(uint64_t)(uintptr_t)arg{index}"
@@ -46,6 +52,17 @@ def kernel_source(program: Program) -> str:
     body = _Body(disassembly)
     body.items(kernel.items, 1)
     return "\n".join([*map(_one_line, lines + body.lines), "}", ""])
+
+
+def _data(name: str, data: bytes, alignment: int) -> list[str]:
+    """An array of bytes."""
+    rows = [data[at : at + _ROW_BYTES] for at in range(0, len(data), _ROW_BYTES)]
+    return [
+        f"static const uint8_t {name}[{len(data)}] __attribute__((aligned({alignment}))) = {{",
+        *(_INDENT + "".join(f"{byte}," for byte in row) for row in rows),
+        "};",
+        "",
+    ]
 
 
 class _Body:

@@ -12,7 +12,7 @@ from tvm.tirx import PrimFunc
 from ...device import DeviceConfig
 from ...device.numbers import Numbers
 from .. import convolution
-from ..blocking import ceil_div
+from ..blocking import ceil_div, rounded_up
 from ..convolution import Convolution
 from ..mac_operator import SPLIT_DEPTH, WHOLE_DEPTH, MacOperator, wrapped_sums
 from ..mac_schedule import MacStructure
@@ -118,6 +118,9 @@ class Conv2d(MacOperator):
             # Pixels of different lines are as good as neighbours: steps need not end at a line.
             return replace(self, h=1, w=self.h * self.w)
         return replace(self, windows=takes_windows(self))
+
+    def padded(self, multiple: int) -> Conv2d:
+        return replace(self, ci=rounded_up(self.ci, multiple), co=rounded_up(self.co, multiple))
 
     def prim_func(self, config: DeviceConfig) -> PrimFunc:
         if self.windows:

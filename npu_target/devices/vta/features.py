@@ -1,0 +1,19 @@
+"""What definitions may use of a VTA."""
+
+from __future__ import annotations
+
+from ...device import Features, MultiplyStep
+from .config import VtaConfig
+
+GEMM_CALL = "npu.vta_gemm"
+# Rows of a step as definitions have it; steps that follow each other become one command.
+_STEP_ROWS = 16
+
+
+def features(config: VtaConfig) -> Features:
+    """Definitions have square blocks and steps of single rows: no step of others is theirs."""
+    is_square = config.batch == 1 and config.block_in == config.block_out
+    return Features(
+        row_elements=config.block_in,
+        step=MultiplyStep(GEMM_CALL, _STEP_ROWS) if is_square else None,
+    )
