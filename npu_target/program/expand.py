@@ -14,7 +14,10 @@ _TRIPLE = struct.Struct("<3Q")
 
 
 def argument_addresses(program: Program, addresses: Mapping[str, int]) -> list[int]:
-    """The addresses in the order of the places. Raises ProgramError for missing, unknown, impossible."""
+    """The addresses in the order of the places.
+
+    Raises ProgramError for missing, unknown, impossible ones.
+    """
     names = [place.name for place in program.places]
     known = f"program {program.name} has the arguments {', '.join(names) or '(none)'}"
     missing = [name for name in names if name not in addresses]

@@ -18,7 +18,7 @@ from ...passes.transfers import Transfer
 from ...program import Command, Node, Operand, device_command
 from . import isa
 from .config import VtaConfig
-from .numbers import NUMBERS
+from .numbers import RULE
 
 # Of the fields that count lines and rows.
 _MOST_ROWS = (1 << 16) - 1
@@ -82,7 +82,7 @@ class StoreRows(NamedTuple):
 
     def with_micro_op(self, operation: CopyOperation, micro_op: Operand) -> tuple[Node, ...]:
         """See `Computing`. The STORE waits for the ALU."""
-        half = NUMBERS.rule.half(self.bits)
+        half = RULE.half(self.bits)
         steps = [(isa.ADD, half)] if half else []
         if self.bits:
             steps.append((isa.SHR, self.bits))
@@ -216,7 +216,7 @@ class CopyOperations:
             raise CodegenError("stores take sums that are requantized, and pool nothing")
         row_bytes = self.config.dim * copy.element_bytes
         stride = _stride(transfer, row_bytes)
-        command = StoreRows(row_bytes, stride, NUMBERS.rule.bits(copy.scale), copy.relu)
+        command = StoreRows(row_bytes, stride, RULE.bits(copy.scale), copy.relu)
         kind = self._kind(Engine.STORE, copy.memory, self.arguments[copy.target], command)
         guards = tuple(Guard((guard,)) for guard in transfer.guards)
         first, end = transfer.first_row, transfer.end_row
@@ -226,9 +226,7 @@ class CopyOperations:
             _divided(operation.dram_bytes, row_bytes)
         return made
 
-    def _kind(
-        self, engine: Engine, memory: Memory, argument: int | None, command: Any
-    ) -> CopyKind:
+    def _kind(self, engine: Engine, memory: Memory, argument: int | None, command: Any) -> CopyKind:
         dim, is_load = self.config.dim, engine is not Engine.STORE
         return CopyKind(engine, is_load, memory, argument, dim, dim, command)
 
@@ -268,9 +266,7 @@ def reset(micro_op: Operand, rows: Any) -> Command:
     return _rows_command(isa.Gemm, micro_op, rows, reset=True)
 
 
-def _rows_command(
-    cls: type[DeviceCommand], micro_op: Operand, rows: Any, **fields: Any
-) -> Command:
+def _rows_command(cls: type[DeviceCommand], micro_op: Operand, rows: Any, **fields: Any) -> Command:
     """A command of steps over rows that follow each other."""
     return device_command(
         cls,

@@ -6,4 +6,5 @@ from ...device.numbers import Numbers
 from ...device.shift_rule import ShiftRule
 
 # The half that rounds is an immediate of 16 bits.
-NUMBERS = Numbers(ShiftRule(most_bits=15))
+RULE = ShiftRule(most_bits=15)
+NUMBERS = Numbers(RULE)

@@ -7,7 +7,8 @@ from abc import abstractmethod
 from ...codegen.steps import Step
 from ...device.intrinsic import Access, Intrinsic, Operand
 from ...passes.linear import Linear
-from ...program import Command, Operand as Word, device_command
+from ...program import Command, device_command
+from ...program import Operand as Word
 from .config import VtaConfig
 from .features import GEMM_CALL
 from .isa import MAX, Alu, Gemm

@@ -66,11 +66,7 @@ class Constants:
 
     def form(self, address: int) -> Address:
         """What `address_of` numbered so."""
-        return (
-            Address(address)
-            if address < self.places
-            else self._shifted[address - self.places]
-        )
+        return Address(address) if address < self.places else self._shifted[address - self.places]
 
     def of(self, known: Known, item: Item) -> Name:
         """The word for code at `item`."""
