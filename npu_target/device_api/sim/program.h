@@ -92,8 +92,8 @@ struct Program {
   std::string name;
   std::string kind;  // of device
   std::string config_name;
-  ConfigPairs numbers;  // of the device, all of them
-  HostConfig host;      // those that every device has
+  ConfigPairs numbers;              // of the device, all of them
+  HostConfig host;                  // those that every device has
   std::vector<Argument> arguments;  // the constants last
   size_t tensors = 0;               // of these, what is no constant
   std::vector<ArgumentAddress> shifted_addresses;

@@ -97,7 +97,8 @@ class VtaEmission(Emission):
         if isinstance(command, LoadRows):
             return placed.nodes()
         around = {**loops, **{loop.loop_id: loop.extent for loop in operation.loops}}
-        micro_op = self._micro_ops.index(Rows(operation.row, operation.row), around)
+        rows, guarded = Rows(operation.row, operation.row), bool(operation.guards)
+        micro_op = self._micro_ops.index(rows, around, guarded=guarded)
         bound = operation.kind._replace(command=_Bound(command, micro_op))
         return operation._replace(kind=bound).nodes()
 

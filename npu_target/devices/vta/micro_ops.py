@@ -43,8 +43,10 @@ class MicroOps:
         self._words: list[int] = []
         self._found: dict[tuple[int, ...], int] = {}
 
-    def index(self, rows: Rows, loops: Mapping[int, int]) -> Operand:
+    def index(self, rows: Rows, loops: Mapping[int, int], *, guarded: bool = False) -> Operand:
         """The index of the micro-op for these rows in a command inside of `loops`, extents by ids.
+
+        Where the command is `guarded`, rows of iterations that leave it out may be none at all.
 
         Raises
         ------
@@ -57,6 +59,8 @@ class MicroOps:
         if np.prod(extents, dtype=float) > _MOST_ENTRIES:
             raise self._too_many(int(np.prod(extents, dtype=float)))
         dst, src, wgt = (_values(form, changing, extents) for form in forms)
+        if guarded:
+            dst, src, wgt = (np.maximum(values, 0) for values in (dst, src, wgt))
         if (wgt % rows.block_rows).any():
             raise CodegenError("a step's weights begin inside of a block")
         entries = zip(dst, src, wgt // rows.block_rows, strict=True)
