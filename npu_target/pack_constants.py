@@ -16,7 +16,7 @@ from tvm.ir import IRModule
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-from .packing import Packing
+from .packing import Packing, Pad, Reshape
 from .passes.errors import CodegenError
 from .passes.packings import packings
 from .relax_graph import Graph, constant_of, copy_binding, op_name, rebuild, substitute
@@ -33,7 +33,7 @@ def pack_constants(mod: IRModule) -> IRModule:
     Raises
     ------
     CodegenError
-        where what is to be packed is no constant.
+        where what is to be packed is no constant, and the device would take it as it is.
     """
     layouts: dict[str, dict[str, Packing]] = {}
     for var, func in mod.functions.items():
@@ -58,10 +58,14 @@ def pack_constants(mod: IRModule) -> IRModule:
         names = [str(param.name) for param in func.params]
         target = builder.add_func(laid_out(func, layouts[name]), name)
         arguments = [
-            _packed(argument, layouts[name].get(parameter), f"{name}: argument {parameter}")
+            _packed(
+                builder,
+                substitute(argument, values),
+                layouts[name].get(parameter),
+                f"{name}: argument {parameter}",
+            )
             for parameter, argument in zip(names, call.args[1].fields, strict=False)
         ]
-        arguments = [substitute(argument, values) for argument in arguments]
         values[var] = builder.emit(relax.call_tir(target, arguments, call.ty_args[0]), var.name)
 
     made = rebuild(graph, emit)
@@ -91,10 +95,32 @@ def scheduled(func: tirx.PrimFunc) -> tirx.PrimFunc:
     return func.attrs.get(_SCHEDULED, func) if func.attrs else func
 
 
-def _packed(argument: relax.Expr, packing: Packing | None, owner: str) -> relax.Expr:
+def _packed(
+    builder: relax.BlockBuilder, argument: relax.Expr, packing: Packing | None, owner: str
+) -> relax.Expr:
     if packing is None:
         return argument
     array = constant_of(argument)
-    if array is None:
+    if array is not None:
+        return relax.const(packing.pack(array))
+    if not packing.transposed:
         raise CodegenError(f"{owner} is no constant: its schedule must not pack it")
-    return relax.const(packing.pack(array))
+    return _packed_by_host(builder, argument, packing)
+
+
+def _packed_by_host(
+    builder: relax.BlockBuilder, argument: relax.Expr, packing: Packing
+) -> relax.Expr:
+    """What the network computes in a layout without which the device cannot take it."""
+    for step in packing.steps:
+        if isinstance(step, Pad):
+            widths = [width for pair in step.widths for width in pair]
+            if not any(widths):
+                continue
+            argument = relax.op.nn.pad(argument, widths, pad_value=0)
+        elif isinstance(step, Reshape):
+            argument = relax.op.reshape(argument, step.shape)
+        else:
+            argument = relax.op.permute_dims(argument, step.axes)
+        argument = builder.emit(argument)
+    return argument

@@ -31,6 +31,27 @@ class TileLoop(NamedTuple):
     extent: int
 
 
+class Pad(NamedTuple):
+    """Zeros before and behind each dimension."""
+
+    widths: tuple[tuple[int, int], ...]
+
+
+class Reshape(NamedTuple):
+    """The same elements in another shape."""
+
+    shape: tuple[int, ...]
+
+
+class Transpose(NamedTuple):
+    """The dimensions in another order."""
+
+    axes: tuple[int, ...]
+
+
+Rearrangement = Pad | Reshape | Transpose
+
+
 @dataclass(frozen=True)
 class Packing:
     """The layout of one packed argument.
@@ -103,8 +124,19 @@ class Packing:
         """
         if array.shape != self.shape:
             raise ValueError(f"the packing is of shape {self.shape}, the array's is {array.shape}")
+        for step in self.steps:
+            if isinstance(step, Pad):
+                array = np.pad(array, step.widths)
+            elif isinstance(step, Reshape):
+                array = array.reshape(step.shape)
+            else:
+                array = array.transpose(step.axes)
+        return np.ascontiguousarray(array)
+
+    @property
+    def steps(self) -> tuple[Rearrangement, ...]:
+        """What makes the packed argument of one, one after the other."""
         whole = zip(self.tiles, self.spans, self.shape, strict=True)
-        array = np.pad(array, [(0, n * span - size) for n, span, size in whole])
         split: list[int] = []
         tile_axes: list[int] = []
         loop_axes: dict[TileLoop, int] = {}
@@ -116,14 +148,20 @@ class Packing:
                 loop_axes[loop] = len(split)
                 split.append(loop.extent)
         axes = [tile_axes[d] for d in self.tile_order] + [loop_axes[loop] for loop in self.loops]
-        dim, n_loads = self.dim, self.tile_loads
-        array = array.reshape(split).transpose(axes).reshape(-1, self.tile_blocks, dim, dim)
         if self.transposed:
-            array = array.swapaxes(-1, -2)
+            axes[-2:] = axes[:-3:-1]
+        dim, n_tiles, n_loads = self.dim, prod(self.tiles), self.tile_loads
         missing = n_loads * self.blocks - self.tile_blocks
-        array = np.pad(array, [(0, 0), (0, missing), (0, 0), (0, 0)])
-        array = array.reshape(-1, n_loads, self.blocks, dim, dim).transpose(0, 1, 3, 2, 4)
-        return np.ascontiguousarray(array).reshape(self.packed_shape)
+        return (
+            Pad(tuple((0, n * span - size) for n, span, size in whole)),
+            Reshape(tuple(split)),
+            Transpose(tuple(axes)),
+            Reshape((n_tiles, self.tile_blocks, dim, dim)),
+            Pad(((0, 0), (0, missing), (0, 0), (0, 0))),
+            Reshape((n_tiles, n_loads, self.blocks, dim, dim)),
+            Transpose((0, 1, 3, 2, 4)),
+            Reshape(self.packed_shape),
+        )
 
     def to_json(self) -> str:
         """The layout as text; :meth:`from_json` is the way back."""
