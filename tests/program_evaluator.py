@@ -49,7 +49,7 @@ def operand_value(operand: Operand, variables: Mapping[int, int], addresses: Seq
 
 
 def expand(program: Program, addresses: Mapping[str, int]) -> list[tuple[int, int, int]]:
-    ordered = [addresses[arg.name] for arg in program.args]
+    ordered = [addresses[arg.name] for arg in program.places]
 
     def run(nodes: Sequence[Node], variables: Mapping[int, int]) -> Iterator[tuple[int, int, int]]:
         for node in nodes:

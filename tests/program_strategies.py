@@ -8,7 +8,18 @@ from hypothesis import strategies as st
 
 from npu_target import program as p
 from npu_target.devices.gemmini import PRESETS
-from npu_target.program import Address, Arg, Command, Expr, Loop, Node, Op, Operand, Program
+from npu_target.program import (
+    Address,
+    Arg,
+    Command,
+    Constant,
+    Expr,
+    Loop,
+    Node,
+    Op,
+    Operand,
+    Program,
+)
 from npu_target.program.program import ROLES
 
 INT64S = st.one_of(
@@ -93,7 +104,8 @@ def bodies(
 
 
 @st.composite
-def programs(draw: st.DrawFn) -> Program:
+def programs(draw: st.DrawFn, with_constants: bool = False) -> Program:
+    """Any; those of C that is run have no constants, whose addresses the compiler chooses."""
     args = draw(
         st.lists(
             st.builds(
@@ -107,18 +119,23 @@ def programs(draw: st.DrawFn) -> Program:
             unique_by=lambda arg: arg.name,
         )
     )
+    constants: tuple[Constant, ...] = ()
+    if with_constants:
+        names = NAMES.map(lambda name: f"{name} ")  # of no argument
+        found = st.lists(st.builds(Constant, names, st.binary(max_size=40)), max_size=2)
+        constants = tuple(draw(found.filter(lambda some: len({c.name for c in some}) == len(some))))
     config = draw(st.sampled_from(PRESETS))
-    body = draw(bodies((), len(args), depth=3))
-    return Program(draw(NAMES), config, tuple(args), body)
+    body = draw(bodies((), len(args) + len(constants), depth=3))
+    return Program(draw(NAMES), config, tuple(args), body, constants)
 
 
 def places(program: Program) -> st.SearchStrategy[dict[str, int]]:
-    """Addresses that a program's arguments may have, by name."""
+    """Addresses that a program's arguments and constants may have, by name."""
     return st.fixed_dictionaries(
         {
-            arg.name: st.integers(0, (2**64 - arg.nbytes) // multiple).map(
+            place.name: st.integers(0, (2**64 - place.nbytes) // multiple).map(
                 lambda at, multiple=multiple: at * multiple
             )
-            for arg, multiple in zip(program.args, program.alignments, strict=True)
+            for place, multiple in zip(program.places, program.alignments, strict=True)
         }
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -35,6 +37,18 @@ def test_every_element_lies_in_one_place_and_the_rest_is_zero(packing):
     assert result.shape == packing.packed_shape
     found = result[result != 0]
     np.testing.assert_array_equal(np.sort(found), array.ravel())
+
+
+@given(layouts())
+def test_blocks_may_be_transposed(packing):
+    array = np.arange(1, np.prod(packing.shape) + 1, dtype=np.int32).reshape(packing.shape)
+    packing = replace(packing, blocks=1)
+    transposed = replace(packing, transposed=True)
+    blocks = packing.pack(array).reshape(-1, DIM, DIM)
+    np.testing.assert_array_equal(
+        transposed.pack(array).reshape(-1, DIM, DIM), blocks.swapaxes(1, 2)
+    )
+    assert Packing.from_json(transposed.to_json()) == transposed != packing
 
 
 @given(layouts())

@@ -13,7 +13,7 @@ from .nests import Nest, Values
 from .operations import CopyOperation, LoopIds
 from .placed import Placed, PlacedCopy, PlacedNodes
 from .placement import Placer
-from .report import BEFORE, BEHIND, IN_ORDER, IN_USE, LAST, NO_STEPS_BEFORE, NoReport
+from .report import BEFORE, BEHIND, BY_STEPS, IN_ORDER, IN_USE, LAST, NO_STEPS_BEFORE, NoReport
 from .steps import Steps
 from .waiting import Open, Waiting, in_order
 
@@ -46,7 +46,11 @@ class Emitter:
             copy._replace(leaves_rest=True, is_own=False) for copy in _copies(opened.reloads)
         ]
         placed = placer.place(_copies(opened.due), free, [*_copies(opened.after), *reloads])
-        first, last = self.plain(before, BEFORE, IN_ORDER), self.plain(opened.last, BEHIND, LAST)
+        first = self.plain(before, BEFORE, IN_ORDER)
+        last = (
+            *self.plain(opened.held, BEHIND, BY_STEPS),
+            *self.plain(opened.last, BEHIND, LAST),
+        )
         self.report.nest(None, "", "")
         return (*first, settings, *placed, *last)
 

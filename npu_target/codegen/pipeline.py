@@ -50,7 +50,7 @@ class _State(NamedTuple):
         """What is open and waits, whatever the iteration."""
         waiting = [self.behind]
         if self.open is not None:
-            waiting += [self.open.due, self.open.free]
+            waiting += [self.open.due, self.open.free, self.open.held]
         opened = None if self.open is None else id(self.open.nest)
         return opened, [[id(one.nest) for one in part] for part in waiting]
 
@@ -127,7 +127,8 @@ class Pipeline:
             except (CodegenError, IsaError) as error:
                 raise CodegenError(f"no command computes `{nest.text}`: {error}") from error
 
-        waiting = Waiting(nest, nest.touched(values), make)
+        by_steps = self.rules.steps_load_sums and nest.is_load and nest.sums is not None
+        waiting = Waiting(nest, nest.touched(values), make, by_steps=by_steps)
         self.state = self.state._replace(behind=(*self.state.behind, waiting))
 
     def steps(self, nest: StepNest, values: Values) -> tuple[Placed, ...]:

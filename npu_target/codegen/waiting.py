@@ -19,13 +19,20 @@ from .operations import CopyOperation
 
 
 class Waiting:
-    """A copy that is to be placed, its operations made when they are."""
+    """A copy that is to be placed, its operations made when they are; ``by_steps``: by the engine
+    of the steps."""
 
     def __init__(
-        self, nest: CopyNest, touched: list[Touched], make: Callable[[], list[CopyOperation]]
+        self,
+        nest: CopyNest,
+        touched: list[Touched],
+        make: Callable[[], list[CopyOperation]],
+        *,
+        by_steps: bool = False,
     ) -> None:
         self.nest = nest
         self.touched = touched
+        self.by_steps = by_steps
         self._make = make
 
     @cached_property
@@ -35,7 +42,7 @@ class Waiting:
 
     def rest(self, make: Callable[[], list[CopyOperation]]) -> Waiting:
         """A part of it."""
-        return Waiting(self.nest, self.touched, make)
+        return Waiting(self.nest, self.touched, make, by_steps=self.by_steps)
 
     def conflicts(self, others: Iterable[Waiting]) -> bool:
         """Whether it may touch rows that one of the others does."""
@@ -56,6 +63,8 @@ class Open(NamedTuple):
     after: tuple[Waiting, ...] = ()
     reloads: tuple[Waiting, ...] = ()
     last: tuple[Waiting, ...] = ()
+    # Behind all steps and what goes between them, since they keep the steps from going on.
+    held: tuple[Waiting, ...] = ()
 
 
 def dealt_out(
@@ -70,28 +79,29 @@ def dealt_out(
     stay: list[Waiting] = []
     due: list[Waiting] = []
     free: list[Waiting] = []
+    held: list[Waiting] = []
     for waiting in copies:
         is_needed = conflict(waiting.touched, steps.touched)
         is_tied = before is None or conflict(waiting.touched, before.touched)
-        if is_needed and waiting.conflicts(free):  # what it follows has to be done with
-            stay, free = stay + free, []
+        if is_needed and waiting.conflicts([*free, *held]):  # what it follows has to be done with
+            stay, free, held = stay + free + held, [], []
         if is_needed and waiting.conflicts(due):
             stay, due = stay + due, []
         if waiting.conflicts(due) or (is_needed and is_tied and waiting.nest.is_load):
             due.append(waiting)
         elif not is_needed:
-            free.append(waiting)
+            (held if waiting.by_steps or waiting.conflicts(held) else free).append(waiting)
         else:
             stay.append(waiting)
     if before is None:
-        steps = steps._replace(is_first=True, due=tuple(due), free=tuple(free))
+        steps = steps._replace(is_first=True, due=tuple(due), free=tuple(free), held=tuple(held))
         return None, tuple(stay), steps
     before = closed(before, stay)
-    kept = [*before.free, *before.after, *before.last]
+    kept = [*before.free, *before.after, *before.held, *before.last]
     # What is left of others may be told differently from one iteration to the next.
     reloads = tuple([w for w in due if w.nest.is_static and not w.conflicts(kept)])
     due = [w.rest(partial(rest, before, w)) if w in reloads else w for w in due]
-    steps = steps._replace(due=tuple(due), free=tuple(free))
+    steps = steps._replace(due=tuple(due), free=tuple(free), held=tuple(held))
     return before._replace(reloads=reloads), (), steps
 
 
@@ -102,7 +112,7 @@ def closed(steps: Open, copies: Iterable[Waiting]) -> Open:
     after: list[Waiting] = []
     last: list[Waiting] = []
     for waiting in copies:
-        if waiting.conflicts([*steps.free, *ahead, *after, *last]):
+        if waiting.conflicts([*steps.free, *steps.held, *ahead, *after, *last]):
             last.append(waiting)
         elif conflict(waiting.touched, steps.touched):
             after.append(waiting)

@@ -16,9 +16,12 @@ class CopyRules(ABC):
     pooled_in_bank : whether a tile that a store pools has to lie in one bank.
     transposed_weights : whether a step takes each block of weights transposed, `[columns, lanes]`.
         Then weights have to be packed, always, which transposes them.
+    steps_load_sums : whether the engine of the steps loads sums as well. Then that hides nothing
+        between earlier steps, which wait for it, and comes behind them.
     """
 
     pooled_in_bank = False
+    steps_load_sums = False
     transposed_weights = False
 
     def __init__(self, config: Any) -> None:

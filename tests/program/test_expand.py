@@ -31,7 +31,7 @@ def kernel(*body: Loop | Command) -> Program:
     return Program("kernel", GemminiConfig(), ARGS, body)
 
 
-@given(programs(), st.data())
+@given(programs(with_constants=True), st.data())
 def test_same_stream_as_the_definition(program: Program, data: st.DataObject) -> None:
     addresses = data.draw(places(program))
     assert program.expand(addresses) == expand(program, addresses)

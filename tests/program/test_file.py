@@ -16,6 +16,7 @@ from npu_target.devices.gemmini import GemminiConfig
 from npu_target.program import (
     Arg,
     Command,
+    Constant,
     Loop,
     Operand,
     Program,
@@ -26,6 +27,7 @@ from npu_target.program import (
 )
 from npu_target.program.expr import Expr, Op
 
+TABLE = Constant("table", b"abc")
 PROGRAM = Program(
     "kernel",
     GemminiConfig(),
@@ -44,16 +46,37 @@ def sealed(payload: bytes) -> bytes:
     return b"NPUPROG\x03" + struct.pack("<II", len(payload), zlib.crc32(payload)) + payload
 
 
-@given(programs())
+@given(programs(with_constants=True))
 def test_reading_inverts_writing(program: Program) -> None:
     data = program.to_bytes()
     assert Program.from_bytes(data) == program
     assert Program.from_bytes(data).to_bytes() == data
 
 
-@given(programs())
+@given(programs(with_constants=True))
 def test_the_device_reads_what_is_written(program: Program) -> None:
     device_api.validate_program(program.to_bytes())
+
+
+def test_constants_come_behind_arguments() -> None:
+    program = Program("k", GemminiConfig(), (Arg("x", "input", "int8", (4,)),), (), (TABLE,))
+    payload = program.to_bytes()[16:]
+    both = [
+        struct.pack("<I", 1) + b"x" + struct.pack("<BI", 0, 4) + b"int8" + struct.pack("<IQ", 1, 4),
+        struct.pack("<I", 5) + b"table" + struct.pack("<BI", 2, 3) + b"abc",
+    ]
+    assert payload.count(b"".join(both)) == 1
+    for wrong, message in (
+        (b"".join(reversed(both)), "an argument follows a constant"),
+        (both[0] + both[1].replace(b"\x03\0\0\0abc", b"\xff\0\0\0abc"), "more bytes needed"),
+    ):
+        damaged = sealed(payload.replace(b"".join(both), wrong))
+        with pytest.raises(ProgramError, match=message):
+            Program.from_bytes(damaged)
+        with pytest.raises(RuntimeError, match="bad_program"):
+            device_api.validate_program(damaged)
+    with pytest.raises(ProgramError, match="two arguments are called 'x'"):
+        Program("k", GemminiConfig(), program.args, (), (Constant("x", b""),))
 
 
 def test_save_and_load(tmp_path: Path) -> None:

@@ -92,11 +92,11 @@ def test_golden() -> None:
     assert str(PROGRAM) == TEXT
 
 
-@given(programs())
+@given(programs(with_constants=True))
 def test_every_program_has_a_line_for_every_node(program: Program) -> None:
     nodes = sum(1 for _ in nodes_of(program.body))
     lines = str(program).splitlines()
-    assert len(lines) == 2 + len(program.args) + nodes
+    assert len(lines) == 2 + len(program.places) + nodes
 
 
 def test_fields_that_leave_their_bits_are_shown_raw() -> None:

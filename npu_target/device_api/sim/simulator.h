@@ -46,6 +46,7 @@ struct DeviceMemory {
   std::string name;
   uint8_t* data;
   size_t bytes;
+  std::vector<uint8_t>* is_defined = nullptr;  // of rows, where the device tells which are not
 };
 
 // What is to be told of a run beyond its statistics.

@@ -47,6 +47,9 @@ void initialize(const std::vector<sim::DeviceMemory>& memories, const FfiMemorie
                               std::to_string(bytes.size()));
     }
     std::memcpy(found->data, bytes.data(), bytes.size());
+    if (found->is_defined != nullptr) {
+      std::fill(found->is_defined->begin(), found->is_defined->end(), uint8_t{1});
+    }
   }
 }
 

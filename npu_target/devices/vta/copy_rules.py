@@ -12,6 +12,7 @@ class VtaCopyRules(CopyRules):
     time.  A row of the weight buffer is a block `[columns, lanes]`."""
 
     transposed_weights = True
+    steps_load_sums = True
     config: VtaConfig
 
     def most_load_columns(self, element_bytes: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import re
 import tempfile
 from collections.abc import Callable, Sequence
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from native_kernels import COMPILER, issued
+from native_kernels import COMPILER, compiled, issued
 from program_strategies import places, programs
 
 from npu_target import topi
@@ -22,6 +23,7 @@ from npu_target.program import (
     Address,
     Arg,
     Command,
+    Constant,
     Loop,
     Node,
     Operand,
@@ -62,6 +64,25 @@ OPERATORS: dict[str, Callable[[int], topi.Operator]] = {
     "max pool": lambda dim: topi.MaxPool2d(n=1, h=20, w=20, c=24, size=3, stride=2, pad=_BORDER),
     "average": lambda dim: topi.GlobalAvgPool(n=1, h=7, w=7, c=70, dim=dim, scale=0.02),
 }
+
+
+@needs_compiler
+def test_constants_are_in_the_source() -> None:
+    """In rows of an array, at a multiple of what operands count in."""
+    data = bytes(range(200))
+    body = (
+        Command(2, Operand.argument(2), Operand.argument(2, 3, unit=4)),
+        Command(3, Operand.argument(0), Operand.argument(1)),
+    )
+    program = Program("k", GemminiConfig(), ARGS, body, (Constant("table", data),))
+    with tempfile.TemporaryDirectory() as folder:
+        library = ctypes.CDLL(str(compiled(program, Path(folder))))
+        library.kernel_k(ctypes.c_void_p(0x1000), ctypes.c_void_p(0x2000))
+        library.recorded.restype = ctypes.POINTER(ctypes.c_uint64)
+        words = library.recorded(ctypes.byref(ctypes.c_uint64()))[:6]
+        assert ctypes.string_at(words[1], len(data)) == data
+    assert words == [2, words[1], words[1] // 16 + 3, 3, 0x1000, 0x2000]
+    assert words[1] % 16 == 0
 
 
 def check(program: Program, addresses: dict[str, int] | None = None, *options: str) -> None:

@@ -67,7 +67,7 @@ std::vector<sim::DeviceMemory> Simulator::memories() {
   std::vector<sim::DeviceMemory> memories;
   buffers_.for_each([&](auto& buffer) {
     memories.push_back({buffer.name, reinterpret_cast<uint8_t*>(buffer.elements.data()),
-                        buffer.elements.size() * sizeof(buffer.elements[0])});
+                        buffer.elements.size() * sizeof(buffer.elements[0]), &buffer.is_defined});
   });
   return memories;
 }
