@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from ...codegen.operands import to_number, to_operand
-from ...codegen.operations import CopyKind, CopyOperation, Engine, Guard, LoopIds
+from ...codegen.operations import CopyCommand, CopyKind, CopyOperation, Engine, Guard, LoopIds
 from ...codegen.pieces import pieces
 from ...device import Memory
 from ...device.commands import DeviceCommand
@@ -18,6 +18,7 @@ from ...passes.transfers import Transfer
 from ...program import Command, Node, Operand, device_command
 from . import isa
 from .config import VtaConfig
+from .micro_ops import Rows
 from .numbers import RULE
 
 # Of the fields that count lines and rows.
@@ -26,12 +27,16 @@ _INT8_MIN, _INT8_MAX = -128, 127
 _NOTHING = Linear()
 
 
+@runtime_checkable
 class Computing(Protocol):
     """Commands that name rows of the accumulator by a micro-op."""
 
+    def rows(self, operation: CopyOperation) -> Rows:
+        """The rows that the micro-op names."""
+
     def with_micro_op(self, operation: CopyOperation, micro_op: Operand) -> tuple[Node, ...]:
-        """The commands of an iteration of an operation's loops, with the index of the micro-op
-        whose first row is the operation's."""
+        """The commands of an iteration of an operation's loops, with the index of that
+        micro-op."""
 
 
 class LoadRows(NamedTuple):
@@ -56,8 +61,34 @@ class LoadRows(NamedTuple):
         )
 
 
+class RepeatRow(NamedTuple):
+    """A LOAD of one row of sums; the others become the same by steps, which take less time: 0, and
+    the row added."""
+
+    load: LoadRows
+
+    def rows(self, operation: CopyOperation) -> Rows:
+        """See `Computing`."""
+        return Rows(operation.row + 1, operation.row)
+
+    def nodes(self, operation: CopyOperation) -> tuple[Node, ...]:
+        """See `CopyCommand`: its commands are those of `with_micro_op`."""
+        raise NotImplementedError
+
+    def with_micro_op(self, operation: CopyOperation, micro_op: Operand) -> tuple[Node, ...]:
+        """See `Computing`."""
+        first = self.load.nodes(operation._replace(rows=Linear(1)))
+        others = to_number(operation.rows - 1)
+        add = _rows_command(isa.Alu, micro_op, others, op=isa.ADD)
+        return (*first, reset(micro_op, others), add)
+
+
 class ResetRows(NamedTuple):
     """A GEMM that makes sums 0."""
+
+    def rows(self, operation: CopyOperation) -> Rows:
+        """See `Computing`."""
+        return Rows(operation.row)
 
     def nodes(self, operation: CopyOperation) -> tuple[Node, ...]:
         """See `CopyCommand`: its commands are those of `with_micro_op`."""
@@ -75,6 +106,10 @@ class StoreRows(NamedTuple):
     stride: int | None
     bits: int
     relu: bool
+
+    def rows(self, operation: CopyOperation) -> Rows:
+        """See `Computing`."""
+        return Rows(operation.row, operation.row)
 
     def nodes(self, operation: CopyOperation) -> tuple[Node, ...]:
         """See `CopyCommand`: its commands are those of `with_micro_op`."""
@@ -175,11 +210,15 @@ class CopyOperations:
                 raise CodegenError("weights are loaded in blocks that follow each other")
         stride = _stride(transfer, row_bytes)
         dram_row = row_bytes * buffer_row
-        command = LoadRows(memory, dram_row, buffer_row, stride)
+        command: CopyCommand = LoadRows(memory, dram_row, buffer_row, stride)
+        if memory == isa.ACC and stride == 0 and end - first == Linear(transfer.rows):
+            command = RepeatRow(LoadRows(memory, dram_row, buffer_row, None))
         engine = Engine.EXECUTE if memory == isa.ACC else Engine.LOAD
         argument = self.arguments[str(copy.source)]
         kind = self._kind(engine, copy.memory, argument, command)
         each = self._row_cycles(row_bytes, stride)
+        if isinstance(command, RepeatRow):
+            each = 1 + self.config.alu_register_interval_cycles
         made = self._operations(kind, transfer, first, end, guards, each)
         for operation in made:
             _divided(operation.row, buffer_row)

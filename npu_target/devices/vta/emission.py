@@ -15,8 +15,8 @@ from ...passes.transfers import Transfer
 from ...program import Constant, Node, Operand, device_command
 from . import isa
 from .config import VtaConfig
-from .copies import CopyOperations, LoadRows, reset
-from .micro_ops import MicroOps, Rows
+from .copies import Computing, CopyOperations, LoadRows, reset
+from .micro_ops import MicroOps
 from .steps import VtaStep
 from .tokens import Work, ordered
 
@@ -96,8 +96,9 @@ class VtaEmission(Emission):
         command = operation.kind.command
         if isinstance(command, LoadRows):
             return placed.nodes()
+        assert isinstance(command, Computing)
         around = {**loops, **{loop.loop_id: loop.extent for loop in operation.loops}}
-        rows, guarded = Rows(operation.row, operation.row), bool(operation.guards)
+        rows, guarded = command.rows(operation), bool(operation.guards)
         micro_op = self._micro_ops.index(rows, around, guarded=guarded)
         bound = operation.kind._replace(command=_Bound(command, micro_op))
         return operation._replace(kind=bound).nodes()
@@ -106,9 +107,9 @@ class VtaEmission(Emission):
 class _Bound:
     """Commands with their micro-op."""
 
-    def __init__(self, command: object, micro_op: Operand) -> None:
+    def __init__(self, command: Computing, micro_op: Operand) -> None:
         self._command, self._micro_op = command, micro_op
 
     def nodes(self, operation: CopyOperation) -> tuple[Node, ...]:
         """See `CopyCommand`."""
-        return self._command.with_micro_op(operation, self._micro_op)  # type: ignore[attr-defined]
+        return self._command.with_micro_op(operation, self._micro_op)
