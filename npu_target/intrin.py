@@ -10,16 +10,17 @@ operands of commands), so they are not tensorized but recognised in the lowered 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from tvm import ir
 from tvm.ir import TensorLoad
 from tvm.s_tir import TensorIntrin
 
-from .device import DeviceConfig, MultiplyStep, kind_of, presets
+from .device import DeviceConfig, Elementwise, ElementwiseStep, MultiplyStep, kind_of, presets
 from .device.intrinsic import Access, Intrinsic, Operand
-from .step_functions import step_functions
+from .elementwise_functions import fill_functions, max_functions
+from .step_functions import StepFunctions, step_functions
 
 # On the outermost loop of a store: the blocks of its sums lie side by side, so that one command
 # stores several blocks of columns.
@@ -31,11 +32,13 @@ _MOST_KNOWN_STEP = 4
 
 
 class StepCall(NamedTuple):
-    """A call of an intrinsic: what it touches of each operand, and the first element of that."""
+    """A call of an intrinsic: what it touches of each operand, the first element of that, and the
+    numbers that it is called with."""
 
     intrinsic: Intrinsic
     operands: tuple[Operand, ...]
     elements: tuple[TensorLoad, ...]
+    numbers: tuple[int, ...]
 
     @property
     def written(self) -> TensorLoad:
@@ -52,9 +55,9 @@ def step_call(node: object, intrinsics: Mapping[str, Intrinsic]) -> StepCall | N
     if intrinsic is None:
         return None
     end = 1 + intrinsic.n_operands
-    numbers = [int(number.value) for number in node.args[end:]]
+    numbers = tuple([int(number.value) for number in node.args[end:]])
     elements = tuple([address.args[0] for address in node.args[1:end]])
-    return StepCall(intrinsic, intrinsic.operands(*numbers), elements)
+    return StepCall(intrinsic, intrinsic.operands(*numbers), elements, numbers)
 
 
 def most_step_rows(config: DeviceConfig) -> int:
@@ -98,11 +101,52 @@ def gemm_intrinsic(config: DeviceConfig, rows: int, row_step: int = 1) -> str:
         raise ValueError(f"gemm_intrinsic: row_step must be at least 1, got {row_step}")
     memories = config.memories
     K, D = memories.inputs.columns, memories.sums.columns
-    name = f"{step.call}_{rows}x{K}x{D}_step{row_step}"
-    if TensorIntrin.get(name, allow_missing=True) is not None:
-        return name
-    functions = step_functions(step.call, memories, (K, D), rows, row_step)
-    TensorIntrin.register(name, functions.description, functions.implementation)
+    return _registered(
+        f"{step.call}_{rows}x{K}x{D}_step{row_step}",
+        lambda: step_functions(step.call, memories, (K, D), rows, row_step),
+    )
+
+
+def max_intrinsic(config: DeviceConfig) -> str:
+    """Register, and name, the device's step that takes maxima, for one row.
+
+    Meaning: ``C[0, j] = max(C[0, j], A[0, j])``, both ``[1, columns]`` in the memory of sums.
+    Rows of both that follow each other are a step of several rows to the device.
+
+    Raises
+    ------
+    ValueError
+        for a device without such a step.
+    """
+    call, sums = _elementwise_step(config, Elementwise.MAX).call, config.memories.sums
+    return _registered(f"{call}_{sums.columns}", lambda: max_functions(call, sums))
+
+
+def fill_intrinsic(config: DeviceConfig, value: int) -> str:
+    """Register, and name, the device's step that fills rows of sums, for one row:
+    ``C[0, j] = value``.
+
+    Raises
+    ------
+    ValueError
+        for a device without such a step.
+    """
+    call, sums = _elementwise_step(config, Elementwise.FILL).call, config.memories.sums
+    name = f"{call}_{sums.columns}_with{value}"
+    return _registered(name, lambda: fill_functions(call, sums, value))
+
+
+def _elementwise_step(config: DeviceConfig, operation: Elementwise) -> ElementwiseStep:
+    step = kind_of(config).features(config).elementwise_step(operation)
+    if step is None:
+        raise ValueError(f"{config.name} has no step for {operation.value} of rows of sums")
+    return step
+
+
+def _registered(name: str, make: Callable[[], StepFunctions]) -> str:
+    if TensorIntrin.get(name, allow_missing=True) is None:
+        functions = make()
+        TensorIntrin.register(name, functions.description, functions.implementation)
     return name
 
 
@@ -120,12 +164,16 @@ def operand_scopes(name: str) -> tuple[str, ...]:
 def register_intrinsics(config: DeviceConfig) -> None:
     """Make known what schedules for a device name: steps of up to as many rows as a block has, next
     to each other or up to four apart. Other steps are registered by who asks for them."""
-    step = kind_of(config).features(config).step
-    if step is None:
-        return
-    for rows in range(1, min(config.dim, step.most_rows) + 1):
-        for row_step in range(1, _MOST_KNOWN_STEP + 1):
-            gemm_intrinsic(config, rows, row_step)
+    kind = kind_of(config)
+    features = kind.features(config)
+    if features.step is not None:
+        for rows in range(1, min(config.dim, features.step.most_rows) + 1):
+            for row_step in range(1, _MOST_KNOWN_STEP + 1):
+                gemm_intrinsic(config, rows, row_step)
+    if features.elementwise_step(Elementwise.MAX) is not None:
+        max_intrinsic(config)
+    if features.elementwise_step(Elementwise.FILL) is not None:
+        fill_intrinsic(config, kind.numbers.least_element)
 
 
 # A log names intrinsics, and TVM reads it without asking for them.

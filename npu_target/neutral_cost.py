@@ -76,10 +76,13 @@ class _PoolTiles(TileCost):
     def cycles(self, structure: Any, tile: Sizes) -> np.ndarray:
         shape, stored = self._shape, prod(tile.values())
         tiles = shape.n * shape.blocks * shape.out_h * shape.out_w // stored
-        lines, pixels = ((tile[name] - 1) * shape.stride + shape.size for name in ("y", "xx"))
-        loaded = tile["n"] * tile["cb"] * lines * pixels
-        stores = tiles * stored * shape.size**2
-        return _overlapped(structure, loaded + stored, tiles * loaded, stores)
+        loaded, stored = shape.image_rows(tile), stored * shape.rows
+        windows = stored * shape.size**2
+        if shape.matrices:
+            steps = 2 * windows + stored  # products, maxima, where these begin
+            parts = tiles * loaded, tiles * steps, tiles * stored
+            return _overlapped(structure, loaded + steps + stored, *parts)
+        return _overlapped(structure, loaded + stored, tiles * loaded, tiles * windows)
 
     def least_cycles(self, structure: Any, tile: Sizes) -> float:
         return 0

@@ -9,8 +9,8 @@ from tvm.s_tir import Schedule
 
 from npu_target import topi
 from npu_target.codegen_tir import build_program
+from npu_target.device import DeviceConfig
 from npu_target.device_api import create_module
-from npu_target.devices.gemmini import GemminiConfig
 from npu_target.packing import packed
 from npu_target.passes.packings import packings
 from npu_target.program import Program
@@ -34,6 +34,8 @@ def random_arguments(operator: topi.Operator, seed: int) -> dict[str, np.ndarray
         arrays[arg.name] = generator.integers(-limit, limit, shape, np.dtype(arg.dtype))
     if isinstance(operator, topi.GlobalAvgPool):
         arrays["ones"] = np.ones(operator.dim, np.int8)
+    if isinstance(operator, topi.MaxPool2d) and operator.dim is not None:
+        arrays["identity"] = np.eye(operator.dim, dtype=np.int8)
     return arrays
 
 
@@ -85,7 +87,7 @@ def run_program(program: Program, inputs: list[np.ndarray]) -> np.ndarray:
 
 
 def check_schedule(
-    operator: topi.Operator, schedule: Schedule, config: GemminiConfig, seed: int = 0
+    operator: topi.Operator, schedule: Schedule, config: DeviceConfig, seed: int = 0
 ) -> Program:
     """Compile a schedule of the operator's kernel and compare its result, bit for bit."""
     program = build_program(schedule.mod["main"], config, operator.name)
@@ -99,6 +101,6 @@ def check_schedule(
     return program
 
 
-def kernel_schedule(operator: topi.Operator, config: GemminiConfig, seed: int) -> Schedule:
+def kernel_schedule(operator: topi.Operator, config: DeviceConfig, seed: int) -> Schedule:
     """The operator's kernel, nothing scheduled yet; `seed` is of the sampled tiles."""
     return Schedule(operator.kernel().prim_func(config), seed=seed)

@@ -57,7 +57,7 @@ def network(tiny_model) -> Network:
 def candidates(layer: Layer) -> list[tuple[ms.database.TuningRecord, int]]:
     """A few schedules of a layer's space with their cycles."""
     mod = workload_module(layer.operator, CONFIG)
-    spaces = space_generator(layer.operator, "both").generate_design_space(mod)
+    spaces = space_generator(layer.operator, CONFIG, "both").generate_design_space(mod)
     found = []
     for seed, space in enumerate(spaces[:8]):
         schedule = Schedule(mod, seed=seed + 1)

@@ -12,7 +12,7 @@ from npu_target.devices.gemmini import isa
 from npu_target.program import Program
 from npu_target.schedule_rules import default_schedule
 from npu_target.topi.mac_schedule import MacStructure, schedule_mac
-from npu_target.topi.simple_schedule import schedule_pool
+from npu_target.topi.pool_schedule import schedule_pool
 
 # What was once computed wrongly, or not at all.
 REGRESSIONS = [
@@ -37,7 +37,7 @@ REGRESSIONS = [
 def test_regressions(device, operator):
     config = preset(device)
     check_schedule(operator, default_schedule(operator.kernel(), config), config)
-    for template in operator.kernel().templates():
+    for template in operator.kernel().templates(config):
         schedule = kernel_schedule(operator, config, seed=1)
         template(schedule)
         try:
@@ -57,7 +57,7 @@ def mac_program(operator: topi.Operator, structure: MacStructure, **tiles: list[
 
 def pool_program(operator: topi.Operator, **tiles: list[int]) -> Program:
     schedule = kernel_schedule(operator, SMALL_DEVICE, seed=1)
-    schedule_pool(schedule, True, tiles)
+    schedule_pool(schedule, SMALL_DEVICE.memories, True, tiles)
     return check_schedule(operator, schedule, SMALL_DEVICE)
 
 

@@ -33,7 +33,9 @@ def check_drawn(op: str, data: st.DataObject) -> None:
     operator = data.draw(operators(config)[op].filter(lambda o: o.macs <= MOST_MACS), "operator")
     start = kernel_schedule(operator, config, data.draw(st.integers(1, 2**31 - 1), "seed"))
     space = data.draw(st.sampled_from(SPACES), "space")
-    design = data.draw(st.sampled_from(designs(start, operator.kernel(), space)), "structure")
+    design = data.draw(
+        st.sampled_from(designs(start, operator.kernel(), config, space)), "structure"
+    )
     try:
         program = build_program(design.schedule.mod["main"], config, operator.name)
     except DoesNotFit:

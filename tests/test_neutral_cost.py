@@ -65,7 +65,7 @@ def test_the_simulator_finds_a_default_that_is_nearly_as_good(operator, silent, 
 def test_no_run_is_below_its_bound(data, config, seed):
     operator = data.draw(st.one_of(list(operators(config).values()))).canonical()
     start = Schedule(operator.prim_func(config), seed=seed)
-    design = data.draw(st.sampled_from(designs(start, operator, "template")))
+    design = data.draw(st.sampled_from(designs(start, operator, config, "template")))
     try:
         program = build_program(design.schedule.mod["main"], config, operator.name)
     except DoesNotFit:

@@ -111,7 +111,7 @@ def test_every_layers_schedules_equal_numpy(network, index):
     check_schedule(operator, tuned, CONFIG)
     func = operator.prim_func(CONFIG).with_attr("global_symbol", "main")
     mod = Schedule(func).mod
-    spaces = space_generator(operator, "both").generate_design_space(mod)
+    spaces = space_generator(operator, CONFIG, "both").generate_design_space(mod)
     random = np.random.default_rng(index)
     checked = 0
     for seed in range(1, _MOST_DRAWS):

@@ -254,7 +254,8 @@ class StepNest(Nest):
     @cached_property
     def _step(self) -> Step:
         call = self._call
-        return Step(call.intrinsic, call.operands, tuple(map(self._row, call.elements)))
+        rows = tuple(map(self._row, call.elements))
+        return Step(call.intrinsic, call.operands, rows, call.numbers)
 
     def _row(self, element: TensorLoad) -> Linear:
         """The row that the element of a tile is the first of."""

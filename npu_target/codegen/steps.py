@@ -20,11 +20,13 @@ from .operations import LoopIds
 
 
 class Step(NamedTuple):
-    """A step as a definition has it: what it touches of each operand, from which row on."""
+    """A step as a definition has it: what it touches of each operand, from which row on, and the
+    numbers of its call."""
 
     intrinsic: Intrinsic
     operands: tuple[Operand, ...]
     first_rows: tuple[Linear, ...]
+    numbers: tuple[int, ...] = ()
 
     @property
     def rows(self) -> int:
@@ -34,7 +36,7 @@ class Step(NamedTuple):
     def substitute(self, values: Mapping[int, Linear]) -> Step:
         """The step where loops have these values."""
         rows = tuple([form.substitute(values) for form in self.first_rows])
-        return Step(self.intrinsic, self.operands, rows)
+        return Step(self.intrinsic, self.operands, rows, self.numbers)
 
     def follows(self, loop: LoopExtent, rows: int) -> bool:
         """Whether an iteration's rows follow the so many of the one before, with the same of the

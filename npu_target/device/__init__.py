@@ -4,7 +4,7 @@ The kinds themselves are in `npu_target/devices/`, or in packages of their own.
 """
 
 from .config import DeviceConfig
-from .features import Features, MultiplyStep, PooledStores
+from .features import Elementwise, ElementwiseStep, Features, MultiplyStep, PooledStores
 from .kind import DeviceKind, KindError
 from .limits import ConfigError, Limits
 from .memory import Memories, Memory
@@ -24,6 +24,8 @@ __all__ = [
     "ConfigError",
     "DeviceConfig",
     "DeviceKind",
+    "Elementwise",
+    "ElementwiseStep",
     "Features",
     "KindError",
     "Limits",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,27 @@ class MultiplyStep:
     most_rows: int
 
 
+class Elementwise(Enum):
+    """What a step computes of rows of sums, each element by itself.
+
+    MAX : `C[i, j] = max(C[i, j], A[i, j])`, A being rows of sums as well.
+    FILL : `C[i, j] = value`.
+    """
+
+    MAX = "max"
+    FILL = "fill"
+
+
+@dataclass(frozen=True)
+class ElementwiseStep:
+    """A step on rows of sums: what it computes, and the extern function that its tensor intrinsics
+    call. The operands are C and, if there is one, A; the numbers how many rows of C there are, and
+    the value, if there is one."""
+
+    operation: Elementwise
+    call: str
+
+
 @dataclass(frozen=True)
 class Features:
     """What a device can do that definitions make use of where it is there.
@@ -35,9 +57,15 @@ class Features:
     stacked_loads : whether a load can put what it reads for one row into the rows before it as
         well, each time further to the right.
     step : None where no step of the device multiplies.
+    elementwise : its steps on rows of sums.
     """
 
     pooled_stores: PooledStores | None = None
     stacked_loads: bool = False
     step: MultiplyStep | None = None
     row_elements: int = 1
+    elementwise: tuple[ElementwiseStep, ...] = ()
+
+    def elementwise_step(self, operation: Elementwise) -> ElementwiseStep | None:
+        """The step that computes this, None where none does."""
+        return next((step for step in self.elementwise if step.operation is operation), None)

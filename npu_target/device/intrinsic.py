@@ -17,6 +17,7 @@ class Access(Enum):
 
     READ = "reads"
     ADD = "adds to"
+    COMBINE = "changes"  # otherwise than by adding: what was there counts
     WRITE = "writes"
 
 

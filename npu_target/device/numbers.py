@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from .requantize import RequantizeRule
 
 
@@ -18,3 +20,8 @@ class Numbers:
     rule: RequantizeRule
     element: str = "int8"
     sum: str = "int32"
+
+    @property
+    def least_element(self) -> int:
+        """The least value of an element."""
+        return int(np.iinfo(self.element).min)

@@ -46,7 +46,7 @@ def default_schedule(
     key = operator.canonical(), shape, config
     if key not in _chosen:
         _chosen[key] = _choose(sch, operator, shape, config)
-    _chosen[key].apply(sch)
+    _chosen[key].apply(sch, config)
     return sch
 
 
@@ -63,7 +63,7 @@ def _choose(
 
     def cycles(tiling: Tiling) -> int | None:
         candidate = sch.copy()
-        tiling.apply(candidate)
+        tiling.apply(candidate, config)
         try:
             program = build_program(candidate.mod["main"], config, operator.name)
             return program_cycles(program.to_bytes())

@@ -16,8 +16,9 @@ from tvm.s_tir import Schedule
 from tvm.s_tir import meta_schedule as ms
 from tvm.s_tir.schedule import SBlockRV
 
+from ..device import DeviceConfig, Memories
 from ..topi.mac_schedule import STEP_ORDERS, MacStructure, for_loops, mac_loops, scheduled_mac
-from ..topi.simple_schedule import schedule_pool
+from ..topi.pool_schedule import schedule_pool
 
 
 @derived_object
@@ -48,7 +49,11 @@ class TileArraySteps(ms.schedule_rule.PyScheduleRule):
 
 @derived_object
 class TilePooling(ms.schedule_rule.PyScheduleRule):
-    """Tiling of a store that pools windows of a tile in the accumulator."""
+    """Tiling of a store that pools windows of a tile in the memory of sums."""
+
+    def __init__(self, memories: Memories) -> None:
+        super().__init__()
+        self.memories = memories
 
     def _initialize_with_tune_context(self, context: Any) -> None:
         pass
@@ -61,17 +66,20 @@ class TilePooling(ms.schedule_rule.PyScheduleRule):
         results = []
         for pipelined in (True, False):
             results.append(sch.copy())
-            schedule_pool(results[-1], pipelined)
+            schedule_pool(results[-1], self.memories, pipelined)
         return results
 
     def clone(self) -> TilePooling:
-        """Rules hold no state."""
-        return TilePooling()
+        """The same rule: it holds no state."""
+        return TilePooling(self.memories)
 
 
-def schedule_rules(layout_free: bool = False) -> list[ms.schedule_rule.PyScheduleRule]:
-    """The rules, in the order in which they are tried; ``layout_free`` as in `TileArraySteps`."""
-    return [TileArraySteps(layout_free), TilePooling()]
+def schedule_rules(
+    config: DeviceConfig, layout_free: bool = False
+) -> list[ms.schedule_rule.PyScheduleRule]:
+    """The rules for a device, in the order in which they are tried; ``layout_free`` as in
+    `TileArraySteps`."""
+    return [TileArraySteps(layout_free), TilePooling(config.memories)]
 
 
 def mac_structures(loops: Sequence[str], layout_free: bool = False) -> list[MacStructure]:

@@ -11,6 +11,7 @@ from tvm.ir import IRModule
 from tvm.s_tir import Schedule
 from tvm.s_tir import meta_schedule as ms
 
+from ..device import DeviceConfig
 from ..topi import Operator
 from ..topi.mac_operator import MacOperator
 from ..topi.mac_schedule import MacStructure, for_loops, mac_loops, scheduled_mac, tiled_loops
@@ -22,6 +23,7 @@ SPACES = ("template", "rules", "both")
 
 def space_generator(
     operator: Operator | Callable[[IRModule], Operator],
+    config: DeviceConfig,
     space: str = "both",
     seed: int = 1,
     postprocs: Sequence[ms.postproc.Postproc] = (),
@@ -31,6 +33,7 @@ def space_generator(
     Parameters
     ----------
     operator : or what tells it of a module with its definition.
+    config : of the device that the definitions are for.
     space : one of :data:`SPACES`.
     seed : of the mutators' random sequence.
     postprocs : what accepts or rejects a candidate.
@@ -44,14 +47,14 @@ def space_generator(
     mutators = {MoveTileFactor(seed): 0.6, ms.mutator.MutateTileSize(): 0.4}
     if space == "rules" and isinstance(operator, Operator):
         return ms.space_generator.PostOrderApply(
-            sch_rules=schedule_rules(bool(operator.layout_free)),
+            sch_rules=schedule_rules(config, bool(operator.layout_free)),
             postprocs=list(postprocs),
             mutator_probs=mutators,
         )
 
     def generate(sch: Schedule) -> Sequence[Schedule]:
         found = operator if isinstance(operator, Operator) else operator(sch.mod)
-        return [design.schedule for design in designs(sch, found, space)]
+        return [design.schedule for design in designs(sch, found, config, space)]
 
     return ms.space_generator.ScheduleFn(
         generate, sch_rules=[], postprocs=list(postprocs), mutator_probs=mutators
@@ -67,7 +70,7 @@ class Design(NamedTuple):
     tiled: tuple[str, ...] = ()
 
 
-def designs(sch: Schedule, operator: Operator, space: str) -> list[Design]:
+def designs(sch: Schedule, operator: Operator, config: DeviceConfig, space: str) -> list[Design]:
     """One schedule for each structure of a space, made of a schedule of the operator's definition,
     which stays as it is.
 
@@ -86,11 +89,11 @@ def designs(sch: Schedule, operator: Operator, space: str) -> list[Design]:
         ]
     made = []
     if space != "rules":
-        for template in operator.templates():
+        for template in operator.templates(config):
             made.append(Design(sch.copy()))
             template(made[-1].schedule)
     if space != "template":
-        made += [Design(schedule) for schedule in _generated(sch)]
+        made += [Design(schedule) for schedule in _generated(sch, config)]
     return made
 
 
@@ -105,13 +108,13 @@ def structures(sch: Schedule, operator: Operator, space: str = "both") -> list[M
     return list(dict.fromkeys(for_loops(sch, structure) for structure in found))
 
 
-def _generated(sch: Schedule) -> list[Schedule]:
+def _generated(sch: Schedule, config: DeviceConfig) -> list[Schedule]:
     """What the rules make of a schedule's blocks."""
     names: list[str] = []
     tvm_ffi.structural_walk(
         sch.mod["main"].body, (s_tir.SBlock, lambda block: names.append(str(block.name_hint)))
     )
-    for rule in schedule_rules():
+    for rule in schedule_rules(config):
         for name in names:
             results = rule.apply(sch, sch.get_sblock(name))
             if len(results) != 1 or not results[0].same_as(sch):

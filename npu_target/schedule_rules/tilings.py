@@ -14,10 +14,9 @@ from ..topi.mac_operator import MacOperator
 from ..topi.mac_schedule import MacStructure, mac_loops, schedule_mac, tiled_loops
 from ..topi.mac_shape import TILED, MacShape, Sizes
 from ..topi.pool_operator import PoolOperator, PoolShape
-from ..topi.simple_schedule import schedule_pool
+from ..topi.pool_schedule import POOLED, schedule_pool
 from .space import structures
 
-_POOLED = ("n", "cb", "y", "xx")
 # How far apart structures are that differ in one thing, next to tiles of twice the size: tiles
 # tell more of what a schedule costs.
 _STRUCTURE_DISTANCE = 0.3
@@ -66,13 +65,13 @@ class Tiling:
             return self
         return replace(self, structure=replace(self.structure, packed=packed))
 
-    def apply(self, sch: Schedule) -> None:
-        """Schedule the operator's definition so, in place."""
+    def apply(self, sch: Schedule, config: DeviceConfig) -> None:
+        """Schedule the operator's definition for a device so, in place."""
         decisions = {name: list(pair) for name, pair in self.decisions.items()}
         if isinstance(self.structure, MacStructure):
             schedule_mac(sch, self.structure, decisions)
         else:
-            schedule_pool(sch, self.structure, decisions)
+            schedule_pool(sch, config.memories, self.structure, decisions)
 
 
 def mac_tilings(
@@ -114,16 +113,13 @@ def pool_tilings(operator: PoolOperator, shape: PoolShape, config: DeviceConfig)
     """Those of a pooling operator."""
     extents = (shape.n, shape.blocks, shape.out_h, shape.out_w)
     sizes = _grid([divisors(extent) for extent in extents])
-    tile = dict(zip(_POOLED, sizes.T, strict=True))
-    n, blocks, out_h, out_w = sizes.T
-    lines, pixels = ((size - 1) * shape.stride + shape.size for size in (out_h, out_w))
-    rows, sums = n * blocks * lines * pixels, config.memories.sums
+    tile = dict(zip(POOLED, sizes.T, strict=True))
     cost = kind_of(config).cost.tiles(operator, config)
     parts = []
     for index, pipelined in enumerate((True, False)):
-        fits = (rows <= sums.bank_rows) & ((1 + pipelined) * rows <= sums.rows)
+        fits = shape.fits(pipelined, tile, config)
         parts.append(_taken(index, sizes[fits], cost.cycles(pipelined, tile)[fits]))
-    return _tilings(_POOLED, extents, (True, False), parts)
+    return _tilings(POOLED, extents, (True, False), parts)
 
 
 def _taken(

@@ -75,7 +75,7 @@ class MacOperator(Operator):
         packed = (replace(structure, packed=True) for structure in self.structures)
         return (*self.structures, *packed)
 
-    def templates(self) -> list[Template]:
+    def templates(self, config: DeviceConfig) -> list[Template]:
         return [partial(_schedule, structure) for structure in self.template_structures()]
 
     def sample(self, generator: np.random.Generator) -> dict[str, np.ndarray]:

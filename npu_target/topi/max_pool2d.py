@@ -1,10 +1,10 @@
-"""Max pooling: the maximum over windows, as the store unit takes it."""
+"""Max pooling: the maximum over windows, as the store unit takes it, or steps of the device."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from tvm import relax, tirx
@@ -12,10 +12,11 @@ from tvm.relax.dpl import is_op
 from tvm.script import tirx as T
 from tvm.tirx import PrimFunc
 
-from ..device import DeviceConfig, kind_of
+from ..device import DeviceConfig, Elementwise, kind_of
 from ..device.numbers import Numbers
 from ..relax_graph import Graph, attr_ints, constant_of, dtype_of, op_name, shape_of
 from .blocking import ceil_div
+from .max_pool_steps import n_matrices, stepped_prim_func
 from .operator import Arg, Arrays, OperatorError, require_positive
 from .pattern import Accepted, Match, Spelling, element
 from .pool_operator import PoolOperator, PoolShape
@@ -28,8 +29,9 @@ from .window import Window
 class MaxPool2d(PoolOperator):
     """``out[n,y,x,c] = max x[n, y*s+i-t, x*s+j-l, c]``, padding counting as 0 (square windows).
 
-    The image passes through the memory of sums: a store that pools rows of inputs may be ordered
-    behind the load of the first of them only, one that pools sums is behind all.
+    Where stores pool, the image passes through the memory of sums: a store that pools rows of
+    inputs may be ordered behind the load of the first of them only, one that pools sums is behind
+    all. Where they do not, the device's steps do it, if it has some for that (`max_pool_steps`).
     """
 
     op: ClassVar[str] = "max_pool2d"
@@ -41,9 +43,10 @@ class MaxPool2d(PoolOperator):
     size: int
     stride: int
     pad: tuple[int, int, int, int] = (0, 0, 0, 0)
+    dim: int | None = None  # of the identity matrix that steps need; None: stores pool
 
     def __post_init__(self) -> None:
-        require_positive("max_pool2d", n=self.n, c=self.c)
+        require_positive("max_pool2d", n=self.n, c=self.c, dim=1 if self.dim is None else self.dim)
         self.window.check("max_pool2d")
 
     @property
@@ -53,9 +56,11 @@ class MaxPool2d(PoolOperator):
 
     @property
     def args(self) -> tuple[Arg, ...]:
-        win = self.window
+        win, D = self.window, self.dim
+        matrix = () if D is None else (Arg("identity", "input", "int8", (D, D)),)
         return (
             Arg("x", "input", "int8", (self.n, self.h, self.w, self.c)),
+            *matrix,
             Arg("out", "output", "int8", (self.n, win.out_h, win.out_w, self.c)),
         )
 
@@ -74,18 +79,26 @@ class MaxPool2d(PoolOperator):
 
     @classmethod
     def examples(cls, config: DeviceConfig) -> Sequence[MaxPool2d]:
-        D = config.dim
+        D, dim = config.dim, _matrix_side(config)
         return (
-            cls(1, 5, 7, 3, 2, 2),
-            cls(2, 9, 9, D + 1, 3, 2, (1, 1, 1, 1)),
-            cls(1, 4, 6, 2 * D, 2, 1),
+            cls(1, 5, 7, 3, 2, 2, dim=dim),
+            cls(2, 9, 9, D + 1, 3, 2, (1, 1, 1, 1), dim=dim),
+            cls(1, 4, 6, 2 * D, 2, 1, dim=dim),
         )
+
+    def attrs(self) -> dict[str, Any]:
+        attrs = super().attrs()
+        if self.dim is None:
+            del attrs["dim"]
+        return attrs
 
     def canonical(self) -> MaxPool2d:
         return self
 
     def prim_func(self, config: DeviceConfig) -> PrimFunc:
         self._check(config)
+        if self.dim is not None:
+            return stepped_prim_func(self, config)
         requantize = kind_of(config).numbers.rule.expression
         D = config.dim
         N, H, W, C = self.n, self.h, self.w, self.c
@@ -135,8 +148,17 @@ class MaxPool2d(PoolOperator):
         return max_pool2d
 
     def _check(self, config: DeviceConfig) -> None:
-        """Raise OperatorError where the stores of a device do not pool such windows."""
-        pooled = kind_of(config).features(config).pooled_stores
+        """Raise OperatorError where neither stores of a device nor its steps pool such windows."""
+        features = kind_of(config).features(config)
+        if self.dim is not None:
+            for operation in (Elementwise.FILL, Elementwise.MAX):
+                if features.elementwise_step(operation) is None:
+                    raise OperatorError(
+                        f"{config.name} has no step for {operation.value} of rows of sums, and "
+                        "its stores pool nothing"
+                    )
+            return
+        pooled = features.pooled_stores
         if pooled is None:
             raise OperatorError(f"the stores of {config.name} pool nothing")
         for name, value, limit in (
@@ -148,6 +170,12 @@ class MaxPool2d(PoolOperator):
 
     def reference(self, inputs: Arrays, numbers: Numbers) -> np.ndarray:
         return self.window.views(inputs["x"]).max(axis=(-2, -1))
+
+    def sample(self, generator: np.random.Generator) -> dict[str, np.ndarray]:
+        inputs = super().sample(generator)
+        if self.dim is not None:
+            inputs["identity"] = np.eye(self.dim, dtype=np.int8)
+        return inputs
 
     @classmethod
     def spelling(cls, numbers: Numbers) -> Spelling:
@@ -172,15 +200,27 @@ class MaxPool2d(PoolOperator):
         if any(pads) and not is_non_negative(match.graph, data):
             return "padding counts as 0 on the device, and its input may be negative"
         n, h, w, c = shape_of(data)
-        operator = cls(n, h, w, c, size=size[0], stride=strides[0], pad=pads)
+        dim = _matrix_side(config)
+        operator = cls(n, h, w, c, size=size[0], stride=strides[0], pad=pads, dim=dim)
         operator._check(config)
         if operator.args[-1].shape != shape_of(match.root):
             return "ceil_mode counts windows that reach past the padding"
-        return Accepted(operator, (data,))
+        identity = () if dim is None else (np.eye(dim, dtype=np.int8),)
+        return Accepted(operator, (data, *identity))
 
     def pool_shape(self, config: DeviceConfig) -> PoolShape:
         window, blocks = self.window, ceil_div(self.c, config.dim)
-        return PoolShape(self.n, blocks, window.out_h, window.out_w, self.size, self.stride)
+        shape = PoolShape(self.n, blocks, window.out_h, window.out_w, self.size, self.stride)
+        if self.dim is None:
+            return shape
+        steps, matrices = window.steps(config), n_matrices(self.c, self.dim)
+        return replace(shape, out_w=steps.number, rows=steps.rows, matrices=matrices)
+
+
+def _matrix_side(config: DeviceConfig) -> int | None:
+    """The side of the identity matrix of a device whose steps pool, None where stores do."""
+    pools = kind_of(config).features(config).pooled_stores is not None
+    return None if pools else config.dim
 
 
 _KEEPS_SIGN = frozenset(

@@ -150,8 +150,8 @@ class Operator(ABC):
     # ---- schedules ----
 
     @abstractmethod
-    def templates(self) -> list[Template]:
-        """What an expert would try, one function for each structure."""
+    def templates(self, config: DeviceConfig) -> list[Template]:
+        """What an expert would try on a device, one function for each structure."""
 
 
 def draw(generator: np.random.Generator, arg: Arg, limit: int) -> np.ndarray:

@@ -72,7 +72,7 @@ def workload_space(
     ValueError for an unknown space.
     """
 
-    return space_generator(operator_of, space, seed, [FitsDevice(config, space)])
+    return space_generator(operator_of, config, space, seed, [FitsDevice(config, space)])
 
 
 def tunable_network(mod: IRModule, config: DeviceConfig) -> Partitioned:

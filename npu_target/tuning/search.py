@@ -54,7 +54,7 @@ def point_space(
     """The points of a layer's schedules (`operator` in canonical form; `space` is template, rules
     or both); draws are from `generator`."""
     start = Schedule(workload_module(operator, config), seed=seed % SEEDS + 1)
-    found = designs(start, operator, space)
+    found = designs(start, operator, config, space)
     structures = [Structure.of(trace_json(design.schedule.trace)) for design in found]
     limits = MacPoints(operator, config, found) if mac_loops(start) else None
     return PointSpace(structures, generator, limits)

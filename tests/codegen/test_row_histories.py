@@ -45,7 +45,7 @@ def schedule_of(case: Case) -> Schedule:
     if space == "default":
         return default_schedule(operator, config)
     mod = workload_module(operator, config)
-    found = space_generator(operator, space).generate_design_space(mod)
+    found = space_generator(operator, config, space).generate_design_space(mod)
     schedule = Schedule(mod, seed=seed)
     found[index % len(found)].trace.apply_to_schedule(schedule, remove_postproc=True)
     return schedule

@@ -192,6 +192,6 @@ def test_operators_rely_on_no_undefined_column(
     operator: topi.Operator, template: int, seed: int
 ) -> None:
     schedule = kernel_schedule(operator, SMALL, seed=seed)
-    found = list(operator.kernel().templates())
+    found = list(operator.kernel().templates(SMALL))
     found[template % len(found)](schedule)
     check_columns(schedule.mod["main"], SMALL)

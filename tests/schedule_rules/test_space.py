@@ -40,7 +40,7 @@ def design_space(
     context = NpuTuneContext(
         tvm.IRModule({"main": operator.kernel().prim_func(config)}),
         make_target(config),
-        space_generator(operator.kernel(), space),
+        space_generator(operator.kernel(), config, space),
         ms.search_strategy.ReplayTrace(),
         operator.name,
         num_threads=1,
@@ -77,7 +77,7 @@ def test_both_spaces_together_are_one_and_the_other(operator):
 
 def test_an_unknown_space_is_an_error():
     with pytest.raises(ValueError, match="unknown space 'wide'; known: template, rules, both"):
-        space_generator(SMALL[0], "wide")
+        space_generator(SMALL[0], GemminiConfig(), "wide")
 
 
 def check_generated(op: str, data: st.DataObject) -> None:

@@ -44,7 +44,7 @@ def test_what_is_said_to_fit_compiles(op, data):
     operator = data.draw(operators(config)[op]).kernel()
     sch, tilings = tilings_of(operator, config)
     assert np.all(tilings.estimates > 0)
-    tilings[data.draw(st.integers(0, len(tilings.estimates) - 1))].apply(sch)
+    tilings[data.draw(st.integers(0, len(tilings.estimates) - 1))].apply(sch, config)
     build_program(sch.mod["main"], config, operator.name)
 
 

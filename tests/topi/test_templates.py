@@ -19,7 +19,7 @@ seeds = st.integers(1, 2**31 - 1)
 def check_template(op: str, data: st.DataObject) -> None:
     config = data.draw(devices, "device")
     operator = data.draw(operators(config)[op], "operator")
-    template = data.draw(st.sampled_from(operator.kernel().templates()), "template")
+    template = data.draw(st.sampled_from(operator.kernel().templates(config)), "template")
     schedule = kernel_schedule(operator, config, data.draw(seeds, "seed of the tiles"))
     template(schedule)
     try:
@@ -54,7 +54,7 @@ def test_large_kernels_are_tiled(kernel, splits):
     config = GemminiConfig()
     operator = topi.Conv2d(1, 70, 70, 8, 8, *kernel)  # too many channels for windows
     counts = []
-    for template in operator.templates():
+    for template in operator.templates(config):
         schedule = kernel_schedule(operator, config, seed=1)
         template(schedule)
         counts.append(tiled_loops(schedule))

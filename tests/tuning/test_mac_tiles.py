@@ -42,7 +42,7 @@ def space_of(operator: Operator) -> PointSpace:
 @lru_cache
 def limits_of(operator: Operator) -> MacPoints:
     start = Schedule(workload_module(operator, CONFIG))
-    return MacPoints(operator, CONFIG, designs(start, operator, "both"))
+    return MacPoints(operator, CONFIG, designs(start, operator, CONFIG, "both"))
 
 
 def drawn(operator: Operator, data: st.DataObject) -> Point:

@@ -71,7 +71,7 @@ def drawn_schedules(
     context = NpuTuneContext(
         workload_module(operator, config),
         make_target(config),
-        space_generator(operator.canonical(), space),
+        space_generator(operator.canonical(), config, space),
         ms.search_strategy.ReplayTrace(),
         operator.name,
         num_threads=1,

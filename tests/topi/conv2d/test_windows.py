@@ -93,7 +93,7 @@ def test_equals_numpy_or_does_not_fit(data) -> None:
     config, operator = data.draw(devices), data.draw(first_layers())
     kernel = operator.kernel()
     schedule = Schedule(kernel.prim_func(config), seed=data.draw(st.integers(1, 2**31 - 1)))
-    data.draw(st.sampled_from(kernel.templates()))(schedule)
+    data.draw(st.sampled_from(kernel.templates(config)))(schedule)
     try:
         check_schedule(operator, schedule, config, 1)
     except DoesNotFit as error:
