@@ -48,7 +48,7 @@ class Cost(ABC):
 
     @abstractmethod
     def tiles(self, operator: Operator, config: DeviceConfig) -> TileCost:
-        """For the schedules of an operator that has tiles of a multiply-accumulate or of a pool."""
+        """For the schedules of a multiply-accumulate, or of a pool; of others nobody asks."""
 
     @abstractmethod
     def work(self, program: Program, operator: Operator) -> Work:

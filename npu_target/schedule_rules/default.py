@@ -2,7 +2,9 @@
 
 What a schedule costs is computed from the device's config, twice: about, from its tile sizes, for
 all of the space; exactly, by compiling it and counting its program's cycles, for the few that the
-former picks.  Nothing is drawn at random: equal operators get equal schedules.
+former picks.  Of an operator that is no multiply-accumulate and no pool nothing is known but its
+templates, whose candidates' cycles are counted.  Nothing is drawn at random: equal operators get
+equal schedules.
 """
 
 from __future__ import annotations
@@ -18,12 +20,13 @@ from ..topi.mac_operator import MacOperator
 from ..topi.mac_shape import MacShape
 from ..topi.pool_operator import PoolOperator
 from .cheapest import cheapest
+from .template_tilings import TemplateTiling, cheapest_of_templates
 from .tilings import Tiling, mac_tilings, pool_tilings
 
 # Schedules that are compiled, of the thousands in a space.
 _LOOKS = 16
 # What was chosen in this process, by what schedules see of an operator.
-_chosen: dict[tuple[Operator, MacShape | None, DeviceConfig], Tiling] = {}
+_chosen: dict[tuple[Operator, MacShape | None, DeviceConfig], Tiling | TemplateTiling] = {}
 
 
 def default_schedule(
@@ -38,8 +41,8 @@ def default_schedule(
 
     Raises
     ------
-    TypeError
-        for an operator of a kind that has no schedules.
+    ValueError
+        for an operator without templates, or in which anything but sizes of tiles is open.
     """
     sch = Schedule(operator.prim_func(config) if func is None else func, seed=1)
     shape = operator.mac_shape(config) if isinstance(operator, MacOperator) else None
@@ -52,16 +55,8 @@ def default_schedule(
 
 def _choose(
     sch: Schedule, operator: Operator, shape: MacShape | None, config: DeviceConfig
-) -> Tiling:
-    if isinstance(operator, MacOperator):
-        assert shape is not None
-        tilings = mac_tilings(sch, operator, shape, config)
-    elif isinstance(operator, PoolOperator):
-        tilings = pool_tilings(operator, operator.pool_shape(config), config)
-    else:
-        raise TypeError(f"{operator.name}: no default schedule for {type(operator).__name__}")
-
-    def cycles(tiling: Tiling) -> int | None:
+) -> Tiling | TemplateTiling:
+    def cycles(tiling: Tiling | TemplateTiling) -> int | None:
         candidate = sch.copy()
         tiling.apply(candidate, config)
         try:
@@ -70,6 +65,13 @@ def _choose(
         except (CodegenError, RuntimeError):  # the latter for a program that races
             return None
 
+    if isinstance(operator, MacOperator):
+        assert shape is not None
+        tilings = mac_tilings(sch, operator, shape, config)
+    elif isinstance(operator, PoolOperator):
+        tilings = pool_tilings(operator, operator.pool_shape(config), config)
+    else:
+        return cheapest_of_templates(sch, operator, config, cycles)
     # Packed, a depthwise convolution's first weights come later than its steps need them.
     may_pack = bool(operator.layout_free)
     packed = may_pack and shape is not None and not shape.depthwise

@@ -18,7 +18,7 @@ from tvm.s_tir.schedule import SBlockRV
 
 from ..device import DeviceConfig, Memories
 from ..topi.mac_schedule import STEP_ORDERS, MacStructure, for_loops, mac_loops, scheduled_mac
-from ..topi.pool_schedule import schedule_pool
+from ..topi.pool_schedule import is_pool, schedule_pool
 
 
 @derived_object
@@ -49,7 +49,7 @@ class TileArraySteps(ms.schedule_rule.PyScheduleRule):
 
 @derived_object
 class TilePooling(ms.schedule_rule.PyScheduleRule):
-    """Tiling of a store that pools windows of a tile in the memory of sums."""
+    """Tiling of pools: by stores, of windows of a tile in the memory of sums, or by steps."""
 
     def __init__(self, memories: Memories) -> None:
         super().__init__()
@@ -60,8 +60,7 @@ class TilePooling(ms.schedule_rule.PyScheduleRule):
 
     def apply(self, sch: Schedule, block: SBlockRV) -> list[Schedule]:
         """The store's tiles, pipelined and not."""
-        node = sch.get(block)
-        if node.name_hint != "store" or mac_loops(sch):
+        if sch.get(block).name_hint != "store" or not is_pool(sch):
             return [sch]
         results = []
         for pipelined in (True, False):

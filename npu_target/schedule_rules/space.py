@@ -15,6 +15,7 @@ from ..device import DeviceConfig
 from ..topi import Operator
 from ..topi.mac_operator import MacOperator
 from ..topi.mac_schedule import MacStructure, for_loops, mac_loops, scheduled_mac, tiled_loops
+from ..topi.pool_operator import PoolOperator
 from .mutators import MoveTileFactor
 from .rules import mac_structures, schedule_rules
 
@@ -45,7 +46,7 @@ def space_generator(
     """
     _check_space(space)
     mutators = {MoveTileFactor(seed): 0.6, ms.mutator.MutateTileSize(): 0.4}
-    if space == "rules" and isinstance(operator, Operator):
+    if space == "rules" and isinstance(operator, (MacOperator, PoolOperator)):
         return ms.space_generator.PostOrderApply(
             sch_rules=schedule_rules(config, bool(operator.layout_free)),
             postprocs=list(postprocs),
@@ -72,7 +73,7 @@ class Design(NamedTuple):
 
 def designs(sch: Schedule, operator: Operator, config: DeviceConfig, space: str) -> list[Design]:
     """One schedule for each structure of a space, made of a schedule of the operator's definition,
-    which stays as it is.
+    which stays as it is.  Where no rule applies to the definition, its templates are the space.
 
     Raises
     ------
@@ -80,28 +81,26 @@ def designs(sch: Schedule, operator: Operator, config: DeviceConfig, space: str)
         for an unknown space.
     """
     _check_space(space)
-    loops = mac_loops(sch)
-    if loops:
-        distinct = structures(sch, operator, space)
+    if isinstance(operator, MacOperator):
+        loops, distinct = mac_loops(sch), structures(sch, operator, space)
         return [
             Design(schedule, structure, tiled_loops(loops, structure))
             for schedule, structure in zip(scheduled_mac(sch, distinct), distinct, strict=True)
         ]
+    generated = _generated(sch, config) if space != "template" else []
     made = []
-    if space != "rules":
+    if space != "rules" or not generated:
         for template in operator.templates(config):
-            made.append(Design(sch.copy()))
-            template(made[-1].schedule)
-    if space != "template":
-        made += [Design(schedule) for schedule in _generated(sch, config)]
-    return made
+            made.append(sch.copy())
+            template(made[-1])
+    return [Design(schedule) for schedule in (*made, *generated)]
 
 
-def structures(sch: Schedule, operator: Operator, space: str = "both") -> list[MacStructure]:
+def structures(sch: Schedule, operator: MacOperator, space: str = "both") -> list[MacStructure]:
     """The structures of a space for a schedule of a multiply-accumulate's definition."""
     loops = mac_loops(sch)
     found: list[MacStructure] = []
-    if space != "rules" and isinstance(operator, MacOperator):
+    if space != "rules":
         found += operator.template_structures()
     if space != "template":
         found += mac_structures(loops, bool(operator.layout_free))
@@ -109,7 +108,7 @@ def structures(sch: Schedule, operator: Operator, space: str = "both") -> list[M
 
 
 def _generated(sch: Schedule, config: DeviceConfig) -> list[Schedule]:
-    """What the rules make of a schedule's blocks."""
+    """What the rules make of a schedule's blocks, nothing where none applies."""
     names: list[str] = []
     tvm_ffi.structural_walk(
         sch.mod["main"].body, (s_tir.SBlock, lambda block: names.append(str(block.name_hint)))
@@ -119,7 +118,7 @@ def _generated(sch: Schedule, config: DeviceConfig) -> list[Schedule]:
             results = rule.apply(sch, sch.get_sblock(name))
             if len(results) != 1 or not results[0].same_as(sch):
                 return list(results)
-    raise ValueError(f"no rule applies to blocks {', '.join(names)}")
+    return []
 
 
 def _check_space(space: str) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tvm.s_tir import Schedule
+import tvm_ffi
+from tvm.s_tir import SBlock, Schedule
 
 from ..device import Memories
 from ..intrin import gemm_rows, operand_scopes
@@ -13,6 +14,20 @@ from .mac_schedule import annotate_pipeline
 
 # The loops that tiles are cut from: images, channel blocks, output lines, their pixels or steps.
 POOLED = ("n", "cb", "y", "xx")
+
+
+# The blocks of definitions: of those that stores pool, and of those that steps do.
+_BLOCKS = ({"load_a", "store"}, {"load_a", "load_b", "mac", "max", "store"})
+
+
+def is_pool(sch: Schedule) -> bool:
+    """Whether this is the definition of a pool, nothing scheduled yet."""
+    names: set[str] = set()
+    tvm_ffi.structural_walk(
+        sch.mod["main"].body, (SBlock, lambda block: names.add(str(block.name_hint)))
+    )
+    names.discard("root")
+    return names in _BLOCKS and len(sch.get_loops(sch.get_sblock("store"))) == len(POOLED) + 1
 
 
 def schedule_pool(

@@ -10,16 +10,10 @@ from tvm.s_tir import meta_schedule as ms
 from tvm.s_tir.schedule import Trace
 
 from ..device import DeviceConfig
+from ..schedule_rules.traces import to_plain
 from ..target import make_target
 from .compiling import Compiled
 from .failure import Failure
-from .log import to_plain
-
-
-def trace_json(trace: Trace) -> Any:
-    """A trace in JSON form, without instructions that have no effect: those differ between ways
-    to the same schedule."""
-    return to_plain(trace.simplified(remove_postproc=True).as_json())
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,10 @@ from tvm.s_tir.schedule import Trace
 
 from ..device import DeviceConfig
 from ..schedule_rules import space_generator
+from ..schedule_rules.traces import trace_json
 from ..target import make_target
 from ..topi import Operator
-from .candidate import Candidate, trace_json
+from .candidate import Candidate
 from .compiling import Compiled
 from .failure import Failure
 from .fits_device import FitsDevice

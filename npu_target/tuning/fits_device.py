@@ -11,8 +11,8 @@ from tvm.s_tir import Schedule
 from tvm.s_tir import meta_schedule as ms
 
 from ..device import DeviceConfig
+from ..schedule_rules.traces import trace_json
 from ..topi import Operator
-from .candidate import trace_json
 from .points import PointSpace
 from .search import point_space
 from .workload import operator_of

@@ -28,6 +28,7 @@ import tvm_ffi
 from tvm.ir import IRModule
 from tvm.s_tir import meta_schedule as ms
 
+from ..schedule_rules.traces import to_plain
 from .errors import LogError
 from .failure import DEVICE_LOST
 from .header import HEADER_FILE, Header
@@ -251,19 +252,6 @@ def lock_folder(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
-
-
-def to_plain(value: Any) -> Any:
-    """MetaSchedule's JSON form as Python's own lists, dicts, strings and numbers."""
-    if value is None or isinstance(value, (bool, int, float)):
-        return value
-    if isinstance(value, str):
-        return str(value)
-    if hasattr(value, "items"):
-        return {str(key): to_plain(item) for key, item in value.items()}
-    if hasattr(value, "__iter__"):
-        return [to_plain(item) for item in value]
-    return value.value  # IntImm, FloatImm
 
 
 def _record_line(number: int, line: list[Any]) -> RecordLine:

@@ -11,7 +11,6 @@ from dataclasses import replace
 
 from ..device import DeviceConfig, kind_of
 from ..schedule_rules import Design
-from ..topi import Operator
 from ..topi.mac_operator import MacOperator
 from ..topi.mac_schedule import MacStructure
 from ..topi.mac_shape import TILED, MacShape, Sizes
@@ -22,10 +21,9 @@ class MacPoints(PointLimits):
     """The limits of an operator's points; ``designs`` are those that the structures' traces come
     from, in their order."""
 
-    def __init__(self, operator: Operator, config: DeviceConfig, designs: Sequence[Design]) -> None:
-        """Raises TypeError for an operator that the array has no part in."""
-        if not isinstance(operator, MacOperator):
-            raise TypeError(f"{operator.name} is not for the array")
+    def __init__(
+        self, operator: MacOperator, config: DeviceConfig, designs: Sequence[Design]
+    ) -> None:
         self._shape = shape = operator.mac_shape(config)
         self._config = config
         self._cost = kind_of(config).cost.tiles(operator, config)

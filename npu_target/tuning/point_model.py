@@ -8,8 +8,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..schedule_rules.traces import Structure
 from .boosting import boosted_trees
-from .points import Point, Structure
+from .points import Point
 
 _MOST_TRAITS = 48
 _LEAST_KNOWN = 12

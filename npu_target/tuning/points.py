@@ -9,14 +9,11 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
-from math import prod
 from typing import Any, NamedTuple
 
-from ..topi.blocking import divisors
+from ..schedule_rules.traces import Structure
 
-_SAMPLED = "SamplePerfectTile"
 # Up to here a space is listed to find what is left of it.
 _LISTED = 200_000
 _DRAWS = 20
@@ -27,47 +24,6 @@ class Point(NamedTuple):
 
     structure: int
     tiles: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Structure:
-    """A trace in JSON form: its instructions, and which of them sample the tiles of a loop of
-    which extent."""
-
-    instructions: Any
-    sampled: tuple[int, ...]
-    extents: tuple[int, ...]
-
-    @classmethod
-    def of(cls, trace: Any) -> Structure:
-        """Raises ValueError for a trace in which anything but the tiles of a loop, an outer and
-        an inner one, is open."""
-        instructions, decisions = trace
-        for index, decision in decisions:
-            kind = instructions[index][0]
-            if kind != _SAMPLED or len(decision) != 2:
-                raise ValueError(
-                    f"{kind} decides {decision}; a search needs {_SAMPLED} with n=2 only"
-                )
-        return cls(
-            instructions,
-            tuple(index for index, _ in decisions),
-            tuple(prod(decision) for _, decision in decisions),
-        )
-
-    def trace(self, tiles: Sequence[int]) -> Any:
-        """The trace with these inner sizes, in JSON form."""
-        decided = zip(self.sampled, self.extents, tiles, strict=True)
-        return [self.instructions, [[i, [extent // tile, tile]] for i, extent, tile in decided]]
-
-    @property
-    def options(self) -> list[list[int]]:
-        """The sizes that each inner loop may have, in ascending order."""
-        return [divisors(extent) for extent in self.extents]
-
-    @property
-    def size(self) -> int:
-        return prod(len(sizes) for sizes in self.options)
 
 
 class PointLimit(NamedTuple):

@@ -23,9 +23,10 @@ from tvm.s_tir import Schedule
 
 from ..device import DeviceConfig
 from ..schedule_rules import designs
+from ..schedule_rules.traces import Structure, trace_json
 from ..topi import Operator
-from ..topi.mac_schedule import mac_loops
-from .candidate import Candidate, trace_json
+from ..topi.mac_operator import MacOperator
+from .candidate import Candidate
 from .compiling import Compiled
 from .cost_model import CostModel
 from .failure import DOES_NOT_FIT, Failure
@@ -33,7 +34,7 @@ from .layer_search import BATCH, SEEDS, Compile
 from .layers import Layer
 from .mac_tiles import MacPoints
 from .point_model import PointModel
-from .points import Point, PointSpace, Structure
+from .points import Point, PointSpace
 from .workload import workload_module
 
 # Of the compiled programs that a batch is chosen from, so many are left over for the next ones.
@@ -56,7 +57,7 @@ def point_space(
     start = Schedule(workload_module(operator, config), seed=seed % SEEDS + 1)
     found = designs(start, operator, config, space)
     structures = [Structure.of(trace_json(design.schedule.trace)) for design in found]
-    limits = MacPoints(operator, config, found) if mac_loops(start) else None
+    limits = MacPoints(operator, config, found) if isinstance(operator, MacOperator) else None
     return PointSpace(structures, generator, limits)
 
 

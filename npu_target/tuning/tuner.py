@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from ..device import DeviceConfig
+from ..schedule_rules.traces import trace_json
 from .batch import Batch
-from .candidate import trace_json
 from .errors import TuningError
 from .failure import DEVICE_LOST, Failure
 from .layer_search import BATCH, LayerSearch

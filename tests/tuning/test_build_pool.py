@@ -9,9 +9,9 @@ import psutil
 import pytest
 
 from npu_target.device import preset
+from npu_target.schedule_rules.traces import trace_json
 from npu_target.topi import Add
 from npu_target.tuning.build_pool import BuildPool
-from npu_target.tuning.candidate import trace_json
 from npu_target.tuning.compiling import Compiled, CompileJob, compile_trace
 from npu_target.tuning.failure import BUILD_ERROR, DOES_NOT_APPLY, Failure
 from npu_target.tuning.schedules import default_of

@@ -7,8 +7,8 @@ from concurrent.futures import Future
 import pytest
 
 from npu_target.device import preset
+from npu_target.schedule_rules.traces import trace_json
 from npu_target.topi import Matmul
-from npu_target.tuning.candidate import trace_json
 from npu_target.tuning.compiling import Compiled, CompileJob, compile_trace
 from npu_target.tuning.evolutionary import EvolutionaryFactory, EvolutionarySearch
 from npu_target.tuning.failure import Failure

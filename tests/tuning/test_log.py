@@ -13,6 +13,7 @@ import tvm_ffi
 from tvm.s_tir import meta_schedule as ms
 
 from npu_target.device import preset
+from npu_target.schedule_rules.traces import to_plain
 from npu_target.tuning.errors import LogError
 from npu_target.tuning.header import HEADER_FILE, Header
 from npu_target.tuning.log import (
@@ -23,7 +24,6 @@ from npu_target.tuning.log import (
     log_folder,
     open_log,
     read_log,
-    to_plain,
 )
 
 CONFIG = preset("gemmini-16x16")

@@ -101,8 +101,3 @@ def test_no_run_is_below_the_bound(operator):
         limit = limits_of(operator).of(point)
         program = Program.from_bytes(compiled(operator, point).program)
         assert limit is not None and limit.least_cycles <= cycles_of(program)
-
-
-def test_an_operator_that_the_array_has_no_part_in_has_no_limits():
-    with pytest.raises(TypeError, match="not for the array"):
-        MacPoints(topi.MaxPool2d(1, 8, 8, 16, 3, 2), CONFIG, [])

@@ -4,8 +4,9 @@ import itertools
 import math
 import random
 
+from npu_target.schedule_rules.traces import Structure
 from npu_target.tuning.point_model import PointModel
-from npu_target.tuning.points import Point, PointSpace, Structure
+from npu_target.tuning.points import Point, PointSpace
 
 
 def trace_of(*extents: int, name: str = "", order: int = 0) -> list:

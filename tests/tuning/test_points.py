@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from npu_target.tuning.points import Point, PointLimit, PointLimits, PointSpace, Structure, divisors
+from npu_target.schedule_rules.traces import Structure
+from npu_target.topi.blocking import divisors
+from npu_target.tuning.points import Point, PointLimit, PointLimits, PointSpace
 
 SAMPLE = ["SamplePerfectTile", [], [2, 65536], []]
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from npu_target.device import preset
+from npu_target.schedule_rules.traces import trace_json
 from npu_target.topi import Conv2d, Matmul
-from npu_target.tuning.candidate import trace_json
 from npu_target.tuning.choose import cycles_of
 from npu_target.tuning.compiling import Compiled, CompileJob, compile_trace
 from npu_target.tuning.cost_model import CostModel
