@@ -15,7 +15,7 @@ from tvm.tirx import PrimFunc
 from ..device import DeviceConfig, Elementwise, kind_of
 from ..device.numbers import Numbers
 from ..relax_graph import Graph, attr_ints, constant_of, dtype_of, op_name, shape_of
-from .blocking import ceil_div
+from .blocking import ceil_div, rounded_up
 from .max_pool_steps import n_matrices, stepped_prim_func
 from .operator import Arg, Arrays, OperatorError, require_positive
 from .pattern import Accepted, Match, Spelling, element
@@ -94,6 +94,9 @@ class MaxPool2d(PoolOperator):
 
     def canonical(self) -> MaxPool2d:
         return self
+
+    def padded(self, multiple: int) -> MaxPool2d:
+        return replace(self, c=rounded_up(self.c, multiple))
 
     def prim_func(self, config: DeviceConfig) -> PrimFunc:
         self._check(config)

@@ -61,6 +61,10 @@ def stepped_prim_func(operator: MaxPool2d, config: DeviceConfig) -> PrimFunc:
     def matrix_of(block):
         return block if WB > 1 else 0
 
+    def of_matrix(identity, block, row, column):
+        element = identity[row, column]
+        return T.if_then_else(block * D + row < C, element, T.int8(0)) if C % D else element
+
     @T.prim_func(s_tir=True)
     def max_pool2d(
         x: T.Buffer((N, H, W, C), "int8"),
@@ -84,7 +88,7 @@ def stepped_prim_func(operator: MaxPool2d, config: DeviceConfig) -> PrimFunc:
             for wb, c, o in T.grid(WB, D, D):
                 with T.sblock("load_b"):
                     vwb, vc, vo = T.axis.remap("SSS", [wb, c, o])
-                    b[vwb, vc, vo] = T.if_then_else(vwb * D + vc < C, identity[vc, vo], T.int8(0))
+                    b[vwb, vc, vo] = of_matrix(identity, vwb, vc, vo)
             for n, cb, i, j, y, xx, o, c in T.grid(N, CB, size, size, OH, XP, D, D):
                 with T.sblock("mac"):
                     vn, vcb, vi, vj, vy, vx, vo, vc = T.axis.remap(

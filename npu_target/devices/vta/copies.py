@@ -79,7 +79,7 @@ class RepeatRow(NamedTuple):
         """See `Computing`."""
         first = self.load.nodes(operation._replace(rows=Linear(1)))
         others = to_number(operation.rows - 1)
-        add = _rows_command(isa.Alu, micro_op, others, op=isa.ADD)
+        add = rows_command(isa.Alu, micro_op, others, op=isa.ADD)
         return (*first, reset(micro_op, others), add)
 
 
@@ -133,7 +133,7 @@ class StoreRows(NamedTuple):
         )
         rows = to_number(operation.rows)
         alu = [
-            _rows_command(
+            rows_command(
                 isa.Alu,
                 micro_op,
                 rows,
@@ -302,10 +302,10 @@ class CopyOperations:
 
 def reset(micro_op: Operand, rows: Any) -> Command:
     """The command that makes so many rows of sums 0."""
-    return _rows_command(isa.Gemm, micro_op, rows, reset=True)
+    return rows_command(isa.Gemm, micro_op, rows, reset=True)
 
 
-def _rows_command(cls: type[DeviceCommand], micro_op: Operand, rows: Any, **fields: Any) -> Command:
+def rows_command(cls: type[DeviceCommand], micro_op: Operand, rows: Any, **fields: Any) -> Command:
     """A command of steps over rows that follow each other."""
     return device_command(
         cls,

@@ -88,8 +88,8 @@ class VtaEmission(Emission):
         assert isinstance(intrinsic, VtaStep)
         rows = intrinsic.rows_of(placed.step, placed.row)
         micro_op = self._micro_ops.index(rows, loops)
-        command = intrinsic.command(placed.step, placed.rows, micro_op)
-        return (reset(micro_op, placed.rows), command) if placed.overwrites else (command,)
+        commands = intrinsic.commands_of(placed.step, placed.rows, micro_op)
+        return (reset(micro_op, placed.rows), *commands) if placed.overwrites else commands
 
     def _copy_nodes(self, placed: PlacedCopy, loops: Mapping[int, int]) -> tuple[Node, ...]:
         operation = placed.operation

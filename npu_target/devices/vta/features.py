@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ...device import Features, MultiplyStep
+from ...device import Elementwise, ElementwiseStep, Features, MultiplyStep
 from .config import VtaConfig
 
-GEMM_CALL = "npu.vta_gemm"
+GEMM_CALL, MAX_CALL, FILL_CALL = "npu.vta_gemm", "npu.vta_max", "npu.vta_fill"
 # Rows of a step as definitions have it; steps that follow each other become one command.
 _STEP_ROWS = 16
 
@@ -16,4 +16,8 @@ def features(config: VtaConfig) -> Features:
     return Features(
         row_elements=config.block_in,
         step=MultiplyStep(GEMM_CALL, _STEP_ROWS) if is_square else None,
+        elementwise=(
+            ElementwiseStep(Elementwise.MAX, MAX_CALL),
+            ElementwiseStep(Elementwise.FILL, FILL_CALL),
+        ),
     )

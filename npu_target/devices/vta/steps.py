@@ -7,14 +7,14 @@ from abc import abstractmethod
 from ...codegen.steps import Step
 from ...device.intrinsic import Access, Intrinsic, Operand
 from ...passes.linear import Linear
-from ...program import Command, device_command
+from ...program import Command
 from ...program import Operand as Word
 from .config import VtaConfig
-from .features import GEMM_CALL
-from .isa import MAX, Alu, Gemm
+from .copies import reset, rows_command
+from .features import FILL_CALL, GEMM_CALL, MAX_CALL
+from .isa import ADD, MAX, Alu, Gemm
 from .micro_ops import Rows
 
-MAX_CALL = "npu.vta_max"
 # Of the field that counts a command's turns.
 _MOST_ROWS = (1 << 14) - 1
 # A command beside its steps: see `simulator/timing.cc`.
@@ -43,8 +43,8 @@ class VtaStep(Intrinsic):
         """The rows that the micro-op of a command names, whose rows are those from `row` on."""
 
     @abstractmethod
-    def command(self, step: Step, rows: int, micro_op: Word) -> Command:
-        """The command of so many rows, with the index of its micro-op."""
+    def commands_of(self, step: Step, rows: int, micro_op: Word) -> tuple[Command, ...]:
+        """The commands of so many rows, with the index of their micro-op."""
 
 
 class MultiplyRows(VtaStep):
@@ -66,44 +66,55 @@ class MultiplyRows(VtaStep):
         a, b, c = step.first_rows
         return Rows(c + row, a + row * step.operands[0].row_step, b, self.config.dim)
 
-    def command(self, step: Step, rows: int, micro_op: Word) -> Command:
-        return device_command(
-            Gemm,
-            uop_begin=micro_op,
-            uop_end=(micro_op, 1),
-            iter_in=rows,
-            dst_factor_in=1,
-            src_factor_in=step.operands[0].row_step if rows > 1 else 0,
-        )
+    def commands_of(self, step: Step, rows: int, micro_op: Word) -> tuple[Command, ...]:
+        row_step = step.operands[0].row_step if rows > 1 else 0
+        return (rows_command(Gemm, micro_op, rows, src_factor_in=row_step),)
 
 
 class MaxRows(VtaStep):
-    """`C[i, j] = max(C[i, j], D[i * row_step, j])`, of rows of sums."""
+    """`C[i, j] = max(C[i, j], A[i, j])`, of rows of sums."""
 
     call = MAX_CALL
     n_operands = 2
 
     def operands(self, *numbers: int) -> tuple[Operand, ...]:
-        rows, row_step = numbers
-        return (Operand(Access.ADD, rows), Operand(Access.READ, rows, row_step))
+        (rows,) = numbers
+        return Operand(Access.COMBINE, rows), Operand(Access.READ, rows)
 
     def cycles(self, blocks: int, rows: int, loaded: int) -> int:
         return blocks * (rows * self.config.alu_register_interval_cycles + _COMMAND_CYCLES)
 
     def rows_of(self, step: Step, row: Linear) -> Rows:
-        c, d = step.first_rows
-        return Rows(c + row, d + row * step.operands[1].row_step)
+        c, a = step.first_rows
+        return Rows(c + row, a + row)
 
-    def command(self, step: Step, rows: int, micro_op: Word) -> Command:
-        return device_command(
-            Alu,
-            op=MAX,
-            uop_begin=micro_op,
-            uop_end=(micro_op, 1),
-            iter_in=rows,
-            dst_factor_in=1,
-            src_factor_in=step.operands[1].row_step if rows > 1 else 0,
-        )
+    def commands_of(self, step: Step, rows: int, micro_op: Word) -> tuple[Command, ...]:
+        return (rows_command(Alu, micro_op, rows, op=MAX, src_factor_in=1),)
 
 
-INTRINSICS = (MultiplyRows, MaxRows)
+class FillRows(VtaStep):
+    """`C[i, j] = value`, of rows of sums: 0, and the value added."""
+
+    call = FILL_CALL
+    n_operands = 1
+    commands = 2
+
+    def operands(self, *numbers: int) -> tuple[Operand, ...]:
+        rows, _ = numbers
+        return (Operand(Access.WRITE, rows),)
+
+    def cycles(self, blocks: int, rows: int, loaded: int) -> int:
+        added = rows * self.config.alu_immediate_interval_cycles
+        return blocks * (rows + added + 2 * _COMMAND_CYCLES)
+
+    def rows_of(self, step: Step, row: Linear) -> Rows:
+        (c,) = step.first_rows
+        return Rows(c + row, c + row)
+
+    def commands_of(self, step: Step, rows: int, micro_op: Word) -> tuple[Command, ...]:
+        _, value = step.numbers
+        add = rows_command(Alu, micro_op, rows, op=ADD, use_immediate=True, immediate=value)
+        return reset(micro_op, rows), add
+
+
+INTRINSICS = (MultiplyRows, MaxRows, FillRows)
