@@ -15,7 +15,7 @@ from ..device import DeviceConfig, kind_of
 from ..device.numbers import Numbers
 from ..intrin import gemm_intrinsic
 from ..relax_graph import attr_ints, constant_of, shape_of
-from .blocking import ceil_div
+from .blocking import ceil_div, rounded_up
 from .mac_operator import MacOperator, wrapped_sums
 from .mac_schedule import STEP_ORDERS, MacStructure
 from .mac_shape import MacShape, Tensor
@@ -94,6 +94,9 @@ class GlobalAvgPool(MacOperator):
 
     def canonical(self) -> GlobalAvgPool:
         return replace(self, scale=CANONICAL_SCALE)
+
+    def padded(self, multiple: int) -> GlobalAvgPool:
+        return replace(self, c=rounded_up(self.c, multiple))
 
     def prim_func(self, config: DeviceConfig) -> PrimFunc:
         D = config.dim

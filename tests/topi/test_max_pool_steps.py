@@ -20,7 +20,7 @@ from vector_unit.installed import vector_unit
 from npu_target.codegen_tir import DoesNotFit, build_program
 from npu_target.device import Features, preset
 from npu_target.device.features import MultiplyStep, PooledStores
-from npu_target.schedule_rules import default_schedule
+from npu_target.schedule_rules import SPACES, default_schedule, designs
 from npu_target.topi import MaxPool2d, OperatorError, make
 
 __all__ = ["vector_unit"]
@@ -94,7 +94,7 @@ STEP = MultiplyStep(vector_device.MULTIPLY, 8)
 
 def test_features_choose_the_definition(monkeypatch):
     assert {operator.dim for operator in MaxPool2d.examples(CONFIG)} == {D}
-    pools = Features(D, PooledStores(3, 3), step=STEP)
+    pools = Features(PooledStores(3, 3), step=STEP)
     with_features(monkeypatch, pools)
     assert {operator.dim for operator in MaxPool2d.examples(CONFIG)} == {None}
     gemmini = preset("gemmini-16x16")
@@ -103,7 +103,7 @@ def test_features_choose_the_definition(monkeypatch):
 
 def test_a_device_without_the_steps_is_refused(monkeypatch):
     operator = MaxPool2d(1, 8, 8, 4, 2, 2, dim=D)
-    with_features(monkeypatch, Features(D, step=STEP))
+    with_features(monkeypatch, Features(step=STEP))
     with pytest.raises(OperatorError, match="has no step for fill of rows of sums, and its stores"):
         operator.prim_func(CONFIG)
 
@@ -112,3 +112,13 @@ def test_a_matrix_of_another_device_is_refused():
     operator = MaxPool2d(1, 8, 8, 4, 2, 2, dim=2 * D)
     with pytest.raises(OperatorError, match=f"identity of side {2 * D}, device has {D}"):
         operator.prim_func(CONFIG)
+
+
+@pytest.mark.parametrize("space", SPACES)
+def test_every_space_has_both_structures(space):
+    operator = EXAMPLES[0]
+    start = Schedule(operator.prim_func(CONFIG))
+    found = designs(start, operator, CONFIG, space)
+    assert len(found) == (4 if space == "both" else 2)
+    pipelined = ["software_pipeline_stage" in str(design.schedule.trace) for design in found]
+    assert sum(pipelined) == len(found) // 2

@@ -230,7 +230,6 @@ class VectorEmission(Emission):
 
 def features(config: VectorConfig) -> Features:
     return Features(
-        max_load_columns=config.lanes,
         step=MultiplyStep(MULTIPLY, MOST_ROWS),
         elementwise=(
             ElementwiseStep(Elementwise.MAX, MAXIMUM),

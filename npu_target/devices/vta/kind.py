@@ -17,7 +17,7 @@ VTA = DeviceKind(
     emission_at="npu_target.devices.vta.emission:VtaEmission",
     numbers_at="npu_target.devices.vta.numbers:NUMBERS",
     features=features,
-    operators=("conv2d", "depthwise_conv2d", "matmul", "add", "max_pool2d"),
+    operators=("conv2d", "depthwise_conv2d", "matmul", "add", "max_pool2d", "global_avg_pool"),
     shape_fields=(
         "log_batch",
         "log_block_in",
