@@ -7,8 +7,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ...codegen.operands import to_number, to_operand
-from ...codegen.operations import CopyKind, CopyOperation, Engine, Guard, LoopIds
+from ...codegen.operations import CopyKind, CopyOperation, Engine, LoopIds
 from ...codegen.pieces import Piece, pieces
+from ...codegen.row_parts import RowPart, row_parts
 from ...device.commands import DeviceCommand
 from ...passes.copies import Load, Store
 from ...passes.linear import Linear, combine
@@ -75,44 +76,30 @@ class CopyOperations:
         return self._stores(copy, transfer)
 
     def _load(self, copy: Load, transfer: Transfer) -> list[CopyOperation]:
-        rows, columns = Linear(transfer.rows), Linear(transfer.blocks * self.config.dim)
+        columns = Linear(transfer.blocks * self.config.dim)
         if copy.stack is not None or copy.shrunk:
             columns = transfer.columns
-        all_valid = (Guard(transfer.guards),) if transfer.guards else ()
-        none_valid = (Guard(transfer.guards, negated=True),) if transfer.guards else ()
-
-        def zeros(first: Linear, end: Linear, guards: tuple[Guard, ...]) -> list[CopyOperation]:
-            length = end - first
-            if copy.accumulate or (length.is_const and length.const <= 0):
-                return []
-            return self._mvins(copy, transfer, first, end, columns, guards, is_zero=True)
-
-        if copy.source is None:
-            if self.shrunk is not None and self._is_sums(copy) and not copy.accumulate:
-                copy = copy._replace(source=self.shrunk[0], shrunk=True)
-                columns = Linear(min(columns.const, self.shrunk[1]))
-            return zeros(_NOTHING, rows, ())
-        first, end = transfer.first_row, transfer.end_row
-        return [
-            *zeros(_NOTHING, combine("min", first, rows), all_valid),
-            *self._mvins(copy, transfer, first, end, transfer.columns, all_valid, is_zero=False),
-            *zeros(combine("max", first, end), rows, all_valid),
-            *(zeros(_NOTHING, rows, none_valid) if none_valid else ()),
-        ]
+        parts = row_parts(copy, transfer)
+        if copy.accumulate:
+            parts = [part for part in parts if not part.is_zero]
+        elif copy.source is None and self.shrunk is not None and self._is_sums(copy):
+            copy = copy._replace(source=self.shrunk[0], shrunk=True)
+            columns = Linear(min(columns.const, self.shrunk[1]))
+        made = []
+        for part in parts:
+            wide = columns if part.is_zero else transfer.columns
+            made += self._mvins(copy, transfer, part, wide)
+        return made
 
     def _mvins(
         self,
         copy: Load,
         transfer: Transfer,
-        first: Linear,
-        end: Linear,
+        part: RowPart,
         columns: Linear,
-        guards: tuple[Guard, ...],
-        is_zero: bool,
     ) -> list[CopyOperation]:
-        """Loads of the rows ``first`` to ``end`` and the columns from 0, in pieces that the device
-        takes."""
-        dim, config = self.config.dim, self.config
+        """Loads of some rows and the columns from 0, in pieces that the device takes."""
+        dim, config, is_zero = self.config.dim, self.config, part.is_zero
         if is_zero and copy.shrunk:
             # On the hardware a shrunk load from nowhere never ends, and zeros for a bank of the
             # accumulator get lost while elements are loaded into another: so these are elements,
@@ -161,13 +148,13 @@ class CopyOperations:
                 at.length,
                 row.most,
                 at.most,
-                (*guards, *row.guards, *at.guards),
+                (*part.guards, *row.guards, *at.guards),
                 cycles,
             )
 
         return [
             piece(at, row)
-            for row in pieces(first, end, dim, (0, transfer.rows), self.ids)
+            for row in pieces(part.first, part.end, dim, (0, transfer.rows), self.ids)
             for at in pieces(_NOTHING, columns, widest, (1, transfer.blocks * dim), self.ids)
         ]
 
@@ -178,6 +165,7 @@ class CopyOperations:
         setting = _store_setting(transfer.row_bytes, copy.scale, copy.relu)
         kind = self._store_kind(copy, flags, self.settings.other(setting))
         widest = min(self.rules.most_store_columns(copy), transfer.blocks * dim)
+        (part,) = row_parts(copy, transfer)
 
         def piece(at: Piece, row: Piece) -> CopyOperation:
             dram_bytes = transfer.dram_bytes + row.start * transfer.row_bytes
@@ -191,14 +179,13 @@ class CopyOperations:
                 at.length,
                 row.most,
                 at.most,
-                (*(Guard((guard,)) for guard in transfer.guards), *row.guards, *at.guards),
+                (*part.guards, *row.guards, *at.guards),
                 store_cycles(row.most, at.most, copy.element_bytes, config),
             )
 
-        first, end = transfer.first_row, transfer.end_row
         return [
             piece(at, row)
-            for row in pieces(first, end, dim, (0, transfer.rows), self.ids)
+            for row in pieces(part.first, part.end, dim, (0, transfer.rows), self.ids)
             for at in pieces(
                 _NOTHING, transfer.columns, widest, (1, transfer.blocks * dim), self.ids
             )
