@@ -66,7 +66,6 @@ class MultiplyStep(Intrinsic):
     call = "toy.multiply"
     n_operands = 3
     multiplies = True
-    most_rows = 1
 
     def operands(self, *numbers: int) -> tuple[Operand, ...]:
         vector = Operand(Access.READ, 1)

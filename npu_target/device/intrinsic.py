@@ -63,11 +63,6 @@ class Intrinsic(ABC):
     def __init__(self, config: Any) -> None:
         self.config = config
 
-    @property
-    @abstractmethod
-    def most_rows(self) -> int:
-        """Rows of a step at most, as definitions have it."""
-
     @abstractmethod
     def operands(self, *numbers: int) -> tuple[Operand, ...]:
         """What a call with these numbers touches."""

@@ -48,10 +48,6 @@ class Gemm(Intrinsic):
 
     config: GemminiConfig
 
-    @property
-    def most_rows(self) -> int:
-        return self.config.dim
-
     def operands(self, *numbers: int) -> tuple[Operand, ...]:
         rows, row_step = numbers
         return (

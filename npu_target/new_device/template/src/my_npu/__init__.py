@@ -1,0 +1,1 @@
+"""A device for npu_target: a unit that multiplies vectors by a matrix, and a copy engine."""
