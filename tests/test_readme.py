@@ -1,5 +1,6 @@
 """The README's commands are true: every option exists, and every `sh` block runs, as a newcomer
-would run it, in a fresh copy of the checkout. (`bash` blocks are what .ci/run does itself.)"""
+would run it, in a fresh copy of the checkout. (`bash` blocks are what .ci/run does itself.) So are
+those of the page that brings up a device: with the package that its first block writes."""
 
 from __future__ import annotations
 
@@ -20,6 +21,7 @@ from markdown import PAGES, ROOT, blocks
 from PIL import Image
 
 README = ROOT / "README.md"
+PORTING = ROOT / "docs" / "porting.md"
 # Instead of the budgets that the README's commands have.
 _TRIALS = "6"
 _TESTS = "tests/devices/gemmini/test_config.py"
@@ -50,6 +52,7 @@ def _ours(words: list[str]) -> tuple[str, list[str]] | None:
         return None
     module = words[words.index("-m") + 1]
     module = {
+        "npu_target.new_device": "npu_target.new_device.cli",
         "npu_target.program": "npu_target.program.cli",
         "npu_target.sim": "npu_target.sim.cli",
         "npu_target.tuning": "npu_target.tuning.__main__",
@@ -92,7 +95,7 @@ def _shortened(text: str, port: int) -> str:
     return text.replace("9190", str(port))
 
 
-def _run(script: str, folder) -> str:
+def _run(script: str, folder, **environment: str) -> str:
     """What a block prints. Whatever it leaves running is ended."""
     output = folder.with_suffix(".output")
     with output.open("w+") as file:
@@ -103,7 +106,7 @@ def _run(script: str, folder) -> str:
             stdout=file,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            env={**os.environ, "COLUMNS": "120"},
+            env={**os.environ, "COLUMNS": "120", **environment},
         )
         try:
             code = process.wait(_BLOCK_SECONDS)
@@ -152,3 +155,32 @@ def test_every_block_runs_in_a_fresh_copy(tmp_path):
     assert re.search(r"^.*\bconv2d_224x224x3_64_k7_s2_p3\b.*\d+\.\d+x", tuned, re.MULTILINE)
     assert "total" in tuned
     assert re.search(r"\b[1-9]\d* passed\b", tested)
+
+
+def _beside(text: str, site) -> str:
+    """The block with packages installed into a folder, which leaves the environment as it is, with
+    a very small budget, and with the suite's first step for all of them."""
+    options = f"--no-deps --no-build-isolation --no-index --target {site}"
+    text = text.replace("pip install -e", f"python -m pip install -q {options}")
+    text = re.sub(r"(conformance) ", r"\1.test_step1_manifest ", text)
+    return re.sub(r"--trials \d+", f"--trials {_TRIALS}", text)
+
+
+@pytest.mark.slow
+@pytest.mark.rpc
+def test_every_block_of_a_port_runs(tmp_path):
+    folder, site = tmp_path / "checkout", tmp_path / "site"
+    folder.mkdir()
+    shutil.copy(ROOT / "tune.py", folder)
+    said = []
+    for block in blocks(PORTING, "sh"):
+        script = _beside(block.text, site)
+        started = time.monotonic()
+        said.append(_run(script, folder, PYTHONPATH=str(site)))
+        print(f"\n$ {script}{said[-1]}[{time.monotonic() - started:.0f} s]", flush=True)
+    passed = [re.search(r"\b[1-9]\d* passed\b", text) for text in said]
+    assert [text is not None for text in passed] == [True] * 6 + [False]
+    assert "multiply  vector=32, matrix=16, to=8, rows=4, step=1" in said[2]
+    assert re.search(r"^\d+ cycles: \[", said[3], re.MULTILINE)
+    assert "uint64_t" in said[4]
+    assert re.search(r"\bmatmul_1x512x1000\b", said[6])

@@ -3,5 +3,5 @@
     pytest --pyargs npu_target.conformance --device NAME
 
 They follow the steps of bringing one up, in their order, and say which step is missing; see
-docs/second_device.md. They need the extra `test`.
+docs/porting.md. They need the extra `test`.
 """

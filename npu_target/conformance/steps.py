@@ -13,6 +13,12 @@ class Step(NamedTuple):
     title: str
     needs: str
 
+    @property
+    def message(self) -> str:
+        """What is said where a port has not come further."""
+        step = f"step {self.number}, {self.title}, is not done yet"
+        return f"{step}: {self.needs}; docs/porting.md says how"
+
 
 STEPS = (
     Step(1, "the manifest", "a config, presets and a DeviceKind behind an entry point"),

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from npu_target.conformance.examples import least
 from npu_target.device import DeviceConfig, DeviceKind
 from npu_target.device.commands import DeviceCommand, FieldSpec, IsaError
 
@@ -62,12 +63,8 @@ def test_fields_do_not_overlap(command: type[DeviceCommand]) -> None:
 
 def test_limits_refuse_by_name(command: type[DeviceCommand], config: DeviceConfig) -> None:
     """Each field that the device limits is refused above its limit."""
-    least = {
-        name: spec.at_least if spec.kind == "uint" else spec.decode(0)
-        for name, spec in command.specs().items()
-    }
     for name, spec in command.specs().items():
         if spec.at_most is not None and spec.at_most(config) < 2**spec.width - 1:
-            made = command(**{**least, name: spec.at_most(config) + 1})
+            made = least(command, **{name: spec.at_most(config) + 1})
             with pytest.raises(IsaError, match=name):
                 made.validate(config)

@@ -8,10 +8,16 @@ import pytest
 from npu_target import topi
 from npu_target.codegen_tir import CodegenError, build_program
 from npu_target.conformance.runs import default_program, expected, inputs_of, launched
-from npu_target.device import DeviceConfig
+from npu_target.device import DeviceConfig, DeviceKind
+from npu_target.device_api import last_stats, program_cycles
 from npu_target.schedule_rules import default_schedule
 from npu_target.topi import Operator
 from npu_target.topi.fitting import fitted_examples
+from npu_target.topi.registry import operators_of
+
+
+def test_no_part_of_the_manifest_is_missing(kind: DeviceKind) -> None:
+    kind.check()
 
 
 def test_the_default_schedule_computes_what_numpy_does(
@@ -20,6 +26,19 @@ def test_the_default_schedule_computes_what_numpy_does(
     program, mod = default_program(operator, config)
     result = launched(program, inputs_of(operator, config, mod))
     np.testing.assert_array_equal(result, expected(operator, config))
+    assert "raw" not in program.text, "commands that are none of the device's"
+
+
+def test_a_launch_takes_cycles_that_repeat(config: DeviceConfig) -> None:
+    simple = fitted_examples(operators_of(config)[0], config)[0]
+    program, mod = default_program(simple, config)
+    launched(program, inputs_of(simple, config, mod))
+    stats = last_stats()
+    assert stats is not None
+    assert stats.cycles > 0
+    cold = program_cycles(program.to_bytes())
+    assert cold == program_cycles(program.to_bytes()) is not None
+    assert program_cycles(program.to_bytes(), max_cycles=1) is None
 
 
 def test_a_log_gives_the_operator_back(operator: Operator) -> None:
@@ -28,7 +47,7 @@ def test_a_log_gives_the_operator_back(operator: Operator) -> None:
 
 def test_what_does_not_compile_is_refused_with_a_type(config: DeviceConfig) -> None:
     """The definition as it is, none of its tiles in a memory of the device."""
-    operator = fitted_examples(topi.registry.operators_of(config)[0], config)[0].kernel()
+    operator = fitted_examples(operators_of(config)[0], config)[0].kernel()
     with pytest.raises(CodegenError, match=operator.name):
         build_program(operator.prim_func(config), config, operator.name)
 

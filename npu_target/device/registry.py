@@ -83,7 +83,8 @@ def find(name_or_file: str) -> DeviceConfig:
     """
     if name_or_file in presets():
         return presets()[name_or_file]
-    if not Path(name_or_file).exists():
+    path = Path(name_or_file)
+    if not path.exists() or path.is_dir():  # as a package may be called that has not come to be one
         raise ConfigError(
             f"no device is called {name_or_file!r}, and there is no such file; "
             f"there are: {_known()}"

@@ -1,0 +1,88 @@
+"""The package of a new device and the conformance suite: whole it passes all of it; where a part is
+missing or wrong, the suite says which step that is of."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from npu_target.conformance.steps import STEPS
+from npu_target.new_device.package import write_package
+
+NAME = "fresh_npu"
+_INSTALL = ("-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "--no-index")
+
+
+def run(*arguments: str, path: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Python in another folder, with a path on which it finds packages."""
+    return subprocess.run(
+        [sys.executable, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(path)},
+    )
+
+
+def suite(*arguments: str, path: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    options = ("-q", "-p", "no:cacheprovider", "--pyargs", "npu_target.conformance")
+    return run("-m", "pytest", *options, "--device", NAME, *arguments, path=path, folder=folder)
+
+
+@pytest.mark.slow
+@pytest.mark.rpc
+def test_it_passes_when_pip_has_installed_it(tmp_path: Path) -> None:
+    package, site = tmp_path / "package", tmp_path / "site"
+    write_package(NAME, package)
+    done = run(*_INSTALL, "--target", str(site), str(package), path=site, folder=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    own = run("-m", "pytest", "-q", "package/tests", path=site, folder=tmp_path)
+    assert own.returncode == 0, own.stdout + own.stderr
+    done = suite("-n", "2", path=site, folder=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "passed" in done.stdout
+    assert "skipped" not in done.stdout
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """A package that is installed as it lies there: its sources, their entry points beside them."""
+    write_package(NAME, tmp_path / "package")
+    source = tmp_path / "package" / "src"
+    installed = source / f"{NAME}-0.1.0.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {NAME}\nVersion: 0.1.0\n")
+    points = f"[npu_target.devices]\n{NAME} = {NAME}.kind:KIND\n"
+    (installed / "entry_points.txt").write_text(points)
+    return source
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "step", "reason"),
+    [
+        ("kind.py", "KIND = ", "MINE = ", 1, "no device is called 'fresh_npu'"),
+        ("limits.def", "FIELD(lanes, 2, 64)\n", "", 1, "every number has its limits"),
+        ("commands.py", "COMMANDS = ", "MINE = ", 2, "commands_at is 'fresh_npu.commands:COMMANDS"),
+        ("simulator.py", "def simulate", "def other", 3, "simulator_at is 'fresh_npu.simulator"),
+        ("compute.py", "NUMBERS = ", "MINE = ", 4, "numbers_at is 'fresh_npu.compute:NUMBERS'"),
+        ("copies.py", "Emission(Emission)", "Mine(Emission)", 4, "emission_at is 'fresh_npu"),
+        ("compute.py", "overwrites=overwrites", "overwrites=True", 4, "Mismatched elements"),
+    ],
+)
+def test_the_suite_says_which_step_is_missing(
+    package: Path, file: str, old: str, new: str, step: int, reason: str
+) -> None:
+    place = package / NAME / file
+    text = place.read_text("utf-8")
+    assert old in text
+    place.write_text(text.replace(old, new), "utf-8")
+    done = suite("-x", path=package, folder=package)
+    said = done.stdout + done.stderr
+    assert done.returncode not in (0, 5), said
+    assert f"step {step}, {STEPS[step - 1].title}, is not done yet" in said
+    assert reason in said
