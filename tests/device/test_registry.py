@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
-from toy_device import toy_kind
+from my_npu.config import MyNpuConfig
+from my_npu.kind import KIND
 
 from npu_target.device import (
     ConfigError,
@@ -62,16 +64,17 @@ def test_gemmini_is_installed() -> None:
 
 
 def test_two_kinds_beside_each_other(installed: Any, tmp_path: Path) -> None:
-    toy = toy_kind(tmp_path)
-    installed(point("gemmini", GEMMINI), point("toy", toy))
-    assert list(kinds()) == ["gemmini", "toy"]
-    assert find("toy-16").dim == 16
-    config = find("toy-16").replace(name="mine", has_relu=False)
+    installed(point("gemmini", GEMMINI), point("my_npu", KIND))
+    assert list(kinds()) == ["gemmini", "my_npu"]
+    assert find("my_npu-8").dim == 8
+    config = find("my_npu-8").replace(name="mine", most_rows=8)
     config.save(tmp_path / "mine.json")
     assert find(str(tmp_path / "mine.json")) == config == load(tmp_path / "mine.json")
-    assert kind_of(config) is toy is kind_named("toy")
-    with pytest.raises(ConfigError, match=r"there are: gemmini-16x16, .*toy-8, toy-16$"):
-        find("toy")
+    assert kind_of(config) is KIND is kind_named("my_npu")
+    (tmp_path / "folder").mkdir()
+    for name in ("toy", str(tmp_path / "folder")):
+        with pytest.raises(ConfigError, match=r"there are: gemmini-16x16, .*my_npu, my_npu-8$"):
+            find(name)
 
 
 @pytest.mark.parametrize(
@@ -91,13 +94,16 @@ def test_what_cannot_be_used_is_left_out(installed: Any, loaded: Any, reason: st
         assert len(presets()) == len(PRESETS)
 
 
-def test_a_presets_name_is_taken_once(installed: Any, tmp_path: Path) -> None:
-    kind = toy_kind(tmp_path)
-    other = toy_kind(tmp_path, "other")
-    object.__setattr__(other, "presets", (other.presets[0].replace(name="toy-8"),))
-    installed(point("a", kind), point("b", other))
-    with pytest.warns(UserWarning, match="there is another preset called 'toy-8'"):
-        assert list(kinds()) == ["toy"]
+@dataclass(frozen=True)
+class OtherConfig(MyNpuConfig):
+    kind: ClassVar[str] = "other"
+
+
+def test_a_presets_name_is_taken_once(installed: Any) -> None:
+    other = replace(KIND, name="other", config=OtherConfig, presets=(OtherConfig(name="my_npu-8"),))
+    installed(point("a", KIND), point("b", other))
+    with pytest.warns(UserWarning, match="there is another preset called 'my_npu-8'"):
+        assert list(kinds()) == ["my_npu"]
 
 
 @pytest.mark.parametrize(

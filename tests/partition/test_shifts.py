@@ -9,8 +9,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import tiny_network
+from my_npu.compute import NUMBERS
+from my_npu.kind import KIND
 from relax_functions import constant, function_of
-from toy_device import NUMBERS, toy_kind
 from tvm import relax
 
 from npu_target.device import DeviceKind, kinds, presets, registry
@@ -50,7 +51,7 @@ def same_bits(mod, partitioned, *inputs) -> None:
 
 def test_a_network_on_a_device_with_shifts(install):
     """All operators of Gemmini, and its features, with other numbers."""
-    install(replace(GEMMINI, numbers_at="toy_device:NUMBERS"))
+    install(replace(GEMMINI, numbers_at="my_npu.compute:NUMBERS"))
     model = tiny_network.tiny(None, 0)
     images = model.calibration_inputs(4)
     integer = quantize(model.mod, images[:2], rule=NUMBERS.rule)
@@ -77,8 +78,8 @@ def test_what_shifts_cost():
     assert scales.top1_agreement == shifts.top1_agreement == down.top1_agreement == 1.0
 
 
-def test_another_kind_of_device_takes_its_operators_only(install, tmp_path):
-    config = install(toy_kind(tmp_path)).presets[0]
+def test_another_kind_of_device_takes_its_operators_only(install):
+    config = install(replace(KIND, operators=("matmul",))).presets[0]
     random = np.random.default_rng(0)
 
     def weight(*shape):
@@ -98,8 +99,8 @@ def test_another_kind_of_device_takes_its_operators_only(install, tmp_path):
     assert told.reason == "the device has no operation for add"
 
 
-def test_sums_that_are_rounded_otherwise_stay_on_the_host(install, tmp_path):
-    config = install(toy_kind(tmp_path)).presets[0]
+def test_sums_that_are_rounded_otherwise_stay_on_the_host(install):
+    config = install(KIND).presets[0]
 
     def body(emit, x):
         weight = constant(np.ones((19, 4), np.int8))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-import toy_device
 from hypothesis import given, settings
+from my_npu import commands as my_npu
 from program_strategies import bodies
 from program_streams import ARGS, check, command, repeating, stream, text
 
@@ -90,17 +90,13 @@ def test_rows_are_where_the_device_has_them() -> None:
 
     def copies(field: str, step: int) -> tuple[Node, ...]:
         address = Operand.argument(0)
-        return tuple(
-            [
-                device_command(toy_device.Copy, dram_address=address, **{"row": 0, field: step * i})
-                for i in range(8)
-            ]
-        )
+        fixed = {"row": 0, "rows": 1, "columns": 1, "stride": 1, "dram_address": address}
+        return tuple([device_command(my_npu.Load, **{**fixed, field: step * i}) for i in range(8)])
 
-    (loop,) = rolled(copies("row", 8), toy_device.COMMANDS)
+    (loop,) = rolled(copies("row", 8), my_npu.COMMANDS)
     assert isinstance(loop, Loop) and loop.extent == const(8)
     sizes = copies("rows", 1)[1:]
-    assert rolled(sizes, toy_device.COMMANDS) == sizes
+    assert rolled(sizes, my_npu.COMMANDS) == sizes
 
 
 def test_another_iteration_in_front_or_behind_goes_into_the_loop() -> None:

@@ -9,6 +9,7 @@ import pytest
 import tvm
 from device_api.streams import BASE, streams
 from hypothesis import given, settings
+from my_npu.config import MyNpuConfig
 from sim.streams import (
     TRACES,
     copy_program,
@@ -19,7 +20,6 @@ from sim.streams import (
     words,
     write_lines,
 )
-from toy_device import toy_kind
 
 from npu_target.device import ConfigError, preset
 from npu_target.device_api import create_module, last_stats
@@ -187,9 +187,9 @@ def test_devices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert other["device"] == "slow"
     with pytest.raises(SimError, match="compiled for dim 16, the device has 8"):
         run_file(tmp_path / "copy.npu", Options(device="gemmini-8x8"))
-    monkeypatch.setattr(sim_run, "find", lambda name: toy_kind(tmp_path).presets[0])
-    with pytest.raises(SimError, match="for a device of kind gemmini, this is one of kind toy"):
-        run_file(tmp_path / "copy.npu", Options(device="toy-8"))
+    monkeypatch.setattr(sim_run, "find", lambda name: MyNpuConfig())
+    with pytest.raises(SimError, match="for a device of kind gemmini, this is one of kind my_npu"):
+        run_file(tmp_path / "copy.npu", Options(device="my_npu"))
     monkeypatch.undo()
     with pytest.raises(ConfigError, match="no device is called 'none'"):
         run_file(tmp_path / "copy.npu", Options(device="none"))
