@@ -44,7 +44,7 @@ def write_package(name: str, folder: Pathish) -> list[Path]:
         package = beside / "package"
         package.mkdir()
         written = [_write(source, name, package) for source in template_files()]
-        # To a folder that has come to be there in between, if it is empty.
+        # Fails where a folder has come to be there meanwhile, unless it is empty.
         os.rename(package, target)
     except OSError as error:
         raise NewDeviceError(f"{target} cannot be written: {error.strerror}") from error
