@@ -30,6 +30,7 @@ from .passes.errors import CodegenError, DoesNotFit
 from .passes.linear import constant
 from .passes.lower import Lowered, lower
 from .passes.memory import allocate
+from .passes.named import in_words_of
 from .passes.packings import all_marked, packings
 from .passes.tiles import tile_buffers
 from .program import Arg, Constant, Node, Program
@@ -69,10 +70,14 @@ def build_program(
     except DoesNotFit as error:
         raise DoesNotFit(f"{name}: {error}") from error
     except (CodegenError, IsaError) as error:
-        raise CodegenError(f"{name}: {error}") from error
+        raise CodegenError(f"{name}: {_in_words_of(func, error)}") from error
     commands = kind_of(config).commands
     body = rewritten(body, commands, config.host_registers)
     return Program(name, config, args, body, constants)
+
+
+def _in_words_of(func: tirx.PrimFunc, error: CodegenError | IsaError) -> str:
+    return in_words_of(func, error) if isinstance(error, CodegenError) else str(error)
 
 
 def _arguments(func: tirx.PrimFunc, packed: Mapping[str, Packing]) -> tuple[Arg, ...]:

@@ -25,6 +25,7 @@ from ..passes.copies import Load, Store, recognise
 from ..passes.errors import CodegenError
 from ..passes.linear import Linear, combine, constant, linear
 from ..passes.memory import Placement
+from ..passes.named import text_of
 from ..passes.stacks import stacked
 from ..passes.transfers import LoopExtent, Transfer, plan_transfer
 from .dependences import Touched
@@ -74,7 +75,7 @@ class Nest:
         written: tirx.Buffer,
     ) -> None:
         self._reader = reader
-        self._leaf = leaf
+        self.leaf = leaf
         self._guards = guards
         self.sums = (
             str(written.name) if written.scope() == reader.config.memories.sums.scope else None
@@ -92,7 +93,7 @@ class Nest:
             value = Linear(constant(stmt.min))
             for count, size in ((extent // rows, rows), (rows, 1)):
                 if count > 1:
-                    self.loops.append(LoopExtent(reader.fresh(), count))
+                    self.loops.append(LoopExtent(reader.fresh(), count, str(stmt.loop_var.name)))
                     value = value + Linear.loop(self.loops[-1].loop_id) * size
             self._symbols[stmt.loop_var] = value
         self._is_versioned = any(versioned for _, versioned, _ in accesses)
@@ -104,7 +105,7 @@ class Nest:
     @property
     def text(self) -> str:
         """The statement that it is around, without the declarations of its variables."""
-        return str(self._leaf).splitlines()[-1]
+        return text_of(self.leaf)
 
     def touched(self, values: Values) -> list[Touched]:
         """The tiles that are read or written, with the version where they have several."""
@@ -160,16 +161,16 @@ class CopyNest(Nest):
     @property
     def is_load(self) -> bool:
         """Whether it writes a tile, not DRAM."""
-        return self._leaf.buffer.scope() in self._reader.config.memories.scopes
+        return self.leaf.buffer.scope() in self._reader.config.memories.scopes
 
     @cached_property
     def tile(self) -> str:
         """The name of the tile that it writes, or that it reads."""
         if self.is_load:
-            return str(self._leaf.buffer.name)
+            return str(self.leaf.buffer.name)
         names: list[str] = []
         tvm_ffi.structural_walk(
-            self._leaf.value, (TensorLoad, lambda load: names.append(str(load.source.name)))
+            self.leaf.value, (TensorLoad, lambda load: names.append(str(load.source.name)))
         )
         return names[0]
 
@@ -211,8 +212,9 @@ class CopyNest(Nest):
         copy = self._recognised()
         if isinstance(copy, Load) and copy.source in self._reader.packings:
             raise CodegenError(
-                f"argument {copy.source} is packed for another load, `{self._leaf}` takes it as it "
-                f"is: mark all of its loads {PACKED}, or none"
+                f"argument {copy.source} is packed for another load, `{self.text}` takes it as it "
+                f"is: mark all of its loads {PACKED}, or none",
+                self.leaf,
             )
         reader = self._reader
         return stacked(copy, tuple(self.loops), reader.fresh, reader.config.memories)
@@ -224,7 +226,7 @@ class CopyNest(Nest):
 
     def _recognised(self) -> Load | Store:
         reader = self._reader
-        return recognise(self._leaf, self._guards, self._symbols, reader.local, reader.config)
+        return recognise(self.leaf, self._guards, self._symbols, reader.local, reader.config)
 
 
 class StepNest(Nest):
@@ -262,5 +264,5 @@ class StepNest(Nest):
         indices = [linear(index, self._symbols) for index in element.indices]
         row, column = self._reader.local(element.source, indices)
         if column != Linear():
-            raise CodegenError(f"`{self.text}`: {element} is not the start of a row")
+            raise CodegenError(f"`{self.text}`: {element} is not the start of a row", self.leaf)
         return row

@@ -107,7 +107,7 @@ class Pipeline:
             return self.steps(stmt, values)
         if isinstance(stmt, Repeat):
             return self.loop(stmt, values)
-        raise CodegenError(stmt.text)
+        raise CodegenError(stmt.text, stmt.at)
 
     # ---- copies and steps ---------------------------------------------------------------
 
@@ -125,7 +125,8 @@ class Pipeline:
             except DoesNotFit:
                 raise
             except (CodegenError, IsaError) as error:
-                raise CodegenError(f"no command computes `{nest.text}`: {error}") from error
+                text = f"no command computes `{nest.text}`: {error}"
+                raise CodegenError(text, nest.leaf) from error
 
         by_steps = self.rules.steps_load_sums and nest.is_load and nest.sums is not None
         waiting = Waiting(nest, nest.touched(values), make, by_steps=by_steps)

@@ -90,11 +90,11 @@ class Reader:
                 return Sequence(())
             call = step_call(leaf.value, self._intrinsics)
             if call is None:
-                return Unsupported(f"no command performs `{leaf.value}`")
+                return Unsupported(f"no command performs `{leaf.value}`", leaf)
             return StepNest(self, loops, leaf, call)
         if isinstance(stmt, tirx.For):
             return self._repeat(stmt)
-        return Unsupported(f"no command performs `{stmt}`")
+        return Unsupported(f"no command performs `{stmt}`", leaf)
 
     def fresh(self) -> int:
         """A symbol that stands for no loop yet."""
@@ -161,7 +161,8 @@ class Reader:
             if least(in_step * -1 + (rows - 1), extents) < 0:
                 raise CodegenError(
                     f"sums that lie side by side in steps of {rows} rows are copied from row "
-                    f"{pixel} on, inside of a step; take whole steps, or leave out the mark {WIDE}"
+                    f"`{indices[-2]}` on, inside of a step; take whole steps, or leave out the "
+                    f"mark {WIDE}"
                 )
         return found
 

@@ -27,9 +27,10 @@ class Sequence:
 
 @dataclass(frozen=True)
 class Unsupported:
-    """A statement that is an error where it is come to."""
+    """A statement that is an error where it is come to: the message, and what it is about."""
 
     text: str
+    at: tirx.Stmt
 
 
 @dataclass(frozen=True, eq=False)

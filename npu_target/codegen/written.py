@@ -16,7 +16,7 @@ from ..device.intrinsic import Access
 from ..passes.copies import Store
 from ..passes.errors import CodegenError
 from ..passes.linear import Linear
-from ..passes.transfers import LoopExtent
+from ..passes.transfers import LoopExtent, names_of
 from .nests import CopyNest, StepNest
 from .rows import mask_of, rows_over
 from .statements import Branch, Repeat, Sequence, Statement, Unsupported
@@ -29,13 +29,14 @@ def check_written(parts: Iterable[Statement]) -> None:
         rows.visit(part)
     for tile, read in rows.read.items():
         if read & ~rows.written.get(tile, 0):
-            if rows.unsupported:
-                raise CodegenError(rows.unsupported)
+            if rows.unsupported is not None:
+                raise CodegenError(rows.unsupported.text, rows.unsupported.at)
             raise CodegenError(
                 f"rows of tile {tile} are read that nothing writes: in an iteration of the loop "
                 "that holds it not all rows between the first and the last are made; put the "
                 "loops over tiles outside of those inside of tiles, or the copy that reads them "
-                "behind these loops"
+                "behind these loops",
+                tile,
             )
 
 
@@ -45,8 +46,9 @@ class _Rows:
     def __init__(self) -> None:
         self.written: dict[str, int] = {}
         self.read: dict[str, int] = {}
-        self.unsupported = ""  # why statements do nothing that is known, of the first one
+        self.unsupported: Unsupported | None = None  # the first one
         self._ranges: dict[int, range] = {}
+        self._names: dict[int, str] = {}  # of loops
 
     def visit(self, stmt: Statement) -> None:
         """A statement with all that is in it."""
@@ -54,13 +56,14 @@ class _Rows:
             for part in stmt.parts:
                 self.visit(part)
         elif isinstance(stmt, Repeat):
+            self._names[stmt.symbol] = stmt.name
             self._ranges[stmt.symbol] = range(stmt.start, stmt.start + stmt.extent)
             self.visit(stmt.body)
         elif isinstance(stmt, Branch):
             self.visit(stmt.then)
             self.visit(stmt.otherwise)
         elif isinstance(stmt, Unsupported):
-            self.unsupported = self.unsupported or stmt.text
+            self.unsupported = self.unsupported or stmt
         elif isinstance(stmt, CopyNest):
             self._copy(stmt)
         elif isinstance(stmt, StepNest):
@@ -95,5 +98,8 @@ class _Rows:
         ranges = self._ranges | {loop.loop_id: range(loop.extent) for loop in loops}
         found = rows_over(row, ranges, mask)
         if found is None:
-            raise CodegenError(f"which rows of tile {tile} are used cannot be told from {row}")
+            text = row.text({**self._names, **names_of(list(loops))})
+            raise CodegenError(
+                f"which rows of tile {tile} are used cannot be told from {text}", tile
+            )
         rows[tile] = rows.get(tile, 0) | found

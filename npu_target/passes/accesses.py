@@ -22,6 +22,7 @@ from .bounds import least
 from .copies import is_call, is_zero, without_self
 from .errors import CodegenError
 from .linear import Linear, comparisons, constant, linear
+from .named import text_of
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Place:
     @property
     def text(self) -> str:
         """The statement, without the declarations of its variables."""
-        return str(self.stmt).splitlines()[-1]
+        return text_of(self.stmt)
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,7 @@ class AccessReader:
     one that reads the output, or writes an input."""
 
     def __init__(self, func: tirx.PrimFunc, config: DeviceConfig) -> None:
+        self._device, self._memories = config.name, config.memories
         self._scopes = config.memories.scopes
         self._intrinsics = kind_of(config).intrinsics(config)
         self.extents: dict[int, int] = {}
@@ -161,7 +163,8 @@ class AccessReader:
                 raise CodegenError(
                     f"`{where.text}` reads {self._output.name}, which is the output: what a "
                     "program writes to memory it cannot read again; keep it in a tile, or make "
-                    "two functions of it"
+                    "two functions of it",
+                    store,
                 )
             if self._is_tile(load.source):
                 at = [linear(index, self._env) for index in load.indices]
@@ -169,7 +172,8 @@ class AccessReader:
         if store.buffer in self._inputs:
             raise CodegenError(
                 f"`{where.text}` writes {store.buffer.name}, which is an input: the last "
-                "argument is the output"
+                "argument is the output",
+                store,
             )
         if self._is_tile(store.buffer) and not accumulates:
             self._load(store, value, where, ())
@@ -183,7 +187,8 @@ class AccessReader:
             try:
                 conditions = comparisons(value.args[0], self._env)
             except CodegenError as error:
-                raise CodegenError(f"no command computes `{where.text}`: {error}") from error
+                text = f"no command computes `{where.text}`: {error}"
+                raise CodegenError(text, store) from error
             if len(conditions) == 1 and not isinstance(value.args[2], tirx.IntImm):
                 (condition,) = conditions  # a choice between two copies
                 self._load(store, value.args[1], where, (*given, condition))
@@ -207,13 +212,13 @@ class AccessReader:
         if call.intrinsic.multiplies:
             a, b, c = call.elements
             row = self.fresh(call.operands[2].rows)
-            lane, column = self.fresh(call.operands[1].rows), self.fresh(int(b.source.shape[-1]))
+            lane, column = self.fresh(call.operands[1].rows), self.fresh(self._columns(b, stmt))
             first = self._element(a, row * call.operands[0].row_step, lane, where)
             second = self._element(b, lane, column, where)
             self.steps.append(Step(first, second, self._element(c, row, column, where)))
             return
         for operand, element in zip(call.operands, call.elements, strict=True):
-            column = self.fresh(int(element.source.shape[-1]))
+            column = self.fresh(self._columns(element, stmt))
             row = self.fresh(operand.rows) * operand.row_step
             touched = self._element(element, row, column, where)
             if operand.access is Access.WRITE:
@@ -221,6 +226,21 @@ class AccessReader:
                 self.writes.setdefault(touched.tile, []).append(write)
             else:
                 self.reads.append(touched)
+
+    def _columns(self, element: TensorLoad, stmt: tirx.Stmt) -> int:
+        """The columns of a row of an operand, which a step takes whole."""
+        buffer = element.source
+        memory = self._memories.find(buffer.scope())
+        taken = constant(buffer.shape[-1])
+        if memory is None:
+            return taken
+        if buffer.name in self._matched and taken != memory.columns:
+            raise CodegenError(
+                f"the step's intrinsic takes rows of {taken} elements, the {memory.title} of "
+                f"{self._device} has {memory.columns}: it is of another device",
+                stmt,
+            )
+        return memory.columns
 
     def _element(self, first: TensorLoad, row: Linear, column: Linear, where: Place) -> Read:
         """An element of an operand, from the first one on."""

@@ -18,7 +18,7 @@ from ..device import DeviceConfig
 from .accesses import AccessReader, Read, Step, Write
 from .bounds import implies
 from .errors import CodegenError
-from .linear import Linear
+from .linear import Atom, Linear, combine
 
 
 def check_columns(func: tirx.PrimFunc, config: DeviceConfig) -> None:
@@ -50,7 +50,8 @@ class _Check:
                     raise CodegenError(
                         f"`{read.where.text}` takes columns of tile {read.tile} that "
                         f"`{write.where.text}` leaves as they were; take only those that it "
-                        "writes, by a condition on the column"
+                        "writes, by a condition on the column",
+                        read.where.stmt,
                     )
 
     def _inputs(self, step: Step) -> None:
@@ -66,7 +67,8 @@ class _Check:
                         f"a step reads columns of tile {step.a.tile} that "
                         f"`{write.where.text}` leaves as they were, and multiplies them by rows "
                         f"of tile {step.b.tile} that are not zero; give `{weights.where.text}` "
-                        "the same condition on its rows"
+                        "the same condition on its rows",
+                        step.a.where.stmt,
                     )
 
     def _sums(self, step: Step) -> None:
@@ -78,14 +80,29 @@ class _Check:
                 write = Write(step.c.at, partial, given, False, where)
                 self._writes.setdefault(step.c.tile, []).append(write)
 
+    def _solved(self, mine: Linear, other: Linear) -> dict[int, Linear]:
+        """The values of the loops of an index, `16 * block + column`, for which it is another one;
+        none where several values give the same index."""
+        rest, reached = other - mine.const, 1
+        values: dict[int, Linear] = {}
+        for key, factor in sorted(mine.items, key=lambda item: item[1]):
+            if isinstance(key, Atom) or factor != reached:
+                return {}
+            reached *= self._extents[key]
+            values[key] = rest
+            if len(values) < len(mine.items):
+                extent = Linear(self._extents[key])
+                values[key] = combine("floormod", rest, extent)
+                rest = combine("floordiv", rest, extent)
+        return values
+
     def _seen(self, write: Write, read: Read) -> tuple[list[Linear], list[Linear]]:
         """What is known of an element that is read and is not in a row of zeros, and the forms
         that tell whether it is defined, in the loops of what reads it."""
         known: dict[int, Linear] = {}
         for mine, other in zip(write.at, read.at, strict=True):
-            (loop_id,) = mine.variables() if len(mine.variables()) == 1 else (-1,)
-            if mine.items == ((loop_id, 1),):
-                known.setdefault(loop_id, other - mine.const)
+            for loop_id, value in self._solved(mine, other).items():
+                known.setdefault(loop_id, value)
         forms = [*write.partial, *write.zero_below, *write.given]
         for loop_id in set().union(*(form.variables() for form in forms)) - known.keys():
             # Of a loop around both the same iteration, if that writes all before it is read.

@@ -19,6 +19,7 @@ from tvm.tirx import BufferStore, Var
 from ..device import DeviceConfig, Memory, kind_of
 from .errors import CodegenError
 from .linear import Linear, comparisons, linear, undivided
+from .named import text_of
 
 # Resolves a tile access to (row, column) forms.
 LocalAccess = Callable[[tirx.Buffer, list[Linear]], "tuple[Linear, Linear]"]
@@ -114,8 +115,7 @@ def recognise(
             return _load(store, valid, env, local, memory, config)
         return _store(store, valid, env, local, config)
     except CodegenError as error:
-        statement = str(store).splitlines()[-1]  # the lines before declare its variables
-        raise CodegenError(f"no command computes `{statement}`: {error}") from error
+        raise CodegenError(f"no command computes `{text_of(store)}`: {error}", store) from error
 
 
 def _load(
@@ -128,7 +128,10 @@ def _load(
 ) -> Load:
     memories = config.memories
     if valid:
-        raise CodegenError("a tile must be written under no condition")
+        raise CodegenError(
+            "a tile is written under a condition; give it a value of 0 where that does not hold "
+            "(`if_then_else`), or loops that divide its extents"
+        )
     indices = [linear(index, env) for index in store.indices]
     row, column = local(store.buffer, indices)
     value, accumulate = without_self(store)
@@ -148,7 +151,10 @@ def _load(
             raise CodegenError("a load has no activation")
         value, scale = scaled.value, scaled.scale
     if not isinstance(value, TensorLoad) or value.source.scope() in memories.scopes:
-        raise CodegenError("the value is not read from a kernel argument")
+        raise CodegenError(
+            "the value is not read from a kernel argument: a load copies elements of one; what "
+            "computes has to be done by an intrinsic of the device (`tensorize`)"
+        )
     wanted = memories.inputs.dtype if shrunk else memory.dtype
     if str(value.source.dtype) != wanted:
         raise CodegenError(f"the value read is {value.source.dtype}, needs {wanted}")
@@ -181,15 +187,29 @@ def _store(
         if isinstance(value, tirx.Max):
             value, pooling = _window(value, env, local)
     if not isinstance(value, TensorLoad):
-        raise CodegenError("the value is not read from a tile")
+        raise CodegenError(
+            "the value is not read from a tile: keep it in the device's memories (`cache_read`, "
+            "`cache_write`, `set_scope`)"
+        )
     memory, sums = memories.find(value.source.scope()), memories.sums
     if memory is None or (memory != sums and requantized is not None):
-        raise CodegenError(f"the value is not read from the {sums.title}")
+        raise CodegenError(
+            f"the value is not read from the {sums.title}: what is stored otherwise than as it is "
+            f"has to be in scope {sums.scope!r}"
+        )
     row, column = local(value.source, [linear(index, env) for index in value.indices])
     full_width = memory == sums and requantized is None and pooling is None
     element = str(store.buffer.dtype)
     if element != (sums if full_width else memories.inputs).dtype:
-        raise CodegenError(f"a result of type {element} does not fit the store")
+        wanted = (sums if full_width else memories.inputs).dtype
+        raise CodegenError(
+            f"the result is {element}, needs {wanted}: "
+            + (
+                "sums are stored as they are, or requantized"
+                if full_width
+                else "what is stored from a tile of inputs, or requantized, is of that type"
+            )
+        )
     return Store(
         row,
         column,

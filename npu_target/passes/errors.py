@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from tvm import tirx
+
 
 class CodegenError(ValueError):
     """A function that the device does not perform: a statement that no command computes, a tile
-    in no memory of its own, a feature that it was built without."""
+    in no memory of its own, a feature that it was built without.
+
+    ``at`` is the statement that is wrong, or the name of the tile: of which block it is, is told
+    where the schedule is at hand (:mod:`npu_target.passes.named`).
+    """
+
+    def __init__(self, text: str, at: tirx.Stmt | str | None = None) -> None:
+        super().__init__(text)
+        self.at = at
 
 
 class DoesNotFit(CodegenError):

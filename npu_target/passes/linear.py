@@ -118,6 +118,21 @@ class Linear(NamedTuple):
             return Linear()
         return Linear(self.const * factor, tuple([(k, v * factor) for k, v in self.items]))
 
+    def text(self, names: Mapping[int, str]) -> str:
+        """As a schedule would write it, with the names of its loops."""
+        terms = []
+        for key, factor in self.items:
+            if isinstance(key, Atom):
+                a, b = key.a.text(names), key.b.text(names)
+                sign = {"floordiv": "//", "floormod": "%"}.get(key.op)
+                name = f"({a}) {sign} {b}" if sign else f"{key.op}({a}, {b})"
+            else:
+                name = f"`{names.get(key, '?')}`"
+            terms.append(name if factor == 1 else f"{factor} * {name}")
+        if self.const or not terms:
+            terms.append(str(self.const))
+        return " + ".join(terms).replace("+ -", "- ")
+
     def substitute(self, values: Mapping[int, Linear]) -> Linear:
         """The form with loops replaced, inside atoms too."""
         for key, _ in self.items:

@@ -9,8 +9,10 @@ import tvm_ffi
 from tvm import s_tir, tirx
 
 from ..device import DeviceConfig
+from .blocks import block_tiles
 from .errors import CodegenError
 from .padding import hide_padding, show_padding
+from .pipelined import wrong_pipeline
 from .runs import cut_into_runs
 from .sources import separate_sources
 
@@ -54,7 +56,12 @@ def lower(func: tirx.PrimFunc, config: DeviceConfig) -> Lowered:
     """
     try:
         return _lowered(func, config)
+    except CodegenError:
+        raise
     except (ValueError, RuntimeError) as error:  # TVM's
+        reason = wrong_pipeline(func)
+        if reason is not None:
+            raise CodegenError(reason) from error
         reason = " ".join(str(error).split())
         raise CodegenError(f"TVM does not lower the schedule: {reason[:_REASON]}") from error
 
@@ -66,13 +73,15 @@ def _lowered(func: tirx.PrimFunc, config: DeviceConfig) -> Lowered:
     buffers = [*_block_buffers(mod["main"]), *allocated_buffers(mod["main"])]
     ranks = {buffer.name: len(buffer.shape) for buffer in buffers}
     mod = tvm.ir.transform.Sequential([*_PIPELINE, *_TILES_TO_LOOPS])(mod)
+    buffers = allocated_buffers(mod["main"])
     versions = {
         buffer.name: int(buffer.shape[0])
-        for buffer in allocated_buffers(mod["main"])
+        for buffer in buffers
         if len(buffer.shape) > ranks[buffer.name]
     }
     shown = separate_sources(show_padding(mod["main"]))
-    return Lowered(cut_into_runs(shown, config), versions)
+    blocked = block_tiles(shown, buffers, versions, config)
+    return Lowered(cut_into_runs(blocked, config), versions)
 
 
 def allocated_buffers(func: tirx.PrimFunc) -> list[tirx.Buffer]:

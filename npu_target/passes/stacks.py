@@ -13,7 +13,7 @@ from ..device import Memories
 from .copies import Load, Stack, Store
 from .errors import CodegenError
 from .linear import Atom, Key, Linear
-from .transfers import LoopExtent
+from .transfers import LoopExtent, names_of
 
 
 def stacked(
@@ -61,7 +61,8 @@ def stacked(
         ):
             valid.append(_of_first_line(form, column))
         else:
-            raise CodegenError(f"condition {form} >= 0 tells columns of a line apart")
+            text = form.text(names_of(loops))
+            raise CodegenError(f"condition {text} >= 0 tells columns of a line apart")
     load = copy._replace(
         offset=_of_first_line(copy.offset, column),
         valid=tuple(valid),

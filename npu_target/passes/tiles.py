@@ -16,6 +16,9 @@ from .errors import CodegenError
 from .lower import Lowered, allocated_buffers
 from .memory import LocalBuffer
 
+# Of sums whose blocks may lie side by side, at least: [batch, blocks, ..., pixels, columns].
+_WIDE_DIMENSIONS = 4
+
 
 def tile_buffers(lowered: Lowered, config: DeviceConfig) -> list[LocalBuffer]:
     """The tiles of a lowered function, with what the device's steps do with them.
@@ -52,12 +55,15 @@ def tile_buffers(lowered: Lowered, config: DeviceConfig) -> list[LocalBuffer]:
     names = [buffer.name for buffer in buffers]
     for buffer in buffers:
         if names.count(buffer.name) > 1:
-            raise CodegenError(f"two tiles are called {buffer.name}: give each a name of its own")
+            raise CodegenError(
+                f"two tiles are called {buffer.name}: give each a name of its own", str(buffer.name)
+            )
         if buffer.scope() not in memories.scopes:
             needed = " or ".join(repr(memory.scope) for memory in memories.all)
             raise CodegenError(
                 f"buffer {buffer.name} has scope {buffer.scope()!r}, needs {needed}: "
-                "kernels keep no temporaries in DRAM"
+                "kernels keep no temporaries in DRAM",
+                str(buffer.name),
             )
     return [
         LocalBuffer(
@@ -76,17 +82,20 @@ def tile_buffers(lowered: Lowered, config: DeviceConfig) -> list[LocalBuffer]:
     ]
 
 
-def _wide_rows(buffer: tirx.Buffer, lowered: Lowered, step_rows: Mapping[str, int]) -> int:
-    """The rows of a step of sums whose blocks lie side by side."""
+def _wide_rows(buffer: tirx.Buffer, lowered: Lowered, step_rows: Mapping[str, int]) -> int | None:
+    """The rows of a step of sums whose blocks lie side by side; None for sums of a single block."""
     rows = step_rows.get(buffer.name)
     shape = [int(extent) for extent in buffer.shape]
     if buffer.name in lowered.versions:
         shape = shape[1:]
-    if rows is None or len(shape) < 4 or shape[-2] % rows:
+    if len(shape) < _WIDE_DIMENSIONS:
+        return None
+    if rows is None or shape[-2] % rows:
         raise CodegenError(
             f"tile {buffer.name} of shape {shape} is stored by a loop marked {WIDE}, which needs "
             "sums of shape [batch, blocks, ..., pixels, columns] with whole steps of the device in "
-            "their pixels; leave out the mark"
+            "their pixels; leave out the mark",
+            str(buffer.name),
         )
     return rows
 

@@ -13,7 +13,7 @@ ones are written with zeros.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ..device.copy_rules import CopyRules
@@ -23,10 +23,16 @@ from .linear import Linear, combine
 
 
 class LoopExtent(NamedTuple):
-    """A loop around a copy."""
+    """A loop around a copy; its name is that of its variable, in messages."""
 
     loop_id: int
     extent: int
+    name: str = ""
+
+
+def names_of(loops: Sequence[LoopExtent]) -> dict[int, str]:
+    """The names of loops, for messages."""
+    return {loop.loop_id: loop.name for loop in loops if loop.name}
 
 
 class Transfer(NamedTuple):
@@ -48,7 +54,9 @@ class Transfer(NamedTuple):
         """The transfer where loops have these values, those of ``outer`` other loops."""
         ids = [min(values[loop.loop_id].variables()) for loop in self.outer]
         return self._replace(
-            outer=tuple(map(LoopExtent, ids, [loop.extent for loop in self.outer])),
+            outer=tuple(
+                [loop._replace(loop_id=i) for loop, i in zip(self.outer, ids, strict=True)]
+            ),
             guards=tuple([form.substitute(values) for form in self.guards]),
             first_row=self.first_row.substitute(values),
             end_row=self.end_row.substitute(values),
@@ -100,6 +108,12 @@ def plan_transfer(copy: Load | Store, loops: tuple[LoopExtent, ...], rules: Copy
     end = combine("max", end, Linear())
     first = combine("min", first, Linear(rows))
     row_step = copy.offset.coefficient(row_ids[0]) if row_ids else 0
+    if row_step < 0 and not (isinstance(copy, Load) and copy.source is None):
+        name = names_of(loops).get(row_ids[0], "")
+        raise CodegenError(
+            f"loop `{name}` walks the rows of DRAM backwards, {-row_step} elements at a time: rows "
+            "of a copy lie in DRAM in the order that they have in the tile"
+        )
     return Transfer(
         outer,
         tuple(guards),
@@ -127,8 +141,24 @@ def column_loop(copy: Load | Store, loops: tuple[LoopExtent, ...]) -> LoopExtent
             if neighbours and is_linear and not copy.row.depends_on(loop.loop_id):
                 return loop
     raise CodegenError(
-        f"a copy must move whole rows of {dim} neighbouring elements: none of its loops walks both "
-        "the columns of the tile's rows and neighbours in DRAM"
+        f"a copy must move whole rows of {dim} neighbouring elements: "
+        + _why_no_column(copy, loops)
+    )
+
+
+def _why_no_column(copy: Load | Store, loops: Sequence[LoopExtent]) -> str:
+    walking = [loop for loop in loops if copy.column.depends_on(loop.loop_id)]
+    if len(walking) == 1 and copy.column == Linear.loop(walking[0].loop_id):
+        (loop,) = walking
+        step = copy.offset.coefficient(loop.loop_id)
+        if loop.extent == copy.memory.columns and copy.offset.is_linear_in(loop.loop_id):
+            return (
+                f"along the columns of the tile, loop `{loop.name}`, they lie {step} apart in DRAM"
+            )
+    column = copy.column.text(names_of(loops))
+    return (
+        f"no loop of {copy.memory.columns} iterations walks both the columns of the tile's rows "
+        f"({column}) and neighbours in DRAM"
     )
 
 

@@ -255,7 +255,7 @@ def window_along_columns(y: T.Buffer((40, 20), "int8")):
 @pytest.mark.parametrize(
     ("func", "text"),
     [
-        (guarded_load, "a tile must be written under no condition"),
+        (guarded_load, "a tile is written under a condition; give it a value of 0"),
         (padding_with_one, "padding must be 0"),
         (load_with_relu, "a load has no activation"),
         (load_from_tile, "not read from a kernel argument"),
