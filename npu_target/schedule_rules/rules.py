@@ -19,6 +19,7 @@ from tvm.s_tir.schedule import SBlockRV
 from ..device import DeviceConfig, Memories
 from ..topi.mac_schedule import STEP_ORDERS, MacStructure, for_loops, mac_loops, scheduled_mac
 from ..topi.pool_schedule import is_pool, schedule_pool
+from .described import described_blocks
 
 
 @derived_object
@@ -45,6 +46,35 @@ class TileArraySteps(ms.schedule_rule.PyScheduleRule):
     def clone(self) -> TileArraySteps:
         """The same rule: it holds no state."""
         return TileArraySteps(self.layout_free)
+
+
+@derived_object
+class TileDescribedSteps(ms.schedule_rule.PyScheduleRule):
+    """The same of a block in any function whose computation is that of the device's step, by the
+    description of its intrinsic; what does not come out even is padded."""
+
+    def __init__(self, config: DeviceConfig) -> None:
+        super().__init__()
+        self.config = config
+
+    def _initialize_with_tune_context(self, context: Any) -> None:
+        pass
+
+    def apply(self, sch: Schedule, block: SBlockRV) -> list[Schedule]:
+        """One schedule a structure that the block's loops allow."""
+        if mac_loops(sch) or len(sch.get(block).reads) < 2:
+            return [sch]
+        start = sch.copy()
+        blocks = described_blocks(start, block, self.config)
+        if blocks is None:
+            return [sch]
+        found = mac_structures(blocks.loops)
+        structures = dict.fromkeys(for_loops(start, structure, blocks) for structure in found)
+        return scheduled_mac(start, list(structures), blocks)
+
+    def clone(self) -> TileDescribedSteps:
+        """The same rule: it holds no state."""
+        return TileDescribedSteps(self.config)
 
 
 @derived_object

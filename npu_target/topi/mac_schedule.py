@@ -7,7 +7,7 @@ them all.  What a structure leaves open, the tile sizes, is sampled, or given as
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, NamedTuple
@@ -61,6 +61,39 @@ class MacStructure:
     packed: bool = False
 
 
+class MacBlocks(NamedTuple):
+    """The blocks of a multiply-accumulate in a schedule.
+
+    mac : what the array computes.
+    intrinsic : the tensor intrinsic that does.
+    loops : what its loops walk, from the outside in.
+    copies : gives the blocks that load A and B and the one that stores.
+    walks_whole : whether its iterators walk what its loops do, as those of definitions.
+    whole_steps : whether the store takes all rows of each step, so that sums may lie side by side.
+    """
+
+    mac: Any
+    intrinsic: str
+    loops: tuple[str, ...]
+    copies: Callable[[Schedule], tuple[Any, Any, Any]]
+    walks_whole: bool = True
+    whole_steps: bool = True
+
+
+def defined_blocks(sch: Schedule, suffix: str = "") -> MacBlocks:
+    """The blocks of a definition, or of one of its strips, by its suffix."""
+    mac = sch.get_sblock(f"mac{suffix}")
+    intrinsic = str(sch.mod["main"].attrs["npu.tensorize"][f"mac{suffix}"])
+
+    def copies(sch: Schedule) -> tuple[Any, Any, Any]:
+        load_a, load_b, store = (
+            sch.get_sblock(f"{name}{suffix}") for name in ("load_a", "load_b", "store")
+        )
+        return load_a, load_b, store
+
+    return MacBlocks(mac, intrinsic, mac_loops(sch, suffix), copies)
+
+
 def mac_loops(sch: Schedule, suffix: str = "") -> tuple[str, ...]:
     """What the loops of the definition's ``mac`` block (or of a strip's, by its suffix) walk, from
     the outside in; empty for a definition without such a block."""
@@ -92,12 +125,17 @@ def _split_loops(loops: Sequence[str], structure: MacStructure) -> tuple[str, ..
     )
 
 
-def for_loops(sch: Schedule, structure: MacStructure) -> MacStructure:
-    """The structure as a definition takes it: splitting the kernel where that is large and nothing
-    is to be kept, and never wide where lines are joined, which would fall apart again."""
-    if "joined" in mac_loops(sch):
+def for_loops(
+    sch: Schedule, structure: MacStructure, blocks: MacBlocks | None = None
+) -> MacStructure:
+    """The structure as a definition, or other `blocks`, take it: splitting the kernel where that is
+    large and nothing is to be kept, and never wide where lines are joined, which would fall apart
+    again, or where the last step is stored in part."""
+    roles = mac_loops(sch) if blocks is None else blocks.loops
+    if "joined" in roles or not (blocks is None or blocks.whole_steps):
         structure = replace(structure, wide=False)
-    loops = zip(mac_loops(sch), sch.get_loops(sch.get_sblock("mac")), strict=True)
+    mac = sch.get_sblock("mac") if blocks is None else blocks.mac
+    loops = zip(roles, sch.get_loops(mac), strict=True)
     positions = prod(_extent(sch, loop) for name, loop in loops if name in KERNEL_LOOPS)
     if positions <= _LARGE_KERNEL_POSITIONS or structure.kept:
         return structure
@@ -122,13 +160,17 @@ def schedule_mac(
     ValueError
         if the structure splits a reduction that the definition does not have.
     """
-    _finish(sch, structure, _tile_and_place(sch, structure, "", decisions or {}, {}))
+    placed = _tile_and_place(sch, structure, defined_blocks(sch), decisions or {}, {})
+    _finish(sch, structure, placed)
     _schedule_strips(sch)
 
 
-def scheduled_mac(sch: Schedule, structures: Sequence[MacStructure]) -> list[Schedule]:
-    """For each structure a copy of the schedule of a definition, scheduled as `schedule_mac` does.
-    What structures have in common is scheduled once, which takes most of the time.
+def scheduled_mac(
+    sch: Schedule, structures: Sequence[MacStructure], blocks: MacBlocks | None = None
+) -> list[Schedule]:
+    """For each structure a copy of the schedule of a definition, or of other `blocks`, scheduled as
+    `schedule_mac` does. What structures have in common is scheduled once, which takes most of the
+    time.
 
     Raises
     ------
@@ -141,7 +183,8 @@ def scheduled_mac(sch: Schedule, structures: Sequence[MacStructure]) -> list[Sch
         common = replace(structure, pipelined=False, two_sums=False, wide=False, packed=False)
         if common not in placed:
             start = sch.copy()
-            placed[common] = start, _tile_and_place(start, common, "", {}, {})
+            found = defined_blocks(start) if blocks is None else blocks
+            placed[common] = start, _tile_and_place(start, common, found, {}, {})
         start, where = placed[common]
         made.append(start.copy())
         _finish(made[-1], structure, where)
@@ -154,7 +197,8 @@ def _schedule_strips(sch: Schedule) -> None:
         fixed = {str(loop): int(size) for loop, size in tiles.items()}
         structure = MacStructure(pipelined=False)
         suffix = str(name).removeprefix("mac")
-        _finish(sch, structure, _tile_and_place(sch, structure, suffix, {}, fixed))
+        placed = _tile_and_place(sch, structure, defined_blocks(sch, suffix), {}, fixed)
+        _finish(sch, structure, placed)
 
 
 class _Placed(NamedTuple):
@@ -175,20 +219,18 @@ class _Placed(NamedTuple):
 def _tile_and_place(
     sch: Schedule,
     structure: MacStructure,
-    suffix: str,
+    blocks: MacBlocks,
     decisions: Mapping[str, list[int]],
     fixed: Mapping[str, int],
 ) -> _Placed:
-    """Schedule the blocks whose names end in ``suffix``, with tiles of ``fixed`` sizes if any, but
-    for what `_finish` does. TVM cannot copy a schedule after that, since it has an intrinsic."""
-    mac = sch.get_sblock(f"mac{suffix}")
-    intrinsic = str(sch.mod["main"].attrs["npu.tensorize"][f"mac{suffix}"])
-    loops = dict(zip(mac_loops(sch, suffix), sch.get_loops(mac), strict=True))
-    order = _weights_order(sch, mac, mac_loops(sch, suffix), structure)
+    """Schedule these blocks, with tiles of ``fixed`` sizes if any, but for what `_finish` does. TVM
+    cannot copy a schedule after that, since it has an intrinsic."""
+    mac, intrinsic, roles = blocks.mac, blocks.intrinsic, blocks.loops
+    loops = dict(zip(roles, sch.get_loops(mac), strict=True))
+    order = _weights_order(sch, mac, roles, structure) if blocks.walks_whole else ()
     joined = "joined" in loops  # pixels of all lines, which no tile takes apart
     pixels = loops.pop("joined" if joined else "pixels")
     loops["steps"], row = sch.split(pixels, [None, gemm_rows(intrinsic)])
-    roles = mac_loops(sch, suffix)
     sampled = tiled_loops(roles, structure)
     split = _split_loops(roles, structure)
     outer = {}
@@ -217,9 +259,7 @@ def _tile_and_place(
     innermost = _fused(sch, tiles)
     around = [loops["batch"], *([] if keeper is None else [keeper]), innermost]
     changing = reduction[-1] if reduction else innermost
-    load_a, load_b, store = (
-        sch.get_sblock(f"{name}{suffix}") for name in ("load_a", "load_b", "store")
-    )
+    load_a, load_b, store = blocks.copies(sch)
     kept = load_b if weights_kept else load_a
     inputs, weights, sums = operand_scopes(intrinsic)
     for load, scope in ((load_a, inputs), (load_b, weights)):

@@ -19,7 +19,7 @@ from ..codegen_tir import CodegenError, DoesNotFit, build_program
 from ..device import DeviceConfig
 from ..passes.packings import packings
 from .failure import BUILD_ERROR, DOES_NOT_FIT, Failure
-from .workload import operator_of, to_json
+from .workload import measured_by, to_json
 
 PROGRAM_FILE = "program.npu"
 OPERATOR_FILE = "operator.json"
@@ -28,7 +28,7 @@ PACKINGS_FILE = "packings.json"
 
 @derived_object
 class NpuBuilder(ms.builder.PyBuilder):
-    """Compiles the candidates of `workload_module` workloads.
+    """Compiles the candidates of `workload_module` and `function_workload` workloads.
 
     An artifact is a program file in a folder of its own, since MetaSchedule's clean-up deletes
     the folder it lies in. Error messages begin with their kind, as `str(Failure)` does. Call
@@ -50,16 +50,16 @@ class NpuBuilder(ms.builder.PyBuilder):
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _build_one(self, mod: IRModule) -> ms.builder.BuilderResult:
-        operator = operator_of(mod)
+        computed = measured_by(mod)
         try:
-            program = build_program(mod["main"], self._config, operator.name)
+            program = build_program(mod["main"], self._config, computed.name)
             packed = packings(mod["main"], self._config)
         except DoesNotFit as error:
             return ms.builder.BuilderResult(None, str(Failure(DOES_NOT_FIT, str(error))))
         except CodegenError as error:
             return ms.builder.BuilderResult(None, str(Failure(BUILD_ERROR, str(error))))
         folder = Path(tempfile.mkdtemp(dir=self._folder))
-        (folder / OPERATOR_FILE).write_text(to_json(operator), encoding="utf-8")
+        (folder / OPERATOR_FILE).write_text(to_json(computed), encoding="utf-8")
         layouts = json.dumps({name: packing.to_json() for name, packing in packed.items()})
         (folder / PACKINGS_FILE).write_text(layouts, encoding="utf-8")
         (folder / PROGRAM_FILE).write_bytes(program.to_bytes())

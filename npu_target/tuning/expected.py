@@ -6,16 +6,16 @@ from __future__ import annotations
 import numpy as np
 
 from ..device.numbers import Numbers
-from ..topi import Operator
 from ..topi.operator import Arrays
+from .function import Measurable
 
 
-def sample_inputs(operator: Operator, seed: int) -> dict[str, np.ndarray]:
+def sample_inputs(operator: Measurable, seed: int) -> dict[str, np.ndarray]:
     """Arrays for the operator's input arguments, by name, the same for the same seed."""
     return operator.sample(np.random.default_rng(seed))
 
 
-def expected_output(operator: Operator, inputs: Arrays, numbers: Numbers) -> np.ndarray:
+def expected_output(operator: Measurable, inputs: Arrays, numbers: Numbers) -> np.ndarray:
     """The operator's output for `inputs` (its input arguments by name), with a device's numbers."""
     shape = next(arg.shape for arg in operator.args if arg.role == "output")
     return operator.reference(inputs, numbers).reshape(shape)

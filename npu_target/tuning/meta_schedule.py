@@ -24,6 +24,8 @@ from rpc_server.address import Address
 from ..device import DeviceConfig
 from ..partition import Partitioned, partition
 from ..schedule_rules import default_schedule, space_generator
+from ..schedule_rules.mutators import MoveTileFactor
+from ..schedule_rules.rules import TileDescribedSteps
 from ..target import make_target
 from ..topi import Operator
 from .builder import NpuBuilder
@@ -73,6 +75,16 @@ def workload_space(
     """
 
     return space_generator(operator_of, config, space, seed, [FitsDevice(config, space)])
+
+
+def function_space(config: DeviceConfig, seed: int = 1) -> ms.space_generator.SpaceGenerator:
+    """The design space of functions of anyone (`function_workload`): what the rules make of blocks
+    that the device's step computes, by the description of its intrinsic."""
+    return ms.space_generator.PostOrderApply(
+        sch_rules=[TileDescribedSteps(config)],
+        postprocs=[],
+        mutator_probs={MoveTileFactor(seed): 0.6, ms.mutator.MutateTileSize(): 0.4},
+    )
 
 
 def tunable_network(mod: IRModule, config: DeviceConfig) -> Partitioned:

@@ -11,13 +11,13 @@ from tvm.ir.utils import derived_object
 from tvm.s_tir import meta_schedule as ms
 
 from ..packing import Packing
-from ..topi import Operator
 from .builder import OPERATOR_FILE, PACKINGS_FILE
 from .errors import TuningError
 from .failure import DEVICE_LOST, Failure
+from .function import Measurable
 from .pool import DevicePool
 from .session import Job, Outcome
-from .workload import load_operator
+from .workload import load_measured
 
 
 @derived_object
@@ -55,9 +55,9 @@ class NpuRunner(ms.runner.PyRunner):
         self._pool = pool
         self._seed = seed
         self._timeout_seconds = timeout_seconds
-        self._max_cycles: dict[Operator, int] = {}
+        self._max_cycles: dict[Measurable, int] = {}
 
-    def limit_cycles(self, operator: Operator, max_cycles: int) -> None:
+    def limit_cycles(self, operator: Measurable, max_cycles: int) -> None:
         """End runs of an operator that take more simulated cycles than this."""
         self._max_cycles[operator] = max_cycles
 
@@ -65,7 +65,7 @@ class NpuRunner(ms.runner.PyRunner):
         return [self._run_one(Path(str(item.artifact_path))) for item in runner_inputs]
 
     def _run_one(self, artifact: Path) -> ms.runner.RunnerFuture:
-        operator = load_operator(artifact.with_name(OPERATOR_FILE))
+        operator = load_measured(artifact.with_name(OPERATOR_FILE))
         layouts = json.loads(artifact.with_name(PACKINGS_FILE).read_text(encoding="utf-8"))
         job = Job(
             # Read now: the file may be gone when a server is free.

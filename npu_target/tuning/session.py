@@ -19,9 +19,9 @@ from rpc_server.tracker_client import Endpoint
 
 from ..device import DeviceConfig, kind_of
 from ..packing import Packing
-from ..topi import Operator
 from .expected import difference, expected_output, sample_inputs
 from .failure import DEVICE_LOST, TIMED_OUT, WRONG_RESULT, Failure, last_line
+from .function import Measurable
 
 # Operators whose arrays a session keeps on the device.
 _CACHED_OPERATORS = 8
@@ -48,7 +48,7 @@ class Job:
 
     program: bytes
     name: str
-    operator: Operator
+    operator: Measurable
     seed: int
     timeout_seconds: float
     max_cycles: int = 0
@@ -98,7 +98,7 @@ class DeviceSession:
         self._run = self._session.get_function(_RUN)
         self._digest = self._session.get_function(_DIGEST)
         self._pack = self._session.get_function(_PACK)
-        self._arrays: OrderedDict[tuple[Operator, int], _Arrays] = OrderedDict()
+        self._arrays: OrderedDict[tuple[Measurable, int], _Arrays] = OrderedDict()
 
     def is_alive(self) -> bool:
         """Whether the server still answers; takes back the deadline of a run that failed."""
@@ -139,7 +139,7 @@ class DeviceSession:
             known = arrays.packed[name] = packing, target
         return known[1]
 
-    def _arrays_of(self, operator: Operator, seed: int) -> _Arrays:
+    def _arrays_of(self, operator: Measurable, seed: int) -> _Arrays:
         key = (operator, seed)
         if key in self._arrays:
             self._arrays.move_to_end(key)

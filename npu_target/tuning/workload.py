@@ -12,6 +12,7 @@ from tvm.tirx import PrimFunc
 
 from ..device import DeviceConfig
 from ..topi import Operator, make
+from .function import Function, Measurable
 
 # Kept by every schedule primitive, so that a scheduled module tells what it should compute.
 _ATTRIBUTE = "npu.operator"
@@ -36,6 +37,29 @@ def workload_function(operator: Operator, config: DeviceConfig) -> PrimFunc:
     return operator.prim_func(config).with_attr(_ATTRIBUTE, to_json(operator))
 
 
+def function_workload(func: PrimFunc) -> IRModule:
+    """The workload of an unscheduled function of anyone: what it computes, as it is, is what every
+    schedule of it has to. Raises ValueError for one with other arguments than tensors of integers.
+    """
+    text = to_json(Function.of(func))
+    named = func.with_attr({"global_symbol": "main", _ATTRIBUTE: text})
+    return IRModule({"main": named})
+
+
+def measured_by(mod: IRModule) -> Measurable:
+    """What a module computes, scheduled or not: an operator, or the function that it was.
+
+    Raises ValueError for a module that does not say.
+    """
+    found = _said_by(mod["main"])
+    if found is None:
+        raise ValueError(
+            f"the module has no attribute {_ATTRIBUTE}; make it by workload_module, or by "
+            "function_workload"
+        )
+    return found
+
+
 def operator_of(mod: IRModule) -> Operator:
     """The operator of a module around a `workload_function`, scheduled or not.
 
@@ -49,12 +73,17 @@ def operator_of(mod: IRModule) -> Operator:
 
 def operator_in(func: PrimFunc) -> Operator | None:
     """The operator that a function says it is, None where it says nothing."""
+    found = _said_by(func)
+    return found if isinstance(found, Operator) else None
+
+
+def _said_by(func: PrimFunc) -> Measurable | None:
     text = func.attrs.get(_ATTRIBUTE) if func.attrs else None
-    return None if text is None else from_json(str(text))
+    return None if text is None else _measured(str(text))
 
 
-def to_json(operator: Operator) -> str:
-    return json.dumps({"op": operator.op, "attrs": operator.attrs()}, sort_keys=True)
+def to_json(computed: Measurable) -> str:
+    return json.dumps({"op": computed.op, "attrs": computed.attrs()}, sort_keys=True)
 
 
 def from_json(text: str) -> Operator:
@@ -62,5 +91,10 @@ def from_json(text: str) -> Operator:
     return make(fields["op"], fields["attrs"])
 
 
-def load_operator(path: Path) -> Operator:
-    return from_json(path.read_text(encoding="utf-8"))
+def _measured(text: str) -> Measurable:
+    fields: dict[str, Any] = json.loads(text)
+    return Function(**fields["attrs"]) if fields["op"] == Function.op else from_json(text)
+
+
+def load_measured(path: Path) -> Measurable:
+    return _measured(path.read_text(encoding="utf-8"))

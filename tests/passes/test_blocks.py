@@ -90,7 +90,7 @@ def test_copies_of_any_size(shape):
 def test_a_load_takes_several_blocks():
     sch = Schedule(matmul(D, 4 * D, 4 * D))
     by_hand(sch, D)
-    program, _ = run(sch.mod["main"])
+    program = run(sch.mod["main"])
     assert f"{4 * D} cols, {D} rows" in program.text
 
 
