@@ -21,7 +21,7 @@ from ..device import DeviceConfig, kind_of
 from ..intrin import PACKED, WIDE, step_call
 from ..packing import Packing
 from ..passes.bounds import least
-from ..passes.errors import CodegenError
+from ..passes.errors import CodegenError, about
 from ..passes.linear import Linear, constant, linear
 from ..passes.memory import Placement
 from ..passes.packings import packed_element
@@ -83,15 +83,18 @@ class Reader:
                     return self._repeat(stmt)
                 element = packed_element(leaf, self.config.memories.weights.dtype)
                 packing = self.packings[element.source.name]
-                return PackedNest(self, loops, leaf, packing)
-            return CopyNest(self, loops, guards, leaf)
+                with about(leaf):
+                    return PackedNest(self, loops, leaf, packing)
+            with about(leaf):
+                return CopyNest(self, loops, guards, leaf)
         if isinstance(leaf, tirx.Evaluate) and not guards:
             if isinstance(leaf.value, tirx.IntImm):
                 return Sequence(())
             call = step_call(leaf.value, self._intrinsics)
             if call is None:
                 return Unsupported(f"no command performs `{leaf.value}`", leaf)
-            return StepNest(self, loops, leaf, call)
+            with about(leaf):
+                return StepNest(self, loops, leaf, call)
         if isinstance(stmt, tirx.For):
             return self._repeat(stmt)
         return Unsupported(f"no command performs `{stmt}`", leaf)

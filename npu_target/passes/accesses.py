@@ -20,7 +20,7 @@ from ..device.intrinsic import Access
 from ..intrin import StepCall, step_call
 from .bounds import least
 from .copies import is_call, is_zero, without_self
-from .errors import CodegenError
+from .errors import CodegenError, about
 from .linear import Linear, comparisons, constant, linear
 from .named import text_of
 
@@ -114,11 +114,13 @@ class AccessReader:
             if stmt.else_case is not None:
                 self.visit(stmt.else_case, given)
         elif isinstance(stmt, BufferStore):
-            self._store(stmt, given)
+            with about(stmt):
+                self._store(stmt, given)
         elif isinstance(stmt, tirx.Evaluate):
             call = step_call(stmt.value, self._intrinsics)
             if call is not None:
-                self._step(stmt, call)
+                with about(stmt):
+                    self._step(stmt, call)
 
     def _block(self, realize: s_tir.SBlockRealize, given: list[Linear]) -> None:
         block = realize.block

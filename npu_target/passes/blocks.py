@@ -54,6 +54,11 @@ def block_tiles(
         if memory is not None:
             tiles[buffer] = _Tile.of(buffer, memory, buffer.name in versions)
     blocking = _Blocking(tiles, config)
+    if blocking.has_changed:
+        stores: list[BufferStore] = []
+        tvm_ffi.structural_walk(func.body, (BufferStore, stores.append))
+        for store in stores:
+            blocking.check_copy(store)
     body = blocking.statement(func.body)
     if not blocking.has_changed:
         return func
@@ -160,13 +165,13 @@ class _Blocking:
     # ---- steps --------------------------------------------------------------------------
 
     def _step(self, stmt: tirx.Evaluate) -> tirx.Stmt:
-        if step_call(stmt.value, self._intrinsics) is None:
+        call = step_call(stmt.value, self._intrinsics)
+        if call is None:
             return stmt
-
-        def moved(load: TensorLoad) -> TensorLoad:
+        for load in call.elements:
             tile = self._tiles.get(load.source)
             if tile is None or tile.is_blocked:
-                return load
+                continue
             column = linear(load.indices[-1], self._env)
             if not _is_multiple(column, tile.columns):
                 raise tile.error(
@@ -180,6 +185,11 @@ class _Blocking:
                     f"the tile has {tile.n}: pad it (`pad_einsum`)",
                     stmt,
                 )
+
+        def moved(load: TensorLoad) -> TensorLoad:
+            tile = self._tiles.get(load.source)
+            if tile is None or tile.is_blocked:
+                return load
             block = _divided(load.indices[-1], tile.columns)
             zero = tirx.IntImm("int32", 0)
             return tile.new[tuple(tile.indices(load.indices, block, zero))]
@@ -199,7 +209,6 @@ class _Blocking:
         loop = self._column_loop(around, form)
         if tile.is_blocked and loop is not None and _is_row(form, loop, self._env, D):
             return _rebuilt(around, store)
-        self._check_copy(store)
         self.has_changed = True
         if is_load and any(isinstance(s, tirx.For) and PACKED in s.annotations for s in around):
             raise tile.error(
@@ -265,7 +274,7 @@ class _Blocking:
                     return stmt
         return None
 
-    def _check_copy(self, store: BufferStore) -> None:
+    def check_copy(self, store: BufferStore) -> None:
         """Raise CodegenError for a statement that is no copy between DRAM and a tile."""
         found: list[TensorLoad] = []
         tvm_ffi.structural_walk(without_self(store)[0], (TensorLoad, found.append))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from tvm import tirx
 
 
@@ -16,6 +19,17 @@ class CodegenError(ValueError):
     def __init__(self, text: str, at: tirx.Stmt | str | None = None) -> None:
         super().__init__(text)
         self.at = at
+
+
+@contextmanager
+def about(stmt: tirx.Stmt) -> Iterator[None]:
+    """Errors inside of it that do not say what they are about are about this statement."""
+    try:
+        yield
+    except CodegenError as error:
+        if error.at is None:
+            error.at = stmt
+        raise
 
 
 class DoesNotFit(CodegenError):

@@ -18,6 +18,7 @@ from tvm.tirx import BufferStore, Var
 
 from ..device import DeviceConfig, kind_of
 from ..intrin import step_call
+from .errors import about
 from .linear import Linear, linear
 from .sources import replaced
 
@@ -54,7 +55,8 @@ def _cut(stmt: tirx.Stmt, config: DeviceConfig) -> tirx.Stmt:
         body = _cut(stmt.body, config)
         return stmt if body.same_as(stmt.body) else _around(stmt, body)
     env = _variables(loops, leaf)
-    level, runs = _first_to_cut(loops, leaf, env)
+    with about(leaf):
+        level, runs = _first_to_cut(loops, leaf, env)
     if len(runs) < 2:
         return stmt
     loop = loops[level]
