@@ -83,10 +83,10 @@ def _product(sch: Schedule, block: SBlockRV, config: DeviceConfig) -> _Product |
     if "" in roles or not _has_own_loops(sch, block):
         return None
     variables = {role: x.var for role, x in zip(roles, node.iter_vars, strict=True)}
-    a, b = (_reading(node.reads, variables[role]) for role in ("pixels", "blocks"))
+    i, j, k = (variables[role] for role in ("pixels", "blocks", "depth"))
+    a, b = (_reading(node.reads, variable, k) for variable in (i, j))
     if a is None or b is None:
         return None
-    i, j, k = (variables[role] for role in ("pixels", "blocks", "depth"))
     parts = [region.region for region in (node.reads[a], node.reads[b], node.writes[0])]
     # Rows and columns last, as in the description.
     for region, row, column in zip(parts, (i, k, i), (k, j, j), strict=True):
@@ -121,12 +121,12 @@ def _variables(index: tirx.Expr) -> list[tirx.Var]:
     return [*_variables(index.a), *_variables(index.b)] if isinstance(index, tirx.Add) else []
 
 
-def _reading(reads: Sequence[Any], variable: tirx.Var) -> int | None:
-    """Which one of what is read depends on a variable: that of one operand does."""
+def _reading(reads: Sequence[Any], *variables: tirx.Var) -> int | None:
+    """Which one of what is read depends on all of these variables: one operand does."""
     found = [
         place
         for place, region in enumerate(reads)
-        if any(_step(part.min, variable) for part in region.region)
+        if all(any(_step(part.min, x) for part in region.region) for x in variables)
     ]
     return found[0] if len(found) == 1 else None
 
