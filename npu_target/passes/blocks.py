@@ -20,13 +20,14 @@ from tvm import sym, tirx
 from tvm.ir import TensorLoad
 from tvm.tirx import BufferStore, Var
 
-from ..device import DeviceConfig, Memory, kind_of
+from ..device import DeviceConfig, kind_of
 from ..intrin import PACKED, step_call
 from .bounds import least
 from .copies import is_call, is_zero, without_self
 from .errors import CodegenError
 from .linear import Linear, constant, linear
 from .named import text_of
+from .row_tiles import RowTile
 from .sources import replaced
 
 
@@ -48,91 +49,51 @@ def block_tiles(
     CodegenError
         where a copy or a step begins or ends inside of a block.
     """
-    tiles: dict[tirx.Buffer, _Tile] = {}
+    tiles: dict[tirx.Buffer, RowTile] = {}
     for buffer in buffers:
         memory = config.memories.find(buffer.scope())
         if memory is not None:
-            tiles[buffer] = _Tile.of(buffer, memory, buffer.name in versions)
+            tiles[buffer] = RowTile.of(buffer, memory, buffer.name in versions)
     blocking = _Blocking(tiles, config)
-    if blocking.has_changed:
-        stores: list[BufferStore] = []
-        tvm_ffi.structural_walk(func.body, (BufferStore, stores.append))
+    stores: list[BufferStore] = []
+    extents: dict[Var, tirx.Expr] = {}
+    tvm_ffi.structural_walk(
+        func.body,
+        (
+            (BufferStore, stores.append),
+            (tirx.For, lambda loop: extents.update({loop.loop_var: loop.extent})),
+        ),
+    )
+    if all(blocking.is_of_rows(store, extents) for store in stores):
+        return func
+    if not all(tile.is_blocked for tile in tiles.values()):
         for store in stores:
             blocking.check_copy(store)
     body = blocking.statement(func.body)
-    if not blocking.has_changed:
-        return func
     mod = tvm.IRModule({"main": func.with_body(body)})
     return tirx.transform.StmtSimplify()(mod)["main"]
-
-
-class _Tile(NamedTuple):
-    """A tile and what it becomes: itself, where its rows are those of the memory."""
-
-    old: tirx.Buffer
-    new: tirx.Buffer
-    memory: Memory
-    has_versions: bool
-
-    @classmethod
-    def of(cls, buffer: tirx.Buffer, memory: Memory, has_versions: bool) -> _Tile:
-        *lead, n = [constant(extent) for extent in buffer.shape]
-        if n == memory.columns:
-            return cls(buffer, buffer, memory, has_versions)
-        first = lead[:1] if has_versions else []
-        shape = (*first, 1, -(-n // memory.columns), *lead[len(first) :], memory.columns)
-        new = tirx.decl_buffer(shape, str(buffer.dtype), buffer.name, scope=buffer.scope())
-        return cls(buffer, new, memory, has_versions)
-
-    @property
-    def is_blocked(self) -> bool:
-        """Whether its rows are those of the memory."""
-        return self.new is self.old
-
-    @property
-    def columns(self) -> int:
-        """Of a row of the memory."""
-        return self.memory.columns
-
-    @property
-    def n(self) -> int:
-        """Columns that a schedule sees."""
-        return int(self.old.shape[-1])
-
-    @property
-    def axis(self) -> int:
-        """The dimension of the columns, without versions."""
-        return len(self.old.shape) - 1 - self.has_versions
-
-    def indices(
-        self, old: Sequence[tirx.Expr], block: tirx.Expr, column: tirx.Expr
-    ) -> list[tirx.Expr]:
-        """Where an element is in the new tile."""
-        if self.is_blocked:
-            return [*old[:-1], column]
-        first = list(old[:1]) if self.has_versions else []
-        return [*first, tirx.IntImm("int32", 0), block, *old[len(first) : -1], column]
-
-    def error(self, text: str, at: tirx.Stmt) -> CodegenError:
-        return CodegenError(f"tile `{self.old.name}`, axis {self.axis}: {text}", at)
-
-    @property
-    def needed(self) -> str:
-        """What copies and steps have to keep to."""
-        return f"a row of the {self.memory.title} has {self.columns} columns"
 
 
 class _Blocking:
     """Rewrites the statements of a function."""
 
-    def __init__(self, tiles: Mapping[tirx.Buffer, _Tile], config: DeviceConfig) -> None:
+    def __init__(self, tiles: Mapping[tirx.Buffer, RowTile], config: DeviceConfig) -> None:
         self._tiles = tiles
         self._intrinsics = kind_of(config).intrinsics(config)
         self._env: dict[Var, Linear] = {}
         self._extents: dict[int, int] = {}
-        self.has_changed = any(not tile.is_blocked for tile in tiles.values())
+
+    def is_of_rows(self, store: BufferStore, extents: Mapping[Var, tirx.Expr]) -> bool:
+        """Whether a statement copies whole rows by a loop over their columns, or no tile."""
+        touched = self._columns(store)
+        if touched is None:
+            return True
+        tile, column = touched
+        extent = extents.get(column) if isinstance(column, Var) else None
+        return tile.is_blocked and extent is not None and constant(extent) == tile.columns
 
     def statement(self, stmt: tirx.Stmt) -> tirx.Stmt:
+        """A statement with all that is in it, in blocks."""
         if isinstance(stmt, tirx.SeqStmt):
             return tirx.SeqStmt([self.statement(part) for part in stmt.seq])
         if isinstance(stmt, tirx.AllocBuffer):
@@ -209,7 +170,6 @@ class _Blocking:
         loop = self._column_loop(around, form)
         if tile.is_blocked and loop is not None and _is_row(form, loop, self._env, D):
             return _rebuilt(around, store)
-        self.has_changed = True
         if is_load and any(isinstance(s, tirx.For) and PACKED in s.annotations for s in around):
             raise tile.error(
                 f"a load marked {PACKED} fills it; {tile.needed}: such a tile has to be "
@@ -285,7 +245,7 @@ class _Blocking:
                 store,
             )
 
-    def _columns(self, store: BufferStore) -> tuple[_Tile, tirx.Expr] | None:
+    def _columns(self, store: BufferStore) -> tuple[RowTile, tirx.Expr] | None:
         """The tile to be blocked that a copy writes, or reads, and its column."""
         if store.buffer in self._tiles:
             return self._tiles[store.buffer], store.indices[-1]
