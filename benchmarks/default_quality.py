@@ -26,12 +26,12 @@ from npu_target.device_api import program_cycles
 from npu_target.devices.gemmini import GemminiConfig
 from npu_target.files import write_atomically
 from npu_target.topi import Operator
+from npu_target.topi.definition import from_json, to_json
 from npu_target.tuning.choose import cycles_of
 from npu_target.tuning.compiling import Compiled, CompileJob, compile_trace
 from npu_target.tuning.points import Point
 from npu_target.tuning.schedules import default_of
 from npu_target.tuning.search import point_space
-from npu_target.tuning.workload import from_json, to_json
 
 REPORTS = Path(__file__).parent / "reports"
 # A device with half the memories and a narrower bus, which no constant was looked at with.

@@ -18,8 +18,9 @@ from tvm.s_tir import meta_schedule as ms
 from ..codegen_tir import CodegenError, DoesNotFit, build_program
 from ..device import DeviceConfig
 from ..passes.packings import packings
+from ..topi.definition import to_json
 from .failure import BUILD_ERROR, DOES_NOT_FIT, Failure
-from .workload import measured_by, to_json
+from .workload import measured_by
 
 PROGRAM_FILE = "program.npu"
 OPERATOR_FILE = "operator.json"

@@ -28,11 +28,12 @@ from ..schedule_rules.mutators import MoveTileFactor
 from ..schedule_rules.rules import TileDescribedSteps
 from ..target import make_target
 from ..topi import Operator
+from ..topi.definition import definition, operator_in
 from .builder import NpuBuilder
 from .devices import device_pool
 from .fits_device import FitsDevice
 from .runner import NpuRunner
-from .workload import operator_in, operator_of, workload_function
+from .workload import operator_of
 
 # TVM's mark for a function that must not be fused with others.
 _OPAQUE = 8
@@ -116,5 +117,5 @@ def _with_default(func: PrimFunc, config: DeviceConfig) -> PrimFunc:
 
 
 def _tunable_kernel(operator: Operator, config: DeviceConfig) -> PrimFunc:
-    func = workload_function(operator.kernel(), config)
+    func = definition(operator.kernel(), config)
     return func.with_attr({"target": make_target(config), "op_pattern": _OPAQUE})

@@ -11,11 +11,12 @@ from tvm.ir import IRModule
 from tvm.tirx import PrimFunc
 
 from ..device import DeviceConfig
-from ..topi import Operator, make
+from ..topi import Operator
+from ..topi.definition import OPERATOR, definition, from_json, operator_in, to_json
 from .function import Function, Measurable
 
-# Kept by every schedule primitive, so that a scheduled module tells what it should compute.
-_ATTRIBUTE = "npu.operator"
+# What a function of anyone says of itself, as a definition says its operator.
+_FUNCTION = "npu.function"
 
 
 def workload_module(operator: Operator, config: DeviceConfig) -> IRModule:
@@ -28,13 +29,8 @@ def workload_module(operator: Operator, config: DeviceConfig) -> IRModule:
 
 @lru_cache(maxsize=256)  # parsing TVMScript takes some tenths of a second
 def _module_of(operator: Operator, config: DeviceConfig) -> IRModule:
-    func = workload_function(operator, config).with_attr("global_symbol", "main")
+    func = definition(operator, config).with_attr("global_symbol", "main")
     return IRModule({"main": func})
-
-
-def workload_function(operator: Operator, config: DeviceConfig) -> PrimFunc:
-    """An operator's definition that says which operator it is, whatever is scheduled in it."""
-    return operator.prim_func(config).with_attr(_ATTRIBUTE, to_json(operator))
 
 
 def function_workload(func: PrimFunc) -> IRModule:
@@ -43,7 +39,7 @@ def function_workload(func: PrimFunc) -> IRModule:
     """
     text = to_json(Function.of(func))
     # TVM's tuning says of every function that its arguments do not overlap.
-    named = func.with_attr({"global_symbol": "main", "tirx.noalias": True, _ATTRIBUTE: text})
+    named = func.with_attr({"global_symbol": "main", "tirx.noalias": True, _FUNCTION: text})
     return IRModule({"main": named})
 
 
@@ -52,50 +48,35 @@ def measured_by(mod: IRModule) -> Measurable:
 
     Raises ValueError for a module that does not say.
     """
-    found = _said_by(mod["main"])
-    if found is None:
+    func = mod["main"]
+    operator = operator_in(func)
+    if operator is not None:
+        return operator
+    text = func.attrs.get(_FUNCTION) if func.attrs else None
+    if text is None:
         raise ValueError(
-            f"the module has no attribute {_ATTRIBUTE}; make it by workload_module, or by "
-            "function_workload"
+            f"the module has no attribute {OPERATOR} or {_FUNCTION}; make it by workload_module, "
+            "or by function_workload"
         )
-    return found
+    return _measured(str(text))
 
 
 def operator_of(mod: IRModule) -> Operator:
-    """The operator of a module around a `workload_function`, scheduled or not.
+    """The operator of a workload's module, scheduled or not.
 
     Raises ValueError for another module.
     """
     operator = operator_in(mod["main"])
     if operator is None:
-        raise ValueError(f"the module has no attribute {_ATTRIBUTE}; make it by workload_module")
+        raise ValueError(f"the module has no attribute {OPERATOR}; make it by workload_module")
     return operator
 
 
-def operator_in(func: PrimFunc) -> Operator | None:
-    """The operator that a function says it is, None where it says nothing."""
-    found = _said_by(func)
-    return found if isinstance(found, Operator) else None
-
-
-def _said_by(func: PrimFunc) -> Measurable | None:
-    text = func.attrs.get(_ATTRIBUTE) if func.attrs else None
-    return None if text is None else _measured(str(text))
-
-
-def to_json(computed: Measurable) -> str:
-    return json.dumps({"op": computed.op, "attrs": computed.attrs()}, sort_keys=True)
-
-
-def from_json(text: str) -> Operator:
-    fields: dict[str, Any] = json.loads(text)
-    return make(fields["op"], fields["attrs"])
+def load_measured(path: Path) -> Measurable:
+    """What is measured, of a file with that text."""
+    return _measured(path.read_text(encoding="utf-8"))
 
 
 def _measured(text: str) -> Measurable:
     fields: dict[str, Any] = json.loads(text)
     return Function(**fields["attrs"]) if fields["op"] == Function.op else from_json(text)
-
-
-def load_measured(path: Path) -> Measurable:
-    return _measured(path.read_text(encoding="utf-8"))

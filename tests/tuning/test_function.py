@@ -15,7 +15,8 @@ from npu_target.topi import Matmul
 from npu_target.tuning.expected import expected_output, sample_inputs
 from npu_target.tuning.function import Function
 from npu_target.tuning.meta_schedule import function_space, measured_on
-from npu_target.tuning.workload import function_workload, measured_by, operator_in, workload_module
+from npu_target.topi.definition import operator_in
+from npu_target.tuning.workload import function_workload, measured_by, workload_module
 
 CONFIG = preset("gemmini-8x8")
 NUMBERS = kind_of(CONFIG).numbers

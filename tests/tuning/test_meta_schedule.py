@@ -21,6 +21,7 @@ from npu_target.models.registry import get_model
 from npu_target.quantize import quantize
 from npu_target.target import make_target
 from npu_target.topi import Conv2d, Matmul
+from npu_target.topi.definition import operator_in
 from npu_target.tuning.choose import cycles_of
 from npu_target.tuning.fits_device import FitsDevice
 from npu_target.tuning.meta_schedule import (
@@ -30,7 +31,7 @@ from npu_target.tuning.meta_schedule import (
     workload_space,
 )
 from npu_target.tuning.tune_context import NpuTuneContext
-from npu_target.tuning.workload import operator_in, workload_module
+from npu_target.tuning.workload import workload_module
 
 CONFIG = preset("gemmini-16x16")
 TARGET = make_target(CONFIG)
