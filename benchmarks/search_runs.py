@@ -23,6 +23,7 @@ from npu_target.tuning.layers import Layer
 from npu_target.tuning.log import DEFAULT_TRIAL, open_log
 from npu_target.tuning.measuring import Measurer
 from npu_target.tuning.progress import TuningProgress
+from npu_target.tuning.routes import NONE
 from npu_target.tuning.search import logged_to
 from npu_target.tuning.searches import SEARCHES
 from npu_target.tuning.tuner import Tuner
@@ -103,7 +104,7 @@ def search_from_nothing(
                 return factory(layer)
 
             progress = _Course(trials, run)
-            tuner = Tuner(config, layers, log, measurer, begin, progress)
+            tuner = Tuner(config, layers, log, measurer, begin, progress, NONE)
             tuner.run(trials)
             if begun:
                 started, before = begun[0]

@@ -19,13 +19,16 @@ import numpy as np
 
 from npu_target.devices.gemmini import GemminiConfig
 from npu_target.devices.gemmini.numbers import NUMBERS
-from npu_target.program import Arg, Node, Operand, Program
+from npu_target.devices.gemmini.routes import ROUTES
+from npu_target.devices.gemmini.routes.conv import conv_call, conv_commands, window_refusal
+from npu_target.devices.gemmini.routes.conv_tile import ConvCall, TileSearch
+from npu_target.devices.gemmini.routes.matmul import product_of
+from npu_target.program import Arg, Node, Program
 from npu_target.topi import (
     Add,
     Conv2d,
     DepthwiseConv2d,
     GlobalAvgPool,
-    Matmul,
     MaxPool2d,
     Operator,
 )
@@ -34,9 +37,6 @@ from npu_target.tuning.expected import expected_output
 
 from .vendor_add import LOAD_SCALES, add_commands
 from .vendor_average import average_nodes
-from .vendor_conv import conv_commands
-from .vendor_conv_tile import ConvCall, TileSearch
-from .vendor_matmul import MatmulCall, matmul_commands
 
 # Arguments of ours that the library has no use for: it adds by loads.
 _CONSTANTS = ("weights", "ones")
@@ -96,101 +96,49 @@ def _rounded(values: np.ndarray, scale: float, least: int = -128) -> np.ndarray:
 def tile_checks(operator: Operator, config: GemminiConfig, pool: MaxPool2d | None = None) -> int:
     """How often the library computes, before its first command, whether a convolution's tile
     fits; 0 for what it runs as something else."""
-    if isinstance(operator, DepthwiseConv2d):
-        return TileSearch(_conv_call(operator, operator.c, operator.c, pool), config).checks
-    if isinstance(operator, Conv2d) and (pool is not None or not _is_pointwise(operator)):
-        return TileSearch(_conv_call(operator, operator.ci, operator.co, pool), config).checks
-    return 0
+    if not isinstance(operator, (Conv2d, DepthwiseConv2d)):
+        return 0
+    if pool is None and product_of(operator) is not None:
+        return 0
+    return TileSearch(_conv_call(operator, pool), config).checks
 
 
 def _nodes(operator: Operator, config: GemminiConfig, pool: MaxPool2d | None) -> Iterable[Node]:
-    if isinstance(operator, Matmul):
-        return _matmul(operator, config)
-    if isinstance(operator, Conv2d) and pool is None and _is_pointwise(operator):
-        pixels = operator.n * operator.h * operator.w
-        return _matmul(
-            Matmul(
-                1, pixels, operator.ci, operator.co, operator.bias, operator.relu, operator.scale
-            ),
-            config,
-        )
-    if isinstance(operator, Conv2d):
-        return conv_commands(_conv_call(operator, operator.ci, operator.co, pool), config)
-    if isinstance(operator, DepthwiseConv2d):
-        return conv_commands(_conv_call(operator, operator.c, operator.c, pool), config)
+    if isinstance(operator, DepthwiseConv2d) or pool is not None:
+        assert isinstance(operator, (Conv2d, DepthwiseConv2d))
+        return conv_commands(_conv_call(operator, pool), config)
     if isinstance(operator, Add):
         return add_commands(operator, config)
     if isinstance(operator, GlobalAvgPool):
         return average_nodes(operator, config)
+    for route in (cls(config) for cls in ROUTES):
+        refusal = route.refusal(operator)
+        if refusal is None:
+            return route.nodes(operator)
+    if isinstance(operator, Conv2d):
+        raise NotInLibraryError(refusal)
     raise NotInLibraryError(f"{operator.name}: the library runs {operator.op} on the host")
 
 
-def _is_pointwise(operator: Conv2d) -> bool:
-    return (operator.kh, operator.kw, *operator.strides, *operator.pad) == (1, 1, 1, 1, 0, 0, 0, 0)
-
-
-def _matmul(operator: Matmul, config: GemminiConfig) -> Iterable[Node]:
-    out = 3 if operator.bias else 2
-    for batch in range(operator.batch):
-        yield from matmul_commands(
-            MatmulCall(
-                operator.m,
-                operator.n,
-                operator.k,
-                a=Operand.argument(0, batch * operator.m * operator.k),
-                b=Operand.argument(1, batch * operator.k * operator.n),
-                bias=Operand.argument(2) if operator.bias else None,
-                c=Operand.argument(out, batch * operator.m * operator.n),
-                a_stride=operator.k,
-                b_stride=operator.n,
-                c_stride=operator.n,
-                scale=operator.scale,
-                relu=operator.relu,
-            ),
-            config,
-        )
-
-
-def _conv_call(
-    operator: Conv2d | DepthwiseConv2d, ci: int, co: int, pool: MaxPool2d | None
-) -> ConvCall:
-    stride, padding = _square(operator.name, operator.window)
-    pool_padding = 0
-    if pool is not None:
-        out = operator.args[-1].shape
-        if (pool.n, pool.h, pool.w, pool.c) != out:
-            raise NotInLibraryError(f"{pool.name} does not pool the output {out} before it")
-        _, pool_padding = _square(pool.name, pool.window)
-    return ConvCall(
-        batch=operator.n,
-        in_shape=(operator.h, operator.w),
-        in_channels=ci,
-        out_channels=co,
-        kernel=operator.kh,
-        stride=stride,
-        padding=padding,
-        bias=2 if operator.bias else None,
-        out=3 if operator.bias else 2,
-        scale=operator.scale,
-        relu=operator.relu,
-        has_pool=pool is not None,
-        pool_size=1 if pool is None else pool.size,
-        pool_stride=1 if pool is None else pool.stride,
-        pool_padding=pool_padding,
-        depthwise=isinstance(operator, DepthwiseConv2d),
+def _conv_call(operator: Conv2d | DepthwiseConv2d, pool: MaxPool2d | None) -> ConvCall:
+    call = conv_call(operator)
+    _check_window(operator.name, operator.window)
+    if pool is None:
+        return call
+    out = operator.args[-1].shape
+    if (pool.n, pool.h, pool.w, pool.c) != out:
+        raise NotInLibraryError(f"{pool.name} does not pool the output {out} before it")
+    _check_window(pool.name, pool.window)
+    return replace(
+        call,
+        has_pool=True,
+        pool_size=pool.size,
+        pool_stride=pool.stride,
+        pool_padding=pool.window.pad[0],
     )
 
 
-def _square(name: str, window: Window) -> tuple[int, int]:
-    """Stride and padding of a window that is the same along both axes, from all sides."""
-    if window.kh != window.kw or len(set(window.strides)) > 1 or len(set(window.pad)) > 1:
-        raise NotInLibraryError(
-            f"{name}: the library needs one kernel size, one stride and one padding, has "
-            f"{window.kh}x{window.kw}, {window.strides}, {window.pad}"
-        )
-    if window.pad[0] >= window.kh:
-        raise NotInLibraryError(
-            f"{name}: the library needs a padding below the kernel's {window.kh}, has "
-            f"{window.pad[0]}"
-        )
-    return window.strides[0], window.pad[0]
+def _check_window(name: str, window: Window) -> None:
+    refusal = window_refusal(name, window)
+    if refusal is not None:
+        raise NotInLibraryError(refusal)

@@ -14,7 +14,12 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .tuning.options import add_network_options, add_output_options, report_errors
+from .tuning.options import (
+    add_network_options,
+    add_output_options,
+    add_routes_option,
+    report_errors,
+)
 
 if TYPE_CHECKING:
     import tvm
@@ -36,6 +41,12 @@ def parser() -> argparse.ArgumentParser:
         "--require-tuned",
         action="store_true",
         help="fail where the logs have no schedule for a layer",
+    )
+    add_routes_option(
+        result,
+        "take the device's routes, ways to compute a layer without a schedule, such as its "
+        "vendor's library, where the logs have one that is faster, nowhere, or wherever one serves "
+        "a layer",
     )
     add_output_options(result)
     return result
@@ -68,7 +79,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.dump is not None:
         check_can_dump(options.dump)
     console = make_console()
-    chooser = Chooser(config, log)
+    chooser = Chooser(config, log, options.routes)
     with console.status("loading, quantizing and partitioning the model"):
         network = load_network(
             options.model, config, options.weights, options.weights_seed, options.calibrate

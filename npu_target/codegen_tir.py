@@ -4,7 +4,8 @@ A scheduled function is lowered (:mod:`npu_target.passes.lower`), its tiles get 
 device's memories (:mod:`npu_target.passes.memory`), and its loops are walked once: a nest around
 a store becomes commands that load or store, one around an intrinsic's call the device's steps, any
 other loop stays a loop of the program.  The program is then made better for the host that runs it
-(:mod:`npu_target.rewrite`).
+(:mod:`npu_target.rewrite`).  A function that is marked with a route has its commands from there
+(:mod:`npu_target.topi.routed`).
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ from .passes.packings import all_marked, packings
 from .passes.tiles import tile_buffers
 from .program import Arg, Constant, Node, Program
 from .rewrite import rewritten
+from .topi import OperatorError
+from .topi.routed import served_by
 
 __all__ = ["CodegenError", "DoesNotFit", "build_program"]
 
@@ -56,27 +59,29 @@ def build_program(
     DoesNotFit
         if the tiles exceed a memory.
     CodegenError
-        if a statement is none that the device performs.
+        if a statement is none that the device performs, or a route does not serve the operator.
     """
     try:
+        served = served_by(func, config)
         func = all_marked(func, config)
         packed = packings(func, config)
         args = _arguments(func, packed)
-        check_columns(func, config)
-        names = [arg.name for arg in args]
-        if report is not None:
-            report.arguments = names
-        body, constants = _body(lower(func, config), config, names, packed, report or NoReport())
+        constants: tuple[Constant, ...] = ()
+        if served is not None:
+            body = tuple(served.route.nodes(served.operator))
+        else:
+            names = [arg.name for arg in args]
+            body, constants = _scheduled_body(func, config, names, packed, report)
     except DoesNotFit as error:
         raise DoesNotFit(f"{name}: {error}") from error
-    except (CodegenError, IsaError) as error:
+    except (CodegenError, IsaError, OperatorError) as error:
         raise CodegenError(f"{name}: {_in_words_of(func, error)}") from error
     commands = kind_of(config).commands
     body = rewritten(body, commands, config.host_registers)
     return Program(name, config, args, body, constants)
 
 
-def _in_words_of(func: tirx.PrimFunc, error: CodegenError | IsaError) -> str:
+def _in_words_of(func: tirx.PrimFunc, error: CodegenError | IsaError | OperatorError) -> str:
     return in_words_of(func, error) if isinstance(error, CodegenError) else str(error)
 
 
@@ -92,6 +97,23 @@ def _arguments(func: tirx.PrimFunc, packed: Mapping[str, Packing]) -> tuple[Arg,
         role = "output" if index == last else "input"
         args.append(Arg(param.name, role, str(param.dtype), shape))
     return tuple(args)
+
+
+def _scheduled_body(
+    func: tirx.PrimFunc,
+    config: DeviceConfig,
+    arguments: Sequence[str],
+    packed: Mapping[str, Packing],
+    report: ScheduleReport | None,
+) -> tuple[tuple[Node, ...], tuple[Constant, ...]]:
+    if not kind_of(config).has_schedules:
+        raise CodegenError(
+            f"{config.name} runs no schedules: have it computed by one of its routes"
+        )
+    check_columns(func, config)
+    if report is not None:
+        report.arguments = list(arguments)
+    return _body(lower(func, config), config, arguments, packed, report or NoReport())
 
 
 def _body(

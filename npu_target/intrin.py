@@ -61,20 +61,19 @@ def step_call(node: object, intrinsics: Mapping[str, Intrinsic]) -> StepCall | N
 
 
 def most_step_rows(config: DeviceConfig) -> int:
-    """How many rows the device's step that multiplies takes at once. Raises ValueError for a
-    device without one."""
-    return _multiplying_step(config).most_rows
+    """How many rows the device's step that multiplies takes at once; those of a block for a device
+    without one."""
+    step = _multiplying_step(config)
+    return config.dim if step is None else step.most_rows
 
 
-def _multiplying_step(config: DeviceConfig) -> MultiplyStep:
-    step = kind_of(config).features(config).step
-    if step is None:
-        raise ValueError(f"gemm_intrinsic: {config.name} has no step that multiplies")
-    return step
+def _multiplying_step(config: DeviceConfig) -> MultiplyStep | None:
+    return kind_of(config).features(config).step
 
 
 def gemm_intrinsic(config: DeviceConfig, rows: int, row_step: int = 1) -> str:
-    """Register, and name, the device's step that multiplies, with ``rows`` rows of A.
+    """Register, and name, the device's step that multiplies, with ``rows`` rows of A; an empty name
+    for a device without one, where definitions only say what is computed.
 
     Meaning: ``C[i, j] += A[i * row_step, k] * B[k, j]`` in the type of C, with A
     ``[(rows - 1) * row_step + 1, lanes]`` in the memory of inputs, B ``[lanes, columns]`` in that
@@ -88,9 +87,11 @@ def gemm_intrinsic(config: DeviceConfig, rows: int, row_step: int = 1) -> str:
     Raises
     ------
     ValueError
-        for more rows than the step takes, or a device without one.
+        for more rows than the step takes.
     """
     step = _multiplying_step(config)
+    if step is None:
+        return ""
     if rows == 1:
         row_step = 1  # no row follows
     if not 1 <= rows <= step.most_rows:
@@ -164,8 +165,7 @@ def operand_scopes(name: str) -> tuple[str, ...]:
 def register_intrinsics(config: DeviceConfig) -> None:
     """Make known what schedules for a device name: steps of up to as many rows as a block has, next
     to each other or up to four apart. Other steps are registered by who asks for them."""
-    kind = kind_of(config)
-    features = kind.features(config)
+    features = kind_of(config).features(config)
     if features.step is not None:
         for rows in range(1, min(config.dim, features.step.most_rows) + 1):
             for row_step in range(1, _MOST_KNOWN_STEP + 1):
@@ -173,7 +173,7 @@ def register_intrinsics(config: DeviceConfig) -> None:
     if features.elementwise_step(Elementwise.MAX) is not None:
         max_intrinsic(config)
     if features.elementwise_step(Elementwise.FILL) is not None:
-        fill_intrinsic(config, kind.numbers.least_element)
+        fill_intrinsic(config, kind_of(config).numbers.least_element)
 
 
 # A log names intrinsics, and TVM reads it without asking for them.

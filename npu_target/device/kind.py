@@ -22,6 +22,7 @@ from .emission import Emission
 from .features import Features
 from .intrinsic import Intrinsic
 from .profile import ProfileTerms
+from .route import Route
 
 if TYPE_CHECKING:
     from .numbers import Numbers
@@ -44,15 +45,18 @@ class DeviceKind:
     config : the class of its devices.
     presets : the known devices; the first one is what other devices are described by.
     commands_at : the place of its `CommandSet`.
-    intrinsics_at : the place of a tuple of its subclasses of `Intrinsic`.
-    copy_rules_at : the place of its subclass of `CopyRules`.
-    emission_at : the place of its subclass of `Emission`.
     numbers_at : the place of its `Numbers`.
     features : what definitions may use of one of its devices.
     simulator_at : the place of a function that simulates it (`device_api.simulators`), which every
         process has that imports TVM; of none, the device library has it.
     operators : the names of the operators that it computes; of those that take the same operation
         of a network, the first that accepts it has it.
+    intrinsics_at : the place of a tuple of its subclasses of `Intrinsic`.
+    copy_rules_at : the place of its subclass of `CopyRules`.
+    emission_at : the place of its subclass of `Emission`. A kind gives all of these three, or none
+        if it runs no schedules: then it has `routes_at`.
+    routes_at : the place of a tuple of its subclasses of `Route`, if it has such: they compute
+        whole operators without a schedule.
     cost_at : the place of its `Cost`. Where it gives none, default schedules are found with its
         simulator alone, and a search prunes next to nothing.
     shape_fields : of the config, those in which a program's device and another have to agree for
@@ -64,12 +68,13 @@ class DeviceKind:
     config: type[DeviceConfig]
     presets: tuple[DeviceConfig, ...]
     commands_at: str
-    intrinsics_at: str
-    copy_rules_at: str
-    emission_at: str
     numbers_at: str
     features: Callable[[Any], Features]
     operators: tuple[str, ...]
+    intrinsics_at: str | None = None
+    copy_rules_at: str | None = None
+    emission_at: str | None = None
+    routes_at: str | None = None
     cost_at: str = "npu_target.neutral_cost:COST"
     shape_fields: tuple[str, ...] = ()
     profile: ProfileTerms = field(default_factory=ProfileTerms)
@@ -84,6 +89,14 @@ class DeviceKind:
         for name in self.shape_fields:
             if name not in self.config.__dataclass_fields__:
                 raise KindError(f"device kind {self.name}: its config has no shape field {name!r}")
+        scheduling = (self.intrinsics_at, self.copy_rules_at, self.emission_at)
+        if None in scheduling and any(scheduling):
+            raise KindError(
+                f"device kind {self.name}: needs all of intrinsics_at, copy_rules_at and "
+                "emission_at, or none of them"
+            )
+        if not self.has_schedules and self.routes_at is None:
+            raise KindError(f"device kind {self.name}: needs emission_at, or else routes_at")
         if not self.presets:
             raise KindError(f"device kind {self.name}: needs at least one preset")
         for preset in self.presets:
@@ -104,6 +117,11 @@ class DeviceKind:
 
         return self._part("numbers_at", Numbers)
 
+    @property
+    def has_schedules(self) -> bool:
+        """Whether it runs what schedules make; else it has routes alone."""
+        return self.emission_at is not None
+
     def intrinsics(self, config: DeviceConfig) -> Mapping[str, Intrinsic]:
         """The steps of one of its devices, by the functions that they are calls of."""
         found = self._intrinsics.get(config)
@@ -118,6 +136,13 @@ class DeviceKind:
         if config not in self._copy_rules:
             self._copy_rules[config] = self._class("copy_rules_at", CopyRules)(config)
         return self._copy_rules[config]
+
+    def routes(self, config: DeviceConfig) -> Mapping[str, Route]:
+        """The ways to compute whole operators on one of its devices, by name."""
+        if config not in self._routes:
+            made = [cls(config) for cls in self._classes("routes_at", Route)]
+            self._routes[config] = MappingProxyType({route.name: route for route in made})
+        return self._routes[config]
 
     @cached_property
     def emission(self) -> type[Emission]:
@@ -138,8 +163,11 @@ class DeviceKind:
         """Import every part. Raises KindError for one that is not there or is something else."""
         if self.simulator_at is not None:
             _ = self.simulate
-        _ = self.commands, self.numbers, self._intrinsic_classes, self.emission, self.cost
-        self._class("copy_rules_at", CopyRules)
+        _ = self.commands, self.numbers, self._intrinsic_classes, self.cost
+        self._classes("routes_at", Route)
+        if self.has_schedules:
+            _ = self.emission
+            self._class("copy_rules_at", CopyRules)
 
     @cached_property
     def _intrinsics(self) -> dict[DeviceConfig, Mapping[str, Intrinsic]]:
@@ -150,10 +178,20 @@ class DeviceKind:
         return {}
 
     @cached_property
+    def _routes(self) -> dict[DeviceConfig, Mapping[str, Route]]:
+        return {}
+
+    @cached_property
     def _intrinsic_classes(self) -> tuple[type[Intrinsic], ...]:
-        classes: tuple[type[Intrinsic], ...] = self._part("intrinsics_at", tuple)
+        return self._classes("intrinsics_at", Intrinsic)
+
+    def _classes(self, name: str, base: type[Any]) -> tuple[Any, ...]:
+        """The classes of a part that is a tuple of them; none where there is no such part."""
+        if getattr(self, name) is None:
+            return ()
+        classes = self._part(name, tuple)
         for cls in classes:
-            self._check_class("intrinsics_at", cls, Intrinsic)
+            self._check_class(name, cls, base)
         return classes
 
     def _class(self, name: str, base: type[Any]) -> Any:

@@ -14,6 +14,7 @@ from ..relax_graph import constant_of, is_tensor
 from ..topi import Operator, OperatorError
 from ..topi.fitting import fitted
 from ..topi.pattern import Accepted, Match
+from ..topi.routed import unserved
 from .match import leak
 
 
@@ -30,12 +31,14 @@ def check(match: Match, operator: type[Operator], config: DeviceConfig) -> Accep
     if isinstance(requantized, str):
         return requantized
     try:
-        outcome = operator.accept(requantized, config)
-        if isinstance(outcome, Accepted):
-            fitted(outcome.operator, config)
-        return outcome
+        accepted = operator.accept(requantized, config)
+        if isinstance(accepted, Accepted):
+            fitted(accepted.operator, config)
     except OperatorError as error:
         return str(error)
+    if isinstance(accepted, Accepted):
+        return unserved(accepted.operator.kernel(), config) or accepted
+    return accepted
 
 
 def _requantized(match: Match, config: DeviceConfig) -> Match | str:

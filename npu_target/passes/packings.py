@@ -19,6 +19,7 @@ from tvm.tirx import BufferStore, Var
 from ..device import DeviceConfig, kind_of
 from ..intrin import PACKED
 from ..packing import Packing, TileLoop
+from ..topi.routed import served_by
 from .copies import is_call
 from .errors import CodegenError
 from .linear import Linear, combine, comparisons, linear
@@ -31,7 +32,12 @@ def packings(func: tirx.PrimFunc, config: DeviceConfig) -> dict[str, Packing]:
     ------
     CodegenError
         where a load that is marked for it cannot be packed, or two disagree.
+    OperatorError
+        as `served_by` does.
     """
+    served = served_by(func, config)
+    if served is not None:
+        return dict(served.route.packings(served.operator))
     loops: list[tirx.For] = []
     func = all_marked(func, config)
     tvm_ffi.structural_walk(func.body, (tirx.For, loops.append))

@@ -13,12 +13,14 @@ from tvm.s_tir import Schedule
 from tvm.tirx import PrimFunc
 
 from ..codegen_tir import CodegenError, build_program
-from ..device import DeviceConfig
+from ..device import DeviceConfig, kind_of
 from ..device_api import program_cycles
 from ..topi import Operator
+from ..topi.definition import definition
 from ..topi.mac_operator import MacOperator
 from ..topi.mac_shape import MacShape
 from ..topi.pool_operator import PoolOperator
+from ..topi.routed import routes_of, take_route, unserved
 from .cheapest import cheapest
 from .template_tilings import TemplateTiling, cheapest_of_templates
 from .tilings import Tiling, mac_tilings, pool_tilings
@@ -27,6 +29,7 @@ from .tilings import Tiling, mac_tilings, pool_tilings
 _LOOKS = 16
 # What was chosen in this process, by what schedules see of an operator.
 _chosen: dict[tuple[Operator, MacShape | None, DeviceConfig], Tiling | TemplateTiling] = {}
+_routes: dict[tuple[Operator, DeviceConfig], str] = {}
 
 
 def default_schedule(
@@ -35,22 +38,45 @@ def default_schedule(
     """Schedule ``operator`` without measuring; equal operators get equal schedules.
 
     The first of a process takes about a second on one core, others like it next to nothing.  An
-    operator that does not fit the device gets a schedule that the compiler refuses.
+    operator that does not fit the device gets a schedule that the compiler refuses.  On a device
+    that runs no schedules it gets the route that takes the fewest cycles.
 
-    ``func``: its ``prim_func(config)`` where that was made already.
+    ``func``: its `definition` where that was made already.
 
     Raises
     ------
     ValueError
         for an operator without templates, or in which anything but sizes of tiles is open.
+    CodegenError
+        where a device that runs no schedules has no route for it.
     """
-    sch = Schedule(operator.prim_func(config) if func is None else func, seed=1)
+    sch = Schedule(definition(operator, config) if func is None else func, seed=1)
+    if not kind_of(config).has_schedules:
+        key = operator.canonical(), config
+        if key not in _routes:
+            _routes[key] = _fastest_route(operator, config)
+        take_route(sch, _routes[key])
+        return sch
     shape = operator.mac_shape(config) if isinstance(operator, MacOperator) else None
-    key = operator.canonical(), shape, config
-    if key not in _chosen:
-        _chosen[key] = _choose(sch, operator, shape, config)
-    _chosen[key].apply(sch, config)
+    chosen = operator.canonical(), shape, config
+    if chosen not in _chosen:
+        _chosen[chosen] = _choose(sch, operator, shape, config)
+    _chosen[chosen].apply(sch, config)
     return sch
+
+
+def _fastest_route(operator: Operator, config: DeviceConfig) -> str:
+    names = routes_of(operator, config)
+    if not names:
+        raise CodegenError(f"{operator.name}: {unserved(operator, config)}")
+
+    def cycles(name: str) -> int:
+        sch = Schedule(definition(operator, config))
+        take_route(sch, name)
+        program = build_program(sch.mod["main"], config, operator.name)
+        return program_cycles(program.to_bytes()) or 0
+
+    return names[0] if len(names) == 1 else min(names, key=cycles)
 
 
 def _choose(

@@ -11,12 +11,13 @@ from tvm.ir import IRModule
 from tvm.s_tir import Schedule
 from tvm.s_tir import meta_schedule as ms
 
-from ..device import DeviceConfig
+from ..device import DeviceConfig, kind_of
 from ..topi import Operator
 from ..topi.mac_operator import MacOperator
 from ..topi.mac_schedule import MacStructure, for_loops, mac_loops, scheduled_mac, tiled_loops
 from ..topi.pool_operator import PoolOperator
 from .mutators import MoveTileFactor
+from .routed import routed_designs
 from .rules import mac_structures, schedule_rules
 
 SPACES = ("template", "rules", "both")
@@ -28,6 +29,8 @@ def space_generator(
     space: str = "both",
     seed: int = 1,
     postprocs: Sequence[ms.postproc.Postproc] = (),
+    *,
+    routes: bool = False,
 ) -> ms.space_generator.SpaceGenerator:
     """The design space of one operator with its mutators, or of many.
 
@@ -38,6 +41,7 @@ def space_generator(
     space : one of :data:`SPACES`.
     seed : of the mutators' random sequence.
     postprocs : what accepts or rejects a candidate.
+    routes : whether the device's routes are in the space as well.
 
     Raises
     ------
@@ -46,7 +50,7 @@ def space_generator(
     """
     _check_space(space)
     mutators = {MoveTileFactor(seed): 0.6, ms.mutator.MutateTileSize(): 0.4}
-    if space == "rules" and isinstance(operator, (MacOperator, PoolOperator)):
+    if space == "rules" and isinstance(operator, (MacOperator, PoolOperator)) and not routes:
         return ms.space_generator.PostOrderApply(
             sch_rules=schedule_rules(config, bool(operator.layout_free)),
             postprocs=list(postprocs),
@@ -55,7 +59,10 @@ def space_generator(
 
     def generate(sch: Schedule) -> Sequence[Schedule]:
         found = operator if isinstance(operator, Operator) else operator(sch.mod)
-        return [design.schedule for design in designs(sch, found, config, space)]
+        routed = routed_designs(sch, found, config) if routes else []
+        if not kind_of(config).has_schedules:
+            return routed
+        return [*(design.schedule for design in designs(sch, found, config, space)), *routed]
 
     return ms.space_generator.ScheduleFn(
         generate, sch_rules=[], postprocs=list(postprocs), mutator_probs=mutators

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,12 +18,14 @@ from ..program import Program
 from ..schedule_rules import default_schedule
 from ..target import make_target
 from ..topi import Operator
+from ..topi.routed import route_name, routes_of
 from .check import ProgramCheck
-from .errors import LogError
+from .errors import LogError, TuningError
 from .layers import Layer
 from .log import TuningLog
-from .report import DEFAULT, TUNED, LayerResult
-from .schedules import default_of, tuned_schedule
+from .report import DEFAULT, FORCED, TUNED, LayerResult
+from .routes import BESIDE, ONLY
+from .schedules import default_of, routed_schedule, tuned_schedule
 from .workload import workload_module
 
 # TVM's mark for a function that must not be fused with others.
@@ -35,14 +38,22 @@ class _Choice:
     default_cycles: int
     cycles: int
     packed: tuple[str, ...]  # arguments
+    route: str | None = None
 
 
 class Chooser:
-    """Takes a layer's schedule from `log` where it has one that is faster than the default."""
+    """Takes a layer's schedule from `log` where it has one that is faster than the default.
 
-    def __init__(self, config: DeviceConfig, log: TuningLog | None) -> None:
+    `routes` of `routes.ROUTES` says whether the device's routes may be taken: those that the logs
+    have, none, or, wherever one serves a layer and is right, always the fastest of them.
+    """
+
+    def __init__(self, config: DeviceConfig, log: TuningLog | None, routes: str = BESIDE) -> None:
         self._config = config
         self._log = log
+        self._only_routes = routes == ONLY
+        if log is not None:
+            log.routes = routes
         self._target = make_target(config)
         self._check = ProgramCheck(config)
         self._choices: dict[Operator, _Choice] = {}
@@ -65,7 +76,10 @@ class Chooser:
 
         Raises as `results` does.
         """
-        if self._log is not None and self._choice(operator).source == TUNED:
+        choice = self._choice(operator)
+        if choice.source == FORCED and choice.route is not None:
+            return routed_schedule(operator.kernel(), self._config, choice.route)
+        if self._log is not None and choice.source == TUNED:
             tuned = tuned_schedule(operator, self._config, self._log)
             assert tuned is not None
             return tuned
@@ -86,7 +100,7 @@ class Chooser:
             progress(layer.name)
             choice = self._choice(layer.operator)
             result = LayerResult(layer, choice.default_cycles, choice.cycles, choice.source)
-            results.append(replace(result, packed=choice.packed))
+            results.append(replace(result, packed=choice.packed, route=choice.route))
         return results
 
     @property
@@ -117,12 +131,14 @@ class Chooser:
     def _choose(self, operator: Operator) -> _Choice:
         default = default_of(operator, self._config)
         default_cycles = self._cycles(operator, default, DEFAULT)
-        packed = self._packed(default)
+        standard = self._made(DEFAULT, default_cycles, default_cycles, default)
+        if self._only_routes:
+            return self._forced(operator, default_cycles) or standard
         tuned = None
         if self._log is not None:
             tuned = tuned_schedule(operator, self._config, self._log)
         if tuned is None or self._log is None:
-            return _Choice(DEFAULT, default_cycles, default_cycles, packed)
+            return standard
         cycles = self._cycles(operator, tuned, TUNED)
         records = self._log.records_of(workload_module(operator, self._config))
         logged = round(records[0].seconds * self._config.clock_khz * 1e3)
@@ -133,11 +149,23 @@ class Chooser:
                 f"python -m npu_target.tuning remeasure {self._log.folder}"
             )
         if cycles < default_cycles:
-            return _Choice(TUNED, default_cycles, cycles, self._packed(tuned))
-        return _Choice(DEFAULT, default_cycles, default_cycles, packed)
+            return self._made(TUNED, default_cycles, cycles, tuned)
+        return standard
 
-    def _packed(self, schedule: Schedule) -> tuple[str, ...]:
-        return tuple(packings(schedule.mod["main"], self._config))
+    def _forced(self, operator: Operator, default_cycles: int) -> _Choice | None:
+        """The fastest route of those that serve an operator and are right; None for none."""
+        choices = []
+        for name in routes_of(operator, self._config):
+            schedule = routed_schedule(operator, self._config, name)
+            with suppress(TuningError):  # a program that relies on an order the device lacks
+                cycles = self._cycles(operator, schedule, name)
+                choices.append(self._made(FORCED, default_cycles, cycles, schedule))
+        return min(choices, key=lambda choice: choice.cycles, default=None)
+
+    def _made(self, source: str, default_cycles: int, cycles: int, schedule: Schedule) -> _Choice:
+        func = schedule.mod["main"]
+        packed = tuple(packings(func, self._config))
+        return _Choice(source, default_cycles, cycles, packed, route_name(func))
 
     def _cycles(self, operator: Operator, schedule: Schedule, source: str) -> int:
         func = schedule.mod["main"]

@@ -9,7 +9,13 @@ import shlex
 import sys
 from typing import TYPE_CHECKING
 
-from .options import INTERRUPTED, add_network_options, add_output_options, report_errors
+from .options import (
+    INTERRUPTED,
+    add_network_options,
+    add_output_options,
+    add_routes_option,
+    report_errors,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -56,6 +62,11 @@ def parser() -> argparse.ArgumentParser:
         default="points",
         help="how: our own search between structures and tile sizes, or MetaSchedule's "
         "evolutionary one with its cost model (default: %(default)s)",
+    )
+    add_routes_option(
+        tuning,
+        "measure the device's routes, ways to compute a layer without a schedule, such as its "
+        "vendor's library, beside the search, not at all, or alone",
     )
     tuning.add_argument(
         "--ops",
@@ -198,7 +209,8 @@ def _tune(
         measurer = Measurer(config, builders, pool, interrupt, options.seed, options.timeout)
         begin = SEARCHES[options.search]
         factory = begin(config, options.space, options.seed, measurer.compile)
-        tuner = Tuner(config, layers, log, measurer, factory, progress)
+        log.routes = options.routes
+        tuner = Tuner(config, layers, log, measurer, factory, progress, options.routes)
         try:
             # After an interruption the table and the way to go on are still to come.
             with progress, contextlib.suppress(KeyboardInterrupt):

@@ -80,7 +80,7 @@ def definition(operator: Operator, config: DeviceConfig) -> str:
     that takes a builder process milliseconds, parsing TVMScript some tenths of a second."""
     func = workload_module(operator, config)["main"]
     functions = {_MAIN: without_sure_conditions(func)}
-    for name in (func.attrs or {}).get("npu.tensorize", {}).values():
+    for name in filter(None, (func.attrs or {}).get("npu.tensorize", {}).values()):
         intrinsic = TensorIntrin.get(str(name))
         functions[f"{name}{_DESCRIPTION}"] = intrinsic.desc
         functions[f"{name}{_IMPLEMENTATION}"] = intrinsic.impl

@@ -22,6 +22,7 @@ from ..passes.packings import packings
 from ..program import Program
 from ..relax_graph import Graph, constant_of, op_name
 from ..topi import Operator
+from ..topi.routed import route_name
 from .choose import cycles_of
 from .errors import TuningError
 from .expected import expected_output, sample_inputs
@@ -73,14 +74,15 @@ def best_schedule(result: LayerResult, config: DeviceConfig, log: TuningLog) -> 
 def with_layouts(
     results: Sequence[LayerResult], config: DeviceConfig, log: TuningLog
 ) -> list[LayerResult]:
-    """The results with the arguments that each layer's best known schedule has packed.
+    """The results with the arguments that each layer's best known schedule has packed, and the
+    route that it is in truth.
 
     Raises LogError as `tuned_schedule` does.
     """
-    schedules = [best_schedule(result, config, log) for result in results]
+    functions = [best_schedule(result, config, log).mod["main"] for result in results]
     return [
-        replace(result, packed=tuple(packings(schedule.mod["main"], config)))
-        for result, schedule in zip(results, schedules, strict=True)
+        replace(result, packed=tuple(packings(func, config)), route=route_name(func))
+        for result, func in zip(results, functions, strict=True)
     ]
 
 

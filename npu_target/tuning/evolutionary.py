@@ -68,7 +68,9 @@ class EvolutionarySearch:
         self._workload = self._database.commit_workload(mod)
         self._arguments = ms.arg_info.ArgInfo.from_entry_func(mod, remove_preproc=True)
         self._cost_model = ms.cost_model.XGBModel(num_tuning_cores=1)
-        generator = space_generator(operator, config, space, seed + 1, [FitsDevice(config, space)])
+        generator = space_generator(
+            operator, config, space, seed + 1, [FitsDevice(config, space)], routes=True
+        )
         self._context = NpuTuneContext(
             mod,
             self._target,

@@ -12,6 +12,7 @@ from tvm.s_tir import Schedule
 from ..codegen.report import Entry, ScheduleReport
 from ..codegen_tir import build_program
 from ..device import DeviceConfig
+from ..topi.routed import route_name
 from .report import LayerResult
 
 
@@ -23,8 +24,13 @@ def explain_schedules(
 ) -> None:
     """Print a table for each layer's program; `schedule` gives the layer's chosen schedule."""
     for result in results:
+        func = schedule(result).mod["main"]
+        route = route_name(func)
+        if route is not None:
+            console.print(f"{result.layer.name}: {result.source}: the device's {route} places it")
+            continue
         report = ScheduleReport()
-        build_program(schedule(result).mod["main"], config, result.layer.name, report)
+        build_program(func, config, result.layer.name, report)
         console.print(placement_table(f"{result.layer.name}: {result.source}", report.entries))
         console.print(summary(report.entries, result.cycles), highlight=False)
 

@@ -43,6 +43,7 @@ from .log_files import (
     checksum_entry,
     read_files,
 )
+from .routes import BESIDE, counts
 
 _LOCK_FILE = ".lock"
 # The number, in place of a trial's, of a default schedule's measurement.
@@ -60,12 +61,17 @@ class RecordLine:
 
 
 class TuningLog:
-    """The logs in one folder, read and checked. Make one with `open_log` or `read_log`."""
+    """The logs in one folder, read and checked. Make one with `open_log` or `read_log`.
+
+    routes : of `routes.ROUTES`, which records are looked at: those of schedules and of the device's
+        routes alike, or of one sort.
+    """
 
     def __init__(self, folder: Path, header: Header) -> None:
         """Read every file. Raises LogError, saying what to do, for the first that is damaged."""
         self.folder = folder
         self.header = header
+        self.routes = BESIDE
         files = read_files(folder)
         if files.problems:
             raise _damaged(folder, *files.problems[0])
@@ -95,11 +101,16 @@ class TuningLog:
 
     def records_of(self, mod: IRModule) -> list[RecordLine]:
         """Records of a workload, fastest first."""
+        found = [record for record in self._all_of(mod) if counts(record.record[0], self.routes)]
+        return sorted(found, key=lambda record: record.seconds)
+
+    def has_records(self, mod: IRModule) -> bool:
+        """Whether a workload has records of any sort."""
+        return any(self._all_of(mod))
+
+    def _all_of(self, mod: IRModule) -> Iterator[RecordLine]:
         index = self._index_of(mod)
-        return sorted(
-            (record for record in self._records if record.workload == index),
-            key=lambda record: record.seconds,
-        )
+        return (record for record in self._records if record.workload == index)
 
     def parse(self, record: RecordLine) -> ms.database.TuningRecord:
         """The record with its trace. Raises LogError for one that cannot be replayed."""

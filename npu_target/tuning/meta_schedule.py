@@ -75,7 +75,9 @@ def workload_space(
     ValueError for an unknown space.
     """
 
-    return space_generator(operator_of, config, space, seed, [FitsDevice(config, space)])
+    return space_generator(
+        operator_of, config, space, seed, [FitsDevice(config, space)], routes=True
+    )
 
 
 def function_space(config: DeviceConfig, seed: int = 1) -> ms.space_generator.SpaceGenerator:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..device import DEFAULT_DEVICE, presets
+from .routes import BESIDE, ROUTES
 
 DEFAULT_LOGS = Path("tuning_logs")
 INTERRUPTED = 130  # the exit code that a shell expects after Ctrl-C
@@ -56,6 +57,13 @@ def add_network_options(parser: argparse._ActionsContainer) -> None:
         default=DEFAULT_LOGS,
         metavar="DIR",
         help="tuning logs are in DIR/<device>/<model>/ (default: %(default)s)",
+    )
+
+
+def add_routes_option(parser: argparse._ActionsContainer, text: str) -> None:
+    """Whether the device's routes count."""
+    parser.add_argument(
+        "--routes", choices=ROUTES, default=BESIDE, help=f"{text} (default: %(default)s)"
     )
 
 

@@ -20,6 +20,7 @@ from .layers import Layer
 # Where a layer's schedule comes from.
 TUNED = "tuned"
 DEFAULT = "default"
+FORCED = "forced"
 
 _FILE_COLUMNS = 120
 
@@ -28,9 +29,10 @@ _FILE_COLUMNS = 120
 class LayerResult:
     """A layer with its simulated cycles for one run, by its default schedule and by its best.
 
-    `source` is TUNED or DEFAULT, whichever the best is. `trials` is how many
-    candidates were measured, `host` what the best asks of the host core, `packed` the arguments
-    that it has packed; None where that is not known.
+    `source` is TUNED or DEFAULT, whichever the best is, or FORCED for a route that was asked for.
+    `trials` is how many candidates were measured, `host` what the best asks of the host core,
+    `packed` the arguments that it has packed; None where that is not known. `route` is the device's
+    route that computes the layer, None for a schedule.
     """
 
     layer: Layer
@@ -40,6 +42,7 @@ class LayerResult:
     trials: int | None = None
     host: HostCost | None = None
     packed: tuple[str, ...] | None = None
+    route: str | None = None
 
     def utilization(self, config: DeviceConfig) -> float:
         """Share of the array's peak, 0 to 1."""
@@ -72,6 +75,7 @@ def to_json(results: Sequence[LayerResult], config: DeviceConfig, **more: Any) -
                 "cycles": result.cycles,
                 "utilization": result.utilization(config),
                 "schedule": result.source,
+                **({} if result.route is None else {"route": result.route}),
                 **({} if result.trials is None else {"trials": result.trials}),
                 **({} if result.packed is None else {"packed": list(result.packed)}),
                 **result.host_columns(),
@@ -130,7 +134,7 @@ def print_table(
             f"{result.cycles:,}",
             f"{result.default_cycles / result.cycles:.2f}x",
             f"{result.utilization(config):.1%}" if result.layer.macs else "-",
-            result.source,
+            result.source if result.route is None else f"{result.source}: {result.route}",
             ", ".join(result.packed or ()) or "-",
             *(_host_cells(result) if has_host_columns else ()),
         )

@@ -7,6 +7,8 @@ from tvm.s_tir import Schedule
 from ..device import DeviceConfig
 from ..schedule_rules import default_schedule
 from ..topi import Operator
+from ..topi.definition import definition
+from ..topi.routed import take_route
 from .errors import LogError
 from .failure import last_line
 from .log import TuningLog
@@ -19,6 +21,13 @@ def default_of(operator: Operator, config: DeviceConfig) -> Schedule:
     return default_schedule(operator.canonical(), config, func)
 
 
+def routed_schedule(operator: Operator, config: DeviceConfig, route: str) -> Schedule:
+    """The operator, with its own scales and activation, computed by a route of the device's."""
+    schedule = Schedule(definition(operator, config))
+    take_route(schedule, route)
+    return schedule
+
+
 def tuned_schedule(operator: Operator, config: DeviceConfig, log: TuningLog) -> Schedule | None:
     """The fastest schedule that the logs have for `operator`, applied to its kernel with its own
     scales and activation; None where they have none.
@@ -28,7 +37,7 @@ def tuned_schedule(operator: Operator, config: DeviceConfig, log: TuningLog) -> 
     record = log.best(workload_module(operator, config))
     if record is None:
         return None
-    schedule = Schedule(operator.kernel().prim_func(config))
+    schedule = Schedule(definition(operator.kernel(), config))
     try:
         record.trace.apply_to_schedule(schedule, remove_postproc=False)
     except (RuntimeError, ValueError, TypeError) as error:

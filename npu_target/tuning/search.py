@@ -21,7 +21,7 @@ from typing import Any
 
 from tvm.s_tir import Schedule
 
-from ..device import DeviceConfig
+from ..device import DeviceConfig, kind_of
 from ..schedule_rules import designs
 from ..schedule_rules.traces import Structure, trace_json
 from ..topi import Operator
@@ -53,7 +53,9 @@ def point_space(
     operator: Operator, config: DeviceConfig, space: str, seed: int, generator: random.Random
 ) -> PointSpace:
     """The points of a layer's schedules (`operator` in canonical form; `space` is template, rules
-    or both); draws are from `generator`."""
+    or both), none on a device that runs no schedules; draws are from `generator`."""
+    if not kind_of(config).has_schedules:
+        return PointSpace([], generator)
     start = Schedule(workload_module(operator, config), seed=seed % SEEDS + 1)
     found = designs(start, operator, config, space)
     structures = [Structure.of(trace_json(design.schedule.trace)) for design in found]

@@ -28,7 +28,8 @@ class LayerState:
     `history` has the best time after each batch, that of the default schedule first. `known` has
     what came of each program that was measured, by its digest; `taught` are the digests that the
     search of this run has been told of, or will be. `known_schedules` are traces in JSON form with
-    their cycles, for the search to begin from.
+    their cycles, for the search to begin from. Of the `trials`, `route_trials` are of the device's
+    routes.
     """
 
     layer: Layer
@@ -37,6 +38,7 @@ class LayerState:
     default_seconds: float = 0.0
     best_seconds: float = 0.0
     trials: int = 0
+    route_trials: int = 0
     history: list[float] = field(default_factory=list)
     known: dict[str, float | Failure] = field(default_factory=dict)
     taught: set[str] = field(default_factory=set)
@@ -54,6 +56,11 @@ class LayerState:
         """The default schedule's time: the first one, which others have to be below."""
         self.default_seconds = self.best_seconds = seconds
         self.history = [seconds]
+
+    def end_routes(self, tried: int) -> None:
+        """Take note of so many routes that were measured: the first time is that of the best."""
+        self.route_trials = tried
+        self.history = [self.best_seconds]
 
     def end_batch(self, new_trials: int) -> None:
         """Take note of a batch in which so many candidates were new."""

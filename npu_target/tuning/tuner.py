@@ -10,9 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
+from tvm.s_tir import Schedule
+
 from ..device import DeviceConfig
+from ..schedule_rules import routed_designs
 from ..schedule_rules.traces import trace_json
 from .batch import Batch
+from .candidate import Candidate
 from .errors import TuningError
 from .failure import DEVICE_LOST, Failure
 from .layer_search import BATCH, LayerSearch
@@ -22,6 +26,7 @@ from .measuring import Measurer
 from .progress import TuningProgress
 from .recorder import Recorder
 from .report import LayerResult
+from .routes import BESIDE, NONE, ONLY
 from .schedules import default_of
 from .state import LayerState
 from .workload import workload_module
@@ -35,7 +40,8 @@ _HOPELESS = 20
 class Tuner:
     """Tunes the layers of a network.
 
-    `make_search` begins the search of a layer.
+    `make_search` begins the search of a layer. `routes` of `routes.ROUTES` says whether the
+    device's routes are measured beside what it finds, or alone.
     """
 
     def __init__(
@@ -46,8 +52,10 @@ class Tuner:
         measurer: Measurer,
         make_search: Callable[[Layer], LayerSearch],
         progress: TuningProgress,
+        routes: str = BESIDE,
     ) -> None:
         self._config = config
+        self._routes = routes
         self._log = log
         self._measurer = measurer
         self._make_search = make_search
@@ -58,7 +66,8 @@ class Tuner:
         ]
 
     def run(self, trials: int) -> None:
-        """Measure the default schedules and the best known ones, then up to `trials` candidates.
+        """Measure the default schedules and the best known ones, then up to `trials` candidates,
+        the device's routes first.
 
         After an interruption it returns when what is under way is written down. Raises
         TuningError when a default schedule cannot be measured, when the logs do not hold true,
@@ -68,6 +77,10 @@ class Tuner:
         self._measure_defaults()
         self._measure_best_known()
         self._record_defaults()
+        if self._routes != NONE:
+            trials -= self._measure_routes(trials)
+        if self._routes == ONLY:
+            return
         with ThreadPoolExecutor(1, "measuring") as executor:
             pending: tuple[Batch, Future[None]] | None = None
             while True:
@@ -97,7 +110,7 @@ class Tuner:
         others = [state for state in alive if state is not busy] or alive
         if left <= 0 or not others or self._measurer.interrupted():
             return None
-        untried = [state for state in others if not state.trials]
+        untried = [state for state in others if state.trials <= state.route_trials]
         size = min(BATCH, left)
         if untried and left <= _LEAST_TRIALS * len(untried):
             # What is left is for the layers that have had no turn: each should have a record.
@@ -169,9 +182,30 @@ class Tuner:
         """Write down the default schedule of each layer that the logs have nothing of: where the
         search finds nothing faster, it is what a build takes."""
         for state in self.states:
-            if not self._log.records_of(state.mod):
+            if not self._log.has_records(state.mod):
                 trace, _ = state.known_schedules[0]
                 self._recorder.record_default(state, trace)
+
+    def _measure_routes(self, left: int) -> int:
+        """Measure the routes of each layer that were not measured before, which need no search; at
+        most the `left` trials. Returns how many these were."""
+        self._progress.stage("measuring the device's routes")
+        compiling = []
+        for state in self.states:
+            designs = routed_designs(Schedule(state.mod), state.layer.operator, self._config)
+            traces = [trace_json(design.trace) for design in designs]
+            operator = state.layer.operator
+            compiling.append([(x, self._measurer.compile(operator, x)) for x in traces])
+        tried = 0
+        for state, futures in zip(self.states, compiling, strict=True):
+            candidates = [Candidate(trace, future.result()) for trace, future in futures]
+            batch = Batch(state, candidates[: max(0, left - tried)])
+            batch.measure(self._measurer, self._recorder)
+            state.end_routes(len(candidates))
+            tried += batch.trials
+        self._measurer.check_devices()
+        self._show_network()
+        return tried
 
     def _measure_best_known(self) -> None:
         """Measure anew the best schedule that the logs have of each layer, and let the search

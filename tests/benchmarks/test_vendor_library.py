@@ -14,8 +14,6 @@ from device_api.test_loop_traces import traces
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.vendor_conv import conv_commands
-from benchmarks.vendor_conv_tile import ConvCall, TileSearch
 from benchmarks.vendor_library import (
     NotInLibraryError,
     tile_checks,
@@ -23,11 +21,13 @@ from benchmarks.vendor_library import (
     vendor_output,
     vendor_program,
 )
-from benchmarks.vendor_matmul import matmul_tile
 from npu_target.device import preset
 from npu_target.device_api import create_module, without_race_checks
 from npu_target.devices.gemmini import GemminiConfig
 from npu_target.devices.gemmini.numbers import NUMBERS
+from npu_target.devices.gemmini.routes.conv import conv_commands
+from npu_target.devices.gemmini.routes.conv_tile import ConvCall, TileSearch
+from npu_target.devices.gemmini.routes.matmul import matmul_tile
 from npu_target.program import Arg, Program
 from npu_target.topi import Add, Conv2d, DepthwiseConv2d, GlobalAvgPool, Matmul, MaxPool2d
 from npu_target.tuning.expected import expected_output, sample_inputs

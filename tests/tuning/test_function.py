@@ -12,10 +12,10 @@ from tvm.script import tirx as T
 from npu_target.device import kind_of, preset
 from npu_target.target import make_target
 from npu_target.topi import Matmul
+from npu_target.topi.definition import operator_in
 from npu_target.tuning.expected import expected_output, sample_inputs
 from npu_target.tuning.function import Function
 from npu_target.tuning.meta_schedule import function_space, measured_on
-from npu_target.topi.definition import operator_in
 from npu_target.tuning.workload import function_workload, measured_by, workload_module
 
 CONFIG = preset("gemmini-8x8")

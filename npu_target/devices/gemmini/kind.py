@@ -26,6 +26,7 @@ GEMMINI = DeviceKind(
         "max_pool2d",
         "global_avg_pool",
     ),
+    routes_at="npu_target.devices.gemmini.routes:ROUTES",
     cost_at="npu_target.devices.gemmini.cost:COST",
     shape_fields=(
         "dim",

@@ -6,13 +6,16 @@ the order of loops and the reuse of operands are described; this is that behavio
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import product
 from math import isqrt
 
-from npu_target.devices.gemmini import GemminiConfig
-from npu_target.devices.gemmini.isa import (
+from ....device.route import Route
+from ....program import Command, Operand, device_command
+from ....topi import Conv2d, Matmul, Operator
+from ..config import GemminiConfig
+from ..isa import (
     ConfigEx,
     ConfigLd,
     ConfigSt,
@@ -23,9 +26,8 @@ from npu_target.devices.gemmini.isa import (
     LoopWsStridesAB,
     LoopWsStridesDC,
 )
-from npu_target.program import Command, Operand, device_command
 
-NULL = Operand()
+_NULL = Operand()
 
 
 @dataclass(frozen=True)
@@ -110,10 +112,10 @@ def _loop(
     pads = [count * dim - extent for count, extent in zip(blocks, extents, strict=True)]
     # An operand of one or two tiles is loaded once and kept, a tile in each half.
     keeps_a, keeps_b = i_count * k_count <= 2, j_count * k_count <= 2
-    a = NULL if keeps_a and j else call.a + (row * call.a_stride + depth)
-    b = NULL if keeps_b and i else call.b + (depth * call.b_stride + col)
-    bias = call.bias + 4 * col if call.bias is not None and k == 0 else NULL
-    c = call.c + (row * call.c_stride + col) if k == k_count - 1 else NULL
+    a = _NULL if keeps_a and j else call.a + (row * call.a_stride + depth)
+    b = _NULL if keeps_b and i else call.b + (depth * call.b_stride + col)
+    bias = call.bias + 4 * col if call.bias is not None and k == 0 else _NULL
+    c = call.c + (row * call.c_stride + col) if k == k_count - 1 else _NULL
     yield device_command(
         LoopWsBounds,
         i_blocks=blocks[0],
@@ -134,3 +136,56 @@ def _loop(
         a_spad_id=(1 if i + k == 0 else 2) if keeps_a else 0,
         b_spad_id=(1 if j + k == 0 else 2) if keeps_b else 0,
     )
+
+
+class LoopMatmulRoute(Route):
+    """Products, those that 1x1 convolutions are included, one LOOP_WS for each tile."""
+
+    name = "loop_ws"
+
+    config: GemminiConfig
+
+    def refusal(self, operator: Operator) -> str | None:
+        if not self.config.has_loop_commands:
+            return f"{self.config.name} is built without loop commands"
+        if product_of(operator) is None:
+            return f"LOOP_WS computes products, {operator.name} is none"
+        return None
+
+    def nodes(self, operator: Operator) -> Iterable[Command]:
+        found = product_of(operator)
+        assert found is not None
+        for call in _calls(found):
+            yield from matmul_commands(call, self.config)
+
+
+def product_of(operator: Operator) -> Matmul | None:
+    """The product that an operator is; None for one that is none."""
+    if isinstance(operator, Matmul):
+        return operator
+    if not isinstance(operator, Conv2d):
+        return None
+    if (operator.kh, operator.kw, *operator.strides, *operator.pad) != (1, 1, 1, 1, 0, 0, 0, 0):
+        return None
+    pixels = operator.n * operator.h * operator.w
+    return Matmul(1, pixels, operator.ci, operator.co, operator.bias, operator.relu, operator.scale)
+
+
+def _calls(operator: Matmul) -> Iterator[MatmulCall]:
+    """One after another for the products of a batch."""
+    out = len(operator.args) - 1
+    for batch in range(operator.batch):
+        yield MatmulCall(
+            operator.m,
+            operator.n,
+            operator.k,
+            a=Operand.argument(0, batch * operator.m * operator.k),
+            b=Operand.argument(1, batch * operator.k * operator.n),
+            bias=Operand.argument(2) if operator.bias else None,
+            c=Operand.argument(out, batch * operator.m * operator.n),
+            a_stride=operator.k,
+            b_stride=operator.n,
+            c_stride=operator.n,
+            scale=operator.scale,
+            relu=operator.relu,
+        )

@@ -1,17 +1,21 @@
 """Convolutions as the vendor's C library issues them: LOOP_CONV_WS with the library's tiles.
 
 After `tiled_conv_auto` and `tiled_conv_dw_auto` of the public `gemmini.h`, written anew: the
-choice of tiles is in `vendor_conv_tile.py`, here are the commands.
+choice of tiles is in `conv_tile.py`, here are the commands.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import product
 from math import prod
 
-from npu_target.devices.gemmini import GemminiConfig
-from npu_target.devices.gemmini.isa import (
+from ....device.route import Route
+from ....program import Command, Operand, device_command
+from ....topi import Conv2d, DepthwiseConv2d, Operator
+from ....topi.window import Window
+from ..config import GemminiConfig
+from ..isa import (
     ConfigEx,
     ConfigSt,
     LoopConvWs,
@@ -22,9 +26,8 @@ from npu_target.devices.gemmini.isa import (
     LoopConvWsKernel,
     LoopConvWsPool,
 )
-from npu_target.program import Command, Operand, device_command
-
-from .vendor_conv_tile import ConvCall, Tile, TileSearch
+from .conv_tile import ConvCall, Tile, TileSearch
+from .matmul import product_of
 
 _NULL = Operand()
 
@@ -185,3 +188,67 @@ def _addresses(
         output = Operand.argument(call.out, out_pixel * call.out_channels + out_channel)
     image = Operand.argument(0, pixel * call.in_channels + in_channel)
     return image, Operand.argument(1, weight), bias, output
+
+
+class LoopConvRoute(Route):
+    """Convolutions that are no products, one LOOP_CONV_WS for each tile."""
+
+    name = "loop_conv_ws"
+
+    config: GemminiConfig
+
+    def refusal(self, operator: Operator) -> str | None:
+        if not self.config.has_loop_commands:
+            return f"{self.config.name} is built without loop commands"
+        if isinstance(operator, DepthwiseConv2d):
+            return (
+                f"{operator.name}: LOOP_CONV_WS takes the weights of a channel together, here they "
+                "are diagonals of blocks of channels"
+            )
+        if not isinstance(operator, Conv2d):
+            return f"LOOP_CONV_WS computes convolutions, {operator.name} is none"
+        if product_of(operator) is not None:
+            return f"{operator.name} is a product, which LOOP_WS computes"
+        return window_refusal(operator.name, operator.window)
+
+    def nodes(self, operator: Operator) -> Iterable[Command]:
+        assert isinstance(operator, Conv2d)
+        return conv_commands(conv_call(operator), self.config)
+
+
+def window_refusal(name: str, window: Window) -> str | None:
+    """Why LOOP_CONV_WS has no form for a window: it has to be the same along both axes, and from
+    all sides. None where it is."""
+    if window.kh != window.kw or len(set(window.strides)) > 1 or len(set(window.pad)) > 1:
+        return (
+            f"{name}: LOOP_CONV_WS needs one kernel size, one stride and one padding, has "
+            f"{window.kh}x{window.kw}, {window.strides}, {window.pad}"
+        )
+    if window.pad[0] >= window.kh:
+        return (
+            f"{name}: LOOP_CONV_WS needs a padding below the kernel's {window.kh}, has "
+            f"{window.pad[0]}"
+        )
+    return None
+
+
+def conv_call(operator: Conv2d | DepthwiseConv2d) -> ConvCall:
+    """The library's call for a convolution, without a pool."""
+    if isinstance(operator, DepthwiseConv2d):
+        channels = operator.c, operator.c
+    else:
+        channels = operator.ci, operator.co
+    return ConvCall(
+        batch=operator.n,
+        in_shape=(operator.h, operator.w),
+        in_channels=channels[0],
+        out_channels=channels[1],
+        kernel=operator.kh,
+        stride=operator.strides[0],
+        padding=operator.pad[0],
+        bias=2 if operator.bias else None,
+        out=3 if operator.bias else 2,
+        scale=operator.scale,
+        relu=operator.relu,
+        depthwise=isinstance(operator, DepthwiseConv2d),
+    )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from npu_target.devices.gemmini import GemminiConfig
+from ..config import GemminiConfig
 
 
 class Tile(NamedTuple):
