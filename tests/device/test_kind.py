@@ -57,6 +57,11 @@ def test_installed_kinds_are_whole() -> None:
         ({"name": "tpu"}, "device kind tpu: its config is of kind 'my_npu'"),
         ({"presets": ()}, "device kind my_npu: needs at least one preset"),
         ({"shape_fields": ("dim",)}, "device kind my_npu: its config has no shape field 'dim'"),
+        ({"copy_rules_at": None}, "npu: needs all of intrinsics_at, copy_rules_at and emission_at"),
+        (
+            {"intrinsics_at": None, "copy_rules_at": None, "emission_at": None},
+            "device kind my_npu: needs emission_at, or else routes_at",
+        ),
         ({"presets": GEMMINI.presets}, "preset 'gemmini-16x16' is no MyNpuConfig"),
     ],
 )
@@ -87,6 +92,7 @@ def test_parts_that_are_not_there(place: str, message: str) -> None:
         ("intrinsics_at", "my_npu.config:PRESETS", "has .*, needs subclasses of Intrinsic"),
         ("copy_rules_at", "my_npu.copies:MyNpuEmission", "has .*, needs subclasses of CopyRules"),
         ("emission_at", "my_npu.commands:COMMANDS", "is a CommandSet, needs a type"),
+        ("routes_at", "my_npu.config:PRESETS", "has .*, needs subclasses of Route"),
     ],
 )
 def test_parts_that_are_something_else(part: str, place: str, message: str) -> None:

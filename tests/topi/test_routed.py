@@ -5,15 +5,19 @@ from __future__ import annotations
 from types import MappingProxyType
 
 import pytest
+import tvm
+import tvm_ffi
+from job_device.kind import KIND as JOBS
 from tvm.s_tir import Schedule
 
 from npu_target.codegen_tir import CodegenError, build_program
 from npu_target.device import kind_of, preset
 from npu_target.device.route import Route
+from npu_target.device_api.simulators import register_simulator
 from npu_target.packing import Packing, TileLoop
 from npu_target.passes.packings import packings
-from npu_target.schedule_rules import routed_designs
-from npu_target.topi import Matmul, MaxPool2d, OperatorError
+from npu_target.schedule_rules import default_schedule, routed_designs, space_generator
+from npu_target.topi import Add, Matmul, MaxPool2d, OperatorError
 from npu_target.topi.definition import definition
 from npu_target.topi.routed import route_name, routes_of, served_by, take_route, unserved
 
@@ -91,3 +95,43 @@ def test_layouts_of_weights_are_those_of_the_route(monkeypatch):
     (layout,) = packings(func, CONFIG).values()
     program = build_program(func, CONFIG, "product")
     assert program.args[1].shape == layout.packed_shape == (3 * 2 * 16 * 16,)
+
+
+@pytest.fixture
+def jobs(monkeypatch):
+    """A device that runs no schedules."""
+    installed = MappingProxyType({kind.name: kind for kind in (JOBS, kind_of(CONFIG))})
+    monkeypatch.setattr("npu_target.device.registry.kinds", lambda: installed)
+    register_simulator("job", JOBS.simulate)
+    yield JOBS.presets[0]
+    tvm_ffi.registry.remove_global_func("npu.simulator.job")
+
+
+def test_a_default_without_schedules_is_the_fastest_route(jobs):
+    names = [
+        route_name(default_schedule(operator, jobs).mod["main"])
+        for operator in (Matmul(1, 2, 64, 48), Matmul(1, 2, 64, 48, varying=True))
+    ]
+    assert names == ["job_in_blocks", "job"]
+
+
+def test_what_no_route_serves_has_its_reason(jobs):
+    addition = Add(16, 16, jobs.dim)
+    assert unserved(addition, jobs) == "; ".join(["its jobs are products, add_16x16 is none"] * 2)
+    with pytest.raises(CodegenError, match="add_16x16: its jobs are products"):
+        default_schedule(addition, jobs)
+    with pytest.raises(CodegenError, match="product: job-8 runs no schedules"):
+        build_program(definition(PRODUCT, jobs), jobs, "product")
+
+
+@pytest.mark.parametrize("space", ["template", "rules", "both"])
+def test_tvms_own_searches_have_routes_in_their_space(jobs, space):
+    for config, n_others in ((jobs, 0), (CONFIG, None)):
+        func = definition(PRODUCT, config).with_attr("global_symbol", "main")
+        made = space_generator(PRODUCT, space, config=config).generate_design_space(
+            tvm.IRModule({"main": func})
+        )
+        names = [route_name(design.mod["main"]) for design in made]
+        assert [name for name in names if name] == routes_of(PRODUCT, config)
+        if n_others is not None:
+            assert names.count(None) == n_others
