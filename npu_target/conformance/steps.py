@@ -24,7 +24,7 @@ STEPS = (
     Step(1, "the manifest", "a config, presets and a DeviceKind behind an entry point"),
     Step(2, "commands", "classes whose fields say their bits and limits, in a CommandSet"),
     Step(3, "programs", "a simulator, so that a program file can be launched"),
-    Step(4, "operators", "copies and steps that become commands, and the device's numbers"),
+    Step(4, "operators", "copies and steps that become commands, or routes, and the numbers"),
     Step(5, "networks", "operators that take a network's regions, the rest on the host"),
     Step(6, "tuning", "schedules to search, cycles that tell them apart, logs that rebuild"),
 )

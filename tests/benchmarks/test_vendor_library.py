@@ -26,8 +26,7 @@ from npu_target.device_api import create_module, without_race_checks
 from npu_target.devices.gemmini import GemminiConfig
 from npu_target.devices.gemmini.numbers import NUMBERS
 from npu_target.devices.gemmini.routes.conv import conv_commands
-from npu_target.devices.gemmini.routes.conv_tile import ConvCall, TileSearch
-from npu_target.devices.gemmini.routes.matmul import matmul_tile
+from npu_target.devices.gemmini.routes.conv_tile import ConvCall
 from npu_target.program import Arg, Program
 from npu_target.topi import Add, Conv2d, DepthwiseConv2d, GlobalAvgPool, Matmul, MaxPool2d
 from npu_target.tuning.expected import expected_output, sample_inputs
@@ -114,11 +113,6 @@ def test_operands_that_fit_are_kept():
     assert [rs2 for funct, _, rs2 in words if funct == 10] == [0x80100000, 0, 0, 0]
 
 
-def test_tile_of_a_product_fills_the_memories():
-    assert matmul_tile(256, 256, 256, CONFIG) == (5, 6, 16)
-    assert matmul_tile(1, 1000, 512, CONFIG) == (1, 15, 32)
-
-
 def test_pointwise_convolution_needs_no_search():
     pointwise = Conv2d(1, 56, 56, 64, 64, 1, 1)
     strided = Conv2d(1, 56, 56, 64, 64, 1, 1, (2, 2))
@@ -201,10 +195,3 @@ def test_recorded_streams(trace):
         }
     ours = [word for word in program.expand(addresses) if word[0] >= 8 and word[0] != 14]
     assert ours == words
-
-
-def test_search_ends_with_a_tile_that_cannot_grow():
-    call = ConvCall(1, (28, 28), 128, 128, 3, 1, 1, None, 2, 1.0, False)
-    search = TileSearch(call, CONFIG)
-    assert search.tile == (1, 22, 23, 16, 3, 3, 128)
-    assert search.checks == 478

@@ -6,7 +6,12 @@ from rich.console import Console
 
 from npu_target.codegen.operations import Engine
 from npu_target.codegen.report import BEFORE, TOO_LONG, Entry
-from npu_target.tuning.explain_schedule import placement_table, summary
+from npu_target.device import preset
+from npu_target.topi import Matmul
+from npu_target.tuning.explain_schedule import explain_schedules, placement_table, summary
+from npu_target.tuning.layers import Layer
+from npu_target.tuning.report import FORCED, LayerResult
+from npu_target.tuning.schedules import routed_schedule
 
 ENTRIES = [
     Entry(1, Engine.EXECUTE, "steps", 64, 512.0),
@@ -46,3 +51,14 @@ def test_the_summary_adds_what_is_not_hidden():
     assert summary(ENTRIES, 12345) == (
         "of 12,345 cycles at most 1,013 are copies that no steps hide"
     )
+
+
+def test_of_a_route_it_says_that_the_device_places_it():
+    device, operator = preset("gemmini-16x16"), Matmul(1, 16, 16, 16)
+    result = LayerResult(Layer(operator, 1), 2, 1, FORCED, route="loop_ws")
+    console = Console(width=200)
+    with console.capture() as captured:
+        explain_schedules(
+            console, [result], device, lambda _: routed_schedule(operator, device, "loop_ws")
+        )
+    assert captured.get() == "matmul_16x16x16: forced: the device's loop_ws places it\n"

@@ -14,6 +14,8 @@ from tvm.s_tir import meta_schedule as ms
 
 from npu_target.codegen_tir import CodegenError, build_program
 from npu_target.device import kind_of, preset
+from npu_target.devices.gemmini.routes.conv_tile import ConvCall, TileSearch
+from npu_target.devices.gemmini.routes.matmul import matmul_tile
 from npu_target.schedule_rules import routed_designs
 from npu_target.target import make_target
 from npu_target.topi import Add, Conv2d, DepthwiseConv2d, Matmul
@@ -38,6 +40,18 @@ SERVED = [
 def program_of(operator, route, config=CONFIG):
     func = routed_schedule(operator, config, route).mod["main"]
     return build_program(func, config, operator.name)
+
+
+def test_tile_of_a_product_fills_the_memories():
+    assert matmul_tile(256, 256, 256, CONFIG) == (5, 6, 16)
+    assert matmul_tile(1, 1000, 512, CONFIG) == (1, 15, 32)
+
+
+def test_search_for_a_tile_ends_with_one_that_cannot_grow():
+    call = ConvCall(1, (28, 28), 128, 128, 3, 1, 1, None, 2, 1.0, False)
+    search = TileSearch(call, CONFIG)
+    assert search.tile == (1, 22, 23, 16, 3, 3, 128)
+    assert search.checks == 478
 
 
 @pytest.mark.parametrize("preset_name", ["gemmini-8x8", "gemmini-16x16", "gemmini-32x32"])
