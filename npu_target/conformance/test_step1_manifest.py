@@ -47,9 +47,7 @@ def test_a_target_gives_the_device_back(config: DeviceConfig) -> None:
     assert config_of(make_target(other)) == other
 
 
-def test_memories_hold_blocks_of_the_devices_side(kind: DeviceKind, config: DeviceConfig) -> None:
-    if not kind.has_schedules:
-        pytest.skip("it runs no schedules, so nothing is told of its memories")
+def test_memories_hold_blocks_of_the_devices_side(config: DeviceConfig) -> None:
     for memory in config.memories.all:
         assert memory.columns == config.dim
         assert memory.rows >= memory.bank_rows >= config.dim

@@ -122,8 +122,11 @@ class Add(MacOperator):
         """Elements that lie side by side in one row of every block: the tensors are read as lines
         of so many, whatever their channels are.  Whole blocks, as many as a load takes, or else
         less than one, so that no line is cut short."""
-        total = self.rows * self.cols
-        for line in range(kind_of(config).copy_rules(config).most_load_columns(1), 0, -config.dim):
+        total, kind = self.rows * self.cols, kind_of(config)
+        widest = config.dim  # where no schedule loads anything
+        if kind.has_schedules:
+            widest = kind.copy_rules(config).most_load_columns(1)
+        for line in range(widest, 0, -config.dim):
             if total % line == 0:
                 return line
         return next(line for line in range(config.dim, 0, -1) if total % line == 0)

@@ -66,4 +66,4 @@ def test_a_device_with_a_fixed_function_passes_every_step(tmp_path: Path) -> Non
     install(tmp_path, "job_device", "job = job_device.kind:KIND")
     done = run_suite(*suite(), "--device", "job-8", path=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert " failed" not in done.stdout and "1 skipped" in done.stdout
+    assert " failed" not in done.stdout

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from npu_target.device import DeviceConfig, DeviceKind, Features, Limits
+from npu_target.device import DeviceConfig, DeviceKind, Features, Limits, Memories, Memory
 
 
 @dataclass(frozen=True)
@@ -27,9 +27,15 @@ class JobConfig(DeviceConfig):
     def dim(self) -> int:
         return self.lanes
 
+    @property
+    def memories(self) -> Memories:
+        """The block of weights in its array; no command names a row of it."""
+        block = Memory("global.job_block", "block", self.lanes, self.lanes, self.lanes, "int8")
+        return Memories(block, block, block)
+
 
 def features(config: JobConfig) -> Features:
-    return Features(max_load_columns=config.lanes)
+    return Features()
 
 
 KIND = DeviceKind(

@@ -17,8 +17,8 @@ from npu_target.device_api.simulators import register_simulator
 from npu_target.packing import Packing, TileLoop
 from npu_target.passes.packings import packings
 from npu_target.schedule_rules import default_schedule, routed_designs, space_generator
-from npu_target.topi import Add, Matmul, MaxPool2d, OperatorError
-from npu_target.topi.definition import definition
+from npu_target.topi import Add, Matmul, MaxPool2d, OperatorError, operators
+from npu_target.topi.definition import definition, operator_in
 from npu_target.topi.routed import route_name, routes_of, served_by, take_route, unserved
 
 CONFIG = preset("gemmini-16x16")
@@ -113,6 +113,15 @@ def test_a_default_without_schedules_is_the_fastest_route(jobs):
         for operator in (Matmul(1, 2, 64, 48), Matmul(1, 2, 64, 48, varying=True))
     ]
     assert names == ["job_in_blocks", "job"]
+
+
+@pytest.mark.parametrize("op", ["add", "conv2d", "depthwise_conv2d", "global_avg_pool", "matmul"])
+def test_definitions_say_what_is_computed_where_no_step_multiplies(jobs, op):
+    for operator in operators()[op].examples(jobs):
+        kernel = operator.kernel()
+        func = definition(kernel, jobs)
+        assert operator_in(func) == kernel
+        assert set(func.attrs["npu.tensorize"].values()) == {""}
 
 
 def test_what_no_route_serves_has_its_reason(jobs):
