@@ -72,7 +72,7 @@ def _run(options: argparse.Namespace) -> int:
     check_model(options.model)
     header = Header.of(config, options.model, "python -m npu_target.build")
     folder = log_folder(options.logs, header)
-    log = _read_log(folder, header, options.require_tuned)
+    log = read_logs(folder, header, options.require_tuned)
     for path in (options.output, options.json):
         if path is not None:
             check_can_write(path)
@@ -110,7 +110,7 @@ def _run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _read_log(folder: Path, header: Header, require_tuned: bool) -> TuningLog | None:
+def read_logs(folder: Path, header: Header, require_tuned: bool) -> TuningLog | None:
     """The logs in `folder`; None where there is no such folder and none are required."""
     from .tuning.log import read_log
 

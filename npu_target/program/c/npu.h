@@ -2,8 +2,8 @@
 // and words that the compiler leaves where they are.
 //
 // NPU_ISSUE   the name of a function void(uint64_t funct, uint64_t rs1, uint64_t rs2) that takes
-// the
-//             commands instead, so that a kernel runs on any machine
+//             the commands instead, so that a kernel runs on any machine
+// NPU_WAIT    with it, the name of a function void(void) that is called for a fence
 // NPU_OPCODE  which of the four custom opcodes the device listens to, CUSTOM_3 if not defined
 #ifndef NPU_H
 #define NPU_H
@@ -21,7 +21,12 @@
 
 void NPU_ISSUE(uint64_t funct, uint64_t rs1, uint64_t rs2);
 #define npu(funct, rs1, rs2) NPU_ISSUE(funct, rs1, rs2)
+#if defined(NPU_WAIT)
+void NPU_WAIT(void);
+#define npu_fence() NPU_WAIT()
+#else
 #define npu_fence() ((void)0)
+#endif
 
 #elif defined(__riscv) && __riscv_xlen == 64
 

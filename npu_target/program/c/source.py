@@ -24,17 +24,22 @@ def kernel_name(program: Program) -> str:
     return f"kernel_{_identifier(program.name)}"
 
 
-def kernel_source(program: Program) -> str:
+def kernel_source(program: Program, n_words: int = 0) -> str:
     """The function `void kernel_<name>(const void *a0, ..., void *a<n>)`, whose parameters are the
     program's arguments in their order. It needs `npu.h`, and issues exactly the stream of
-    `Program.expand`; it does not wait for the device."""
+    `Program.expand`; it does not wait for the device.
+
+    The last `n_words` arguments are no tensors but words: where a command has their address, it
+    gets the parameter itself, a `uint64_t`."""
     kernel = Kernel(program)
     disassembly = Disassembly(program)
     lines = [f"// {line}" for line in disassembly.head()]
+    n_tensors = len(program.args) - n_words
     parameters = [
         f"{'const ' if arg.role == 'input' else ''}void *arg{index}"
-        for index, arg in enumerate(program.args)
+        for index, arg in enumerate(program.args[:n_tensors])
     ]
+    parameters += [f"uint64_t a{n_tensors + index}" for index in range(n_words)]
     lines += ['#include "npu.h"', ""]
     for index, constant in enumerate(program.constants, len(program.args)):
         lines += _data(f"constant{index}", constant.data, program.alignments[index])
@@ -43,7 +48,7 @@ def kernel_source(program: Program) -> str:
     for index, constant in enumerate(program.constants, len(program.args)):
         address = f"(uint64_t)(uintptr_t)constant{index}"
         lines.append(f"{_INDENT}const uint64_t a{index} = {address};  // {constant.name}")
-    for index, arg in enumerate(program.args):
+    for index, arg in enumerate(program.args[:n_tensors]):
         if index in kernel.arguments:
             address = f"(uint64_t)(uintptr_t)arg{index}"
             lines.append(f"{_INDENT}const uint64_t a{index} = {address};  // {arg.name}")

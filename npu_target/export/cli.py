@@ -1,0 +1,101 @@
+"""`python -m npu_target.export`: a network as C for the device's own host."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from ..tuning.options import add_network_options, report_errors
+
+
+def parser() -> argparse.ArgumentParser:
+    result = argparse.ArgumentParser(
+        prog="python -m npu_target.export",
+        description="Write a folder of C that runs a network on the device and its own host, with "
+        "the schedules that tuning found (see tune.py). Tunes nothing itself. The folder needs "
+        "neither TVM nor Python: make -C DIR check.",
+    )
+    result.add_argument("-o", "--output", type=Path, required=True, metavar="DIR")
+    add_network_options(result)
+    result.add_argument(
+        "--require-tuned",
+        action="store_true",
+        help="fail where the logs have no schedule for a layer",
+    )
+    result.add_argument(
+        "--memory",
+        type=int,
+        metavar="BYTES",
+        help="fail where weights, tensors, inputs and outputs need more than this",
+    )
+    result.add_argument(
+        "--json", type=Path, metavar="FILE", help="write sizes and layers for machines as well"
+    )
+    return result
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = parser().parse_args(arguments)
+    return report_errors(lambda: _run(options))
+
+
+def _run(options: argparse.Namespace) -> int:
+    from ..build import read_logs
+    from ..device import find
+    from ..tuning.choose import Chooser, cycles_of
+    from ..tuning.header import Header
+    from ..tuning.log import log_folder
+    from ..tuning.network import check_model, load_network
+    from ..tuning.report import check_can_write, make_console, print_table, write_json
+    from .calls import calls_of
+    from .folder import check_folder, write_folder
+    from .golden import golden_inputs, golden_outputs
+    from .network import place
+    from .report import to_json
+
+    config = find(options.device)
+    check_model(options.model)
+    header = Header.of(config, options.model, "python -m npu_target.export")
+    folder = log_folder(options.logs, header)
+    log = read_logs(folder, header, options.require_tuned)
+    check_folder(options.output)
+    if options.json is not None:
+        check_can_write(options.json)
+    console = make_console()
+    chooser = Chooser(config, log)
+    with console.status("loading, quantizing and partitioning the model"):
+        model = load_network(
+            options.model, config, options.weights, options.weights_seed, options.calibrate
+        )
+    if options.require_tuned:
+        chooser.require_tuned(model.layers, folder)
+    with console.status("choosing schedules") as status:
+        results = chooser.results(
+            model.layers, lambda name: status.update(f"choosing and checking: {name}")
+        )
+    print_table(console, results, config)
+    with console.status("compiling"):
+        mod = model.with_kernels(chooser.device_function).mod
+        calls = calls_of(mod)
+        network = place(options.model, config, calls)
+    if options.memory is not None:
+        network.check_memory(options.memory)
+    with console.status("running the build, for golden/"):
+        (drawn,) = model.model.calibration_inputs(1, options.weights_seed + 1)
+        inputs = golden_inputs(drawn, calls.inputs)
+        outputs = golden_outputs(mod, inputs)
+    programs = [layer.program for layer in network.layers if layer.program is not None]
+    cycles = {program.name: cycles_of(program) for program in programs}
+    write_folder(options.output, network, cycles, inputs, outputs)
+    described = to_json(network, cycles)
+    console.print(
+        f"{described['kernels']} kernels for {len(programs)} layers, "
+        f"{described['host_functions']} functions of the host for "
+        f"{len(network.layers) - len(programs)}; arena {network.arena_bytes:,} bytes, weights "
+        f"{network.weights_bytes:,}",
+        highlight=False,
+    )
+    if options.json is not None:
+        write_json(options.json, described)
+    console.print(f"wrote {options.output}; try: make -C {options.output} check", highlight=False)
+    return 0

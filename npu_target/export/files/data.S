@@ -1,0 +1,19 @@
+// The files that are part of the program, each from the start of a line.
+.macro file symbol, path
+  .globl \symbol
+  .balign 64
+\symbol:
+  .incbin "\path"
+.endm
+
+  .section .rodata
+  file net_weights, "weights.bin"
+  file golden_input, "golden/input.bin"
+  file golden_output, "golden/output.bin"
+#ifdef NET_SIMULATED
+  file net_programs, "simulator/programs.bin"
+#endif
+
+#ifdef __linux__
+  .section .note.GNU-stack, "", %progbits
+#endif

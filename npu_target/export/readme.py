@@ -1,0 +1,101 @@
+"""The README of an export: its files, its memory, its layers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .calls import Place, Tensor, Value
+from .network import PlacedNetwork
+
+
+def readme(network: PlacedNetwork, cycles: dict[str, int]) -> str:
+    """`README.md`. `cycles` are of each program, simulated."""
+    config, calls = network.config, network.calls
+    total = sum(cycles[layer.program.name] for layer in network.layers if layer.program is not None)
+    kernels = {kernel.name for kernel in network.kernels.values()}
+    functions = {function.name for function in network.functions.values()}
+    n_device = sum(layer.program is not None for layer in network.layers)
+    sizes = [
+        ("`net_arena`, read and written", network.arena_bytes),
+        ("`net_weights`, read", network.weights_bytes),
+        *(
+            (f"input `{tensor.name}`, {tensor.dtype}{list(tensor.shape)}", tensor.nbytes)
+            for tensor in calls.inputs
+        ),
+        *(
+            (f"output `{tensor.name}`, {tensor.dtype}{list(tensor.shape)}", tensor.nbytes)
+            for tensor in calls.outputs
+        ),
+    ]
+    arena = [
+        f"| {network.offset(value):,} | {tensor.nbytes:,} | {tensor.dtype}{list(tensor.shape)} | "
+        f"{first} to {last} |"
+        for value, tensor, first, last in _arena_rows(network)
+    ]
+    layers = [
+        f"| {index} | {layer.name} | "
+        + (
+            f"device | {cycles[layer.program.name]:,} |"
+            if layer.program is not None
+            else "host | |"
+        )
+        for index, layer in enumerate(network.layers)
+    ]
+    least = network.plan.least_bytes
+    return "\n".join(
+        [
+            f"# {network.model} for {config.name}",
+            "",
+            f"C for the host of a device `{config.name}` (hash `{config.hash}`): "
+            f"{len(network.layers)} layers, {n_device} of them on the device by {len(kernels)} "
+            f"kernels, the others by {len(functions)} functions of the host. "
+            f"{total:,} simulated cycles on the device.",
+            "",
+            "| file | what |",
+            "|---|---|",
+            "| `net.h`, `net.c` | `net_run(&input, &output)`; the layers in order, the arena |",
+            "| `kernels/*.c` | the device's kernels: loops around commands |",
+            "| `host.c` | what the host computes; needs `-lm` and `-ffp-contract=off` |",
+            "| `npu.h` | the command instruction |",
+            "| `weights.bin`, `data.S` | weights as the kernels load them, and their symbol |",
+            "| `golden/` | an input and its output, the bytes of `net_input`, `net_output` |",
+            "| `main.c`, `platform/` | a program that runs the network once and compares |",
+            "| `simulator/` | the device simulated, and what kernels are compared with |",
+            "",
+            "`make check` builds all for this machine, with the device simulated, and runs it: "
+            "the outputs are compared with `golden/`, each kernel's commands with its program's, "
+            "its cycles with the build's. Any C11 compiler with GNU's `asm` does for the network "
+            "itself, which asks for no operating system and no heap.",
+            "",
+            "## Memory",
+            "",
+            "| block | bytes |",
+            "|---|---|",
+            *(f"| {what} | {nbytes:,} |" for what, nbytes in sizes),
+            "",
+            "Tensors between layers share the arena, each from the first layer that has it to the "
+            f"last one. No plan needs less than {least:,} bytes. All begin at multiples of 64.",
+            "",
+            "| offset | bytes | tensor | layers |",
+            "|---|---|---|---|",
+            *arena,
+            "",
+            "## Layers",
+            "",
+            "| | layer | on the | cycles |",
+            "|---|---|---|---|",
+            *layers,
+            "",
+        ]
+    )
+
+
+def _arena_rows(network: PlacedNetwork) -> Iterator[tuple[Value, Tensor, int, int]]:
+    """Each tensor with the first and the last layer that has it."""
+    users: dict[int, list[int]] = {}
+    for index, layer in enumerate(network.layers):
+        for value in layer.arguments:
+            if value.place is Place.ARENA:
+                users.setdefault(value.number, []).append(index)
+    for number, tensor in enumerate(network.arena):
+        yield Value(Place.ARENA, number), tensor, users[number][0], users[number][-1]

@@ -1,0 +1,31 @@
+"""What an export tells for machines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .network import PlacedNetwork
+
+
+def to_json(network: PlacedNetwork, cycles: dict[str, int]) -> dict[str, Any]:
+    """Sizes in bytes, and each layer with its simulated cycles; None for those of the host."""
+    return {
+        "model": network.model,
+        "device": network.config.name,
+        "device_hash": network.config.hash,
+        "arena_bytes": network.arena_bytes,
+        "arena_least_bytes": network.plan.least_bytes,
+        "weights_bytes": network.weights_bytes,
+        "kernels": len({kernel.name for kernel in network.kernels.values()}),
+        "host_functions": len({function.name for function in network.functions.values()}),
+        "layers": [
+            {
+                "name": layer.name,
+                "kernel": network.kernels[layer.program.name].name,
+                "cycles": cycles[layer.program.name],
+            }
+            if layer.program is not None
+            else {"name": layer.name, "kernel": None, "cycles": None}
+            for layer in network.layers
+        ],
+    }

@@ -1,0 +1,203 @@
+"""`python -m npu_target.export`: folders that build and are right, and what users get wrong."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tiny_network
+from exported_networks import HAS_MAKE, SANITIZE, layer_cycles, make, simulator
+
+from npu_target.export.cli import main
+from npu_target.models import registry
+
+needs_make = pytest.mark.skipif(not HAS_MAKE, reason="needs gcc, g++ and make")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tiny_model():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(registry.MODELS, "tiny", tiny_network.tiny)
+        yield
+
+
+@pytest.fixture(scope="module")
+def exported(tiny_model, tmp_path_factory) -> Path:
+    """The small network, by default schedules; DIR.json beside it."""
+    folder = tmp_path_factory.mktemp("export") / "net"
+    arguments = ["--model=tiny", "--logs=none", f"--output={folder}", f"--json={folder}.json"]
+    assert main(arguments) == 0
+    return folder
+
+
+def described(folder: Path) -> dict:
+    return json.loads(Path(f"{folder}.json").read_text())
+
+
+def copy_of(folder: Path, to: Path) -> Path:
+    shutil.copytree(folder, to)
+    return to
+
+
+def check(folder: Path, simulated: Path):
+    """`make check` of a folder whose simulator was made under the sanitizers."""
+    return make(folder, *SANITIZE, f"SIMULATOR={simulator(simulated, *SANITIZE)}", "check")
+
+
+@needs_make
+def test_the_network_is_right_and_takes_the_cycles_of_the_build(exported, tmp_path):
+    done = check(copy_of(exported, tmp_path / "net"), exported)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stderr == ""  # no warning either
+    layers = {
+        layer["name"]: layer["cycles"]
+        for layer in described(exported)["layers"]
+        if layer["cycles"] is not None
+    }
+    assert layer_cycles(done.stdout) == layers
+    assert f"tiny on gemmini-16x16: {sum(layers.values())} cycles on the device" in done.stdout
+    assert "output: 10 of 10 values equal" in done.stdout
+
+
+@needs_make
+def test_a_network_without_hooks_compiles(exported, tmp_path):
+    import subprocess
+
+    folder = copy_of(exported, tmp_path / "net")
+    flags = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-pedantic", "-I."]
+    command = ["gcc", *flags, "-DNPU_ISSUE=issue", "-c", "net.c", "host.c"]
+    subprocess.run(command, cwd=folder, check=True)
+
+
+CHANGES = {
+    "a wrong weight": ("weights.bin", rb"\A.{64}", lambda match: bytes(64), "WRONG"),
+    "a wrong setting": (
+        "net.c",
+        rb"0x3b([0-9a-f]{14})u",
+        lambda match: b"0x3c" + match[1] + b"u",
+        "the program has 0 ",
+    ),
+    "a command too many": (
+        "kernels/kernel_fc.c",
+        rb"\n}\n\Z",
+        lambda match: b"\n  npu(7, 0, 0);\n}\n",
+        "the kernel issues too many commands",
+    ),
+    "no fence": (
+        "net.c",
+        rb"(kernel_conv1\(net[^\n]*\n)  npu_fence\(\);\n",
+        lambda match: match[1],
+        "nothing waits for the device",
+    ),
+    "another time": (
+        "simulator/layers.inc",
+        rb'("fc", \d+, \d+, )(\d+)',
+        lambda match: match[1] + b"1",
+        "fc took [0-9]+ cycles, the build says 1",
+    ),
+}
+
+
+@needs_make
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_is_changed_is_found(exported, tmp_path, change):
+    folder = copy_of(exported, tmp_path / "net")
+    name, pattern, by, says = CHANGES[change]
+    data = (folder / name).read_bytes()
+    changed = re.sub(pattern, by, data, count=1, flags=re.DOTALL if "weight" in change else 0)
+    assert changed != data
+    (folder / name).write_bytes(changed)
+    done = check(folder, exported)
+    assert done.returncode != 0
+    assert re.search(says, done.stdout + done.stderr)
+
+
+def test_the_arena_is_near_its_bound(exported):
+    sizes = described(exported)
+    assert sizes["arena_least_bytes"] <= sizes["arena_bytes"]
+    assert sizes["arena_bytes"] <= 1.05 * sizes["arena_least_bytes"]
+
+
+def test_layers_that_differ_in_scales_share_a_kernel(exported):
+    kernels = [layer["kernel"] for layer in described(exported)["layers"]]
+    assert kernels.count("kernel_layer1_0_conv1") == 2
+    assert len(list((exported / "kernels").iterdir())) == described(exported)["kernels"]
+
+
+def test_the_readme_says_where_memory_is(exported):
+    text = (exported / "README.md").read_text()
+    sizes = described(exported)
+    for nbytes in (sizes["arena_bytes"], sizes["weights_bytes"]):
+        assert f"{nbytes:,}" in text
+    assert (exported / "weights.bin").stat().st_size == sizes["weights_bytes"]
+    for layer in sizes["layers"]:
+        assert f"| {layer['name']} |" in text
+
+
+def test_the_same_network_is_exported_the_same(exported, tmp_path):
+    folder = tmp_path / "again"
+    for _ in range(2):  # the second time over the first
+        assert main(["--model=tiny", "--logs=none", f"--output={folder}"]) == 0
+    for path in exported.rglob("*"):
+        if path.is_file():
+            assert (folder / path.relative_to(exported)).read_bytes() == path.read_bytes()
+
+
+def refused(capsys, *arguments: str) -> str:
+    assert main(list(arguments)) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("error: ") and error.count("\n") == 1, error
+    return error
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--model=alexnet", "-o", "net"], "unknown model 'alexnet'"),
+        (["--model=tiny", "-o", "net", "--device=abacus"], "no device is called 'abacus'"),
+        (["--model=tiny", "-o", "nowhere/net"], "the folder nowhere does not exist"),
+        (["--model=tiny", "-o", "file"], "file is a file, a folder is needed"),
+        (["--model=tiny", "-o", "full"], "full has other files in it"),
+        (["--model=tiny", "-o", "net", "--json=no/x"], "the folder no does not exist"),
+        (["--model=tiny", "-o", "net", "--logs=none", "--require-tuned"], "does not exist; tune"),
+        (
+            ["--model=tiny", "-o", "net", "--logs=none", "--memory=20000"],
+            "needs 25,920 bytes of memory, 5,920 more than the 20,000 that there are",
+        ),
+    ],
+)
+def test_wrong_input_is_one_line(tmp_path, monkeypatch, capsys, arguments, says):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full/mine.txt").write_text("")
+    assert says in refused(capsys, *arguments)
+    assert not (tmp_path / "net").exists() and (tmp_path / "full/mine.txt").exists()
+
+
+MODELS = ["resnet18", "resnet50", "mobilenet_v2", "bert_base", "matmuls"]
+
+
+@needs_make
+@pytest.mark.slow
+@pytest.mark.parametrize("model", MODELS)
+def test_every_model_is_right(model, tmp_path):
+    folder = tmp_path / "net"
+    assert main([f"--model={model}", f"--output={folder}", f"--json={folder}.json"]) == 0
+    sizes = described(folder)
+    assert sizes["arena_bytes"] <= 1.05 * sizes["arena_least_bytes"]
+    done = make(folder, "-j2", "check")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert layer_cycles(done.stdout) == {
+        layer["name"]: layer["cycles"] for layer in sizes["layers"] if layer["cycles"] is not None
+    }
+
+
+def test_golden_is_one_input_with_its_output(exported):
+    assert (exported / "golden/input.bin").stat().st_size == 32 * 32 * 3 * 4
+    output = np.frombuffer((exported / "golden/output.bin").read_bytes(), "float32")
+    assert output.size == 16 and np.ptp(output[:10]) > 0 and not output[10:].any()
