@@ -18,7 +18,7 @@ from tvm.ir import IRModule
 from npu_target.device import DeviceConfig
 from npu_target.export.calls import calls_of
 from npu_target.export.folder import write_folder
-from npu_target.export.golden import struct_bytes
+from npu_target.export.golden import Golden, struct_bytes
 from npu_target.export.network import PlacedNetwork, place
 
 FLAGS = ("-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off", "-I.")
@@ -36,7 +36,7 @@ def run_host_network(
 ) -> list[np.ndarray]:
     """What the C of a network that is all the host's says of these inputs."""
     outputs = [np.zeros(tensor.shape, tensor.dtype) for tensor in network.calls.outputs]
-    write_folder(folder, network, {}, inputs, outputs)
+    write_folder(folder, network, {}, Golden(inputs, outputs), "native")
     assert COMPILER is not None
     sources = ["net.c", "host.c", "data.S"]
     command = [COMPILER, *FLAGS, "-DNPU_ISSUE=issue", "-fPIC", "-shared", *sources]

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib.resources import files
 from pkgutil import resolve_name
 from types import FunctionType, MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -62,6 +63,8 @@ class DeviceKind:
     shape_fields : of the config, those in which a program's device and another have to agree for
         the program to compute the same there.
     profile : the words for where its cycles go; of none, only cycles are told.
+    start_header_at : the place of a C header, `package:path`, whose `npu_start()` is what a device
+        needs before its first command; of none, it needs nothing.
     """
 
     name: str
@@ -79,6 +82,7 @@ class DeviceKind:
     shape_fields: tuple[str, ...] = ()
     profile: ProfileTerms = field(default_factory=ProfileTerms)
     simulator_at: str | None = None
+    start_header_at: str | None = None
 
     def __post_init__(self) -> None:
         """Raises KindError for what can be told without importing the parts."""
@@ -159,8 +163,21 @@ class DeviceKind:
         """Its simulator, of a kind that gives the place of one."""
         return self._part("simulator_at", FunctionType)
 
+    def start_header(self) -> str:
+        """The C header that defines `npu_start()`."""
+        if self.start_header_at is None:
+            return "static inline void npu_start(void) {}\n"
+        package, _, path = self.start_header_at.partition(":")
+        try:
+            return files(package).joinpath(path).read_text()
+        except (ImportError, OSError, ValueError) as error:
+            raise KindError(
+                f"device kind {self.name}: start_header_at is {self.start_header_at!r}: {error}"
+            ) from error
+
     def check(self) -> None:
         """Import every part. Raises KindError for one that is not there or is something else."""
+        self.start_header()
         if self.simulator_at is not None:
             _ = self.simulate
         _ = self.commands, self.numbers, self._intrinsic_classes, self.cost

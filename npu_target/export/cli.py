@@ -7,6 +7,9 @@ from pathlib import Path
 
 from ..tuning.options import add_network_options, report_errors
 
+# What an export is for, and what make calls it.
+GOALS = {"native": "native", "linux": "linux", "baremetal": "elf"}
+
 
 def parser() -> argparse.ArgumentParser:
     result = argparse.ArgumentParser(
@@ -21,6 +24,14 @@ def parser() -> argparse.ArgumentParser:
         "--require-tuned",
         action="store_true",
         help="fail where the logs have no schedule for a layer",
+    )
+    result.add_argument(
+        "--for",
+        dest="goal",
+        choices=GOALS,
+        default="native",
+        help="what a bare `make` builds: a program for this machine with the device simulated, or "
+        "for the device's core, under Linux or without an operating system (default: %(default)s)",
     )
     result.add_argument(
         "--memory",
@@ -48,8 +59,8 @@ def _run(options: argparse.Namespace) -> int:
     from ..tuning.network import check_model, load_network
     from ..tuning.report import check_can_write, make_console, print_table, write_json
     from .calls import calls_of
-    from .folder import check_folder, write_folder
-    from .golden import golden_inputs, golden_outputs
+    from .folder import check_folder, check_goal, write_folder
+    from .golden import Golden, golden_inputs, golden_outputs
     from .network import place
     from .report import to_json
 
@@ -59,6 +70,7 @@ def _run(options: argparse.Namespace) -> int:
     folder = log_folder(options.logs, header)
     log = read_logs(folder, header, options.require_tuned)
     check_folder(options.output)
+    check_goal(config, GOALS[options.goal])
     if options.json is not None:
         check_can_write(options.json)
     console = make_console()
@@ -83,10 +95,10 @@ def _run(options: argparse.Namespace) -> int:
     with console.status("running the build, for golden/"):
         (drawn,) = model.model.calibration_inputs(1, options.weights_seed + 1)
         inputs = golden_inputs(drawn, calls.inputs)
-        outputs = golden_outputs(mod, inputs)
+        golden = Golden(inputs, golden_outputs(mod, inputs))
     programs = [layer.program for layer in network.layers if layer.program is not None]
     cycles = {program.name: cycles_of(program) for program in programs}
-    write_folder(options.output, network, cycles, inputs, outputs)
+    write_folder(options.output, network, cycles, golden, GOALS[options.goal])
     described = to_json(network, cycles)
     console.print(
         f"{described['kernels']} kernels for {len(programs)} layers, "

@@ -3,30 +3,41 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
-import numpy as np
-
+from ..device import DeviceConfig, kind_of
 from ..files import write_atomically
 from ..program import Program
 from ..program.c import header_text
 from .arena import lines
 from .errors import ExportError
-from .golden import struct_bytes
+from .golden import Golden, struct_bytes
 from .network import PlacedNetwork
 from .readme import readme
-from .simulator import copy_simulator
+from .simulator import copy_simulator, has_simulator
 from .sources import host_source, layer_table, net_header, net_source
 
+NATIVE = "native"  # what make calls it
 _FILES = {
     "main.c": "main.c",
     "data.S": "data.S",
     "Makefile": "Makefile",
     "platform.h": "platform/platform.h",
     "native.cc": "platform/native.cc",
+    "riscv.c": "platform/riscv.c",
+    "trap.c": "platform/trap.c",
+    "htif.c": "platform/htif.c",
 }
+
+
+def check_goal(config: DeviceConfig, goal: str) -> None:
+    """Raise ExportError now where `goal` is to run what is simulated, and nothing does that."""
+    if goal == NATIVE and not has_simulator(config.kind):
+        raise ExportError(
+            f"there is no simulator in C++ of devices of kind {config.kind}: what is exported can "
+            "be run on the device alone; give --for linux or --for baremetal"
+        )
 
 
 def check_folder(folder: Path) -> None:
@@ -44,15 +55,16 @@ def write_folder(
     folder: Path,
     network: PlacedNetwork,
     cycles: dict[str, int],
-    inputs: Sequence[np.ndarray],
-    outputs: Sequence[np.ndarray],
+    golden: Golden,
+    goal: str,
 ) -> None:
-    """Write all files; those of an export that was there go. `cycles` are of each program.
+    """Write all files; those of an export that was there go. `cycles` are of each program, `goal`
+    is what a bare `make` builds.
 
     Raises ExportError where the folder cannot be written.
     """
     try:
-        _write(folder, network, cycles, inputs, outputs)
+        _write(folder, network, cycles, golden, goal)
     except OSError as error:
         raise ExportError(f"{folder} cannot be written: {error.strerror or error}") from error
 
@@ -61,8 +73,8 @@ def _write(
     folder: Path,
     network: PlacedNetwork,
     cycles: dict[str, int],
-    inputs: Sequence[np.ndarray],
-    outputs: Sequence[np.ndarray],
+    golden: Golden,
+    goal: str,
 ) -> None:
     if folder.is_dir():
         shutil.rmtree(folder)
@@ -75,6 +87,7 @@ def _write(
         "net.c": net_source(network),
         "host.c": host_source(network),
         "npu.h": header_text(),
+        "npu_start.h": kind_of(network.config).start_header(),
         "simulator/layers.inc": layer_table(network, cycles, programs),
         "README.md": readme(network, cycles),
         **{f"kernels/{name}.c": kernel.text for name, kernel in kernels.items()},
@@ -83,16 +96,20 @@ def _write(
             for name, path in _FILES.items()
         },
     }
+    texts["Makefile"] = texts["Makefile"].replace(
+        f".DEFAULT_GOAL = {NATIVE}", f".DEFAULT_GOAL = {goal}"
+    )
     for path, text in texts.items():
         write_atomically(folder / path, text.encode())
     with (folder / "weights.bin").open("wb") as weights:
         for array in network.calls.constants:
             weights.write(array.tobytes().ljust(lines(array.nbytes), b"\0"))
-    write_atomically(folder / "golden/input.bin", struct_bytes(inputs))
-    write_atomically(folder / "golden/output.bin", struct_bytes(outputs))
+    write_atomically(folder / "golden/input.bin", struct_bytes(golden.inputs))
+    write_atomically(folder / "golden/output.bin", struct_bytes(golden.outputs))
     data = b"".join(program.to_bytes() for program in programs)
     write_atomically(folder / "simulator/programs.bin", data)
-    copy_simulator(network.config.kind, folder / "simulator")
+    if has_simulator(network.config.kind):
+        copy_simulator(network.config.kind, folder / "simulator")
 
 
 def _programs(network: PlacedNetwork) -> dict[str, Program]:

@@ -4,6 +4,7 @@ device say of them."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,6 +13,14 @@ from ..host import run_host
 from .arena import lines
 from .calls import Tensor
 from .errors import ExportError
+
+
+@dataclass(frozen=True)
+class Golden:
+    """The arrays of one run."""
+
+    inputs: Sequence[np.ndarray]
+    outputs: Sequence[np.ndarray]
 
 
 def golden_inputs(

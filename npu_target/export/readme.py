@@ -56,7 +56,7 @@ def readme(network: PlacedNetwork, cycles: dict[str, int]) -> str:
             "| `net.h`, `net.c` | `net_run(&input, &output)`; the layers in order, the arena |",
             "| `kernels/*.c` | the device's kernels: loops around commands |",
             "| `host.c` | what the host computes; needs `-lm` and `-ffp-contract=off` |",
-            "| `npu.h` | the command instruction |",
+            "| `npu.h`, `npu_start.h` | the command instruction; what comes before the first one |",
             "| `weights.bin`, `data.S` | weights as the kernels load them, and their symbol |",
             "| `golden/` | an input and its output, the bytes of `net_input`, `net_output` |",
             "| `main.c`, `platform/` | a program that runs the network once and compares |",
@@ -66,6 +66,12 @@ def readme(network: PlacedNetwork, cycles: dict[str, int]) -> str:
             "the outputs are compared with `golden/`, each kernel's commands with its program's, "
             "its cycles with the build's. Any C11 compiler with GNU's `asm` does for the network "
             "itself, which asks for no operating system and no heap.",
+            "",
+            "`make elf` links it for the device's core without an operating system (picolibc, "
+            "`FLASH`, `FLASH_BYTES`, `RAM`, `RAM_BYTES`, `STACK_BYTES` say where; it prints by "
+            "`platform/htif.c`), `make linux` for Linux on it, whose kernel has to let programs "
+            "use the device. `make check-emulated` runs real command instructions under a "
+            "user-mode emulator, where they trap into the simulator.",
             "",
             "## Memory",
             "",

@@ -7,23 +7,20 @@ from pathlib import Path
 from types import ModuleType
 
 from .. import device_api, devices
-from .errors import ExportError
 
 _SOURCES = frozenset({".cc", ".h", ".def"})
 
 
-def copy_simulator(kind: str, to: Path) -> None:
-    """Copy what simulates a kind of device: `sim/`, whatever the kind, and `<kind>/`.
+def has_simulator(kind: str) -> bool:
+    """Whether this package simulates a kind of device in C++."""
+    return _folder(devices, f"{kind}/simulator") is not None
 
-    Raises ExportError for a kind whose simulator is not C++ of this package.
-    """
+
+def copy_simulator(kind: str, to: Path) -> None:
+    """Copy what simulates such a kind: `sim/`, whatever the kind, and `<kind>/`."""
     sim = _folder(device_api, "sim")
     own = _folder(devices, f"{kind}/simulator")
-    if sim is None or own is None:
-        raise ExportError(
-            f"there is no simulator in C++ of devices of kind {kind}: what is exported cannot be "
-            "run on this machine"
-        )
+    assert sim is not None and own is not None
     _copy(sim, to / "sim")
     _copy(own, to / kind / "simulator")
     for path in own.parent.glob("*.def"):

@@ -32,6 +32,15 @@ def test_a_simulator_is_a_part_that_may_be_given() -> None:
         replace(KIND, simulator_at="device_api.adder.device:CONFIG").check()
 
 
+def test_what_starts_a_device_is_a_header_that_may_be_given() -> None:
+    assert "void npu_start(void) {}" in replace(KIND, start_header_at=None).start_header()
+    place = "npu_target.devices.gemmini:host/npu_start.h"
+    assert "mstatus" in replace(KIND, start_header_at=place).start_header()
+    for missing in ("npu_target.devices.gemmini:host/none.h", "no_package:a.h", "npu_target"):
+        with pytest.raises(KindError, match=f"start_header_at is '{missing}'"):
+            replace(KIND, start_header_at=missing).check()
+
+
 def test_parts_of_a_device_are_made_once() -> None:
     kind = replace(KIND)
     large, small = kind.presets

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -65,8 +66,6 @@ def test_the_network_is_right_and_takes_the_cycles_of_the_build(exported, tmp_pa
 
 @needs_make
 def test_a_network_without_hooks_compiles(exported, tmp_path):
-    import subprocess
-
     folder = copy_of(exported, tmp_path / "net")
     flags = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-pedantic", "-I."]
     command = ["gcc", *flags, "-DNPU_ISSUE=issue", "-c", "net.c", "host.c"]
@@ -114,6 +113,80 @@ def test_what_is_changed_is_found(exported, tmp_path, change):
     done = check(folder, exported)
     assert done.returncode != 0
     assert re.search(says, done.stdout + done.stderr)
+
+
+ELF_CC, LINUX_CC, EMULATOR = "riscv64-unknown-elf-gcc", "riscv64-linux-gnu-gcc", "qemu-riscv64"
+
+
+def has_picolibc() -> bool:
+    if shutil.which(ELF_CC) is None:
+        return False
+    command = [ELF_CC, "--specs=picolibc.specs", "-E", "-"]
+    source = "#include <stdio.h>\nFILE f = FDEV_SETUP_STREAM(0, 0, 0, 0);"
+    return subprocess.run(command, input=source.encode(), capture_output=True).returncode == 0
+
+
+needs_elf = pytest.mark.skipif(
+    not (HAS_MAKE and has_picolibc()), reason="needs riscv64-unknown-elf-gcc with picolibc"
+)
+needs_linux = pytest.mark.skipif(
+    not HAS_MAKE or shutil.which(LINUX_CC) is None, reason="needs riscv64-linux-gnu-gcc"
+)
+
+
+@needs_elf
+def test_it_links_without_an_operating_system(exported, tmp_path):
+    folder = copy_of(exported, tmp_path / "net")
+    done = make(folder, "CFLAGS=-O2 -Werror", "elf")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == "" and re.search(r"text\s+data\s+bss", done.stdout)
+    symbols = subprocess.run(
+        [ELF_CC.replace("gcc", "nm"), "build/elf/net.elf"], cwd=folder, capture_output=True
+    )
+    places = {line.split()[-1]: int(line.split()[0], 16) for line in symbols.stdout.splitlines()}
+    assert places[b"net_arena"] % 64 == 0 and places[b"net_arena"] >= 0x88000000
+    assert places[b"net_weights"] % 64 == 0 and 0x80000000 <= places[b"net_weights"] < 0x88000000
+
+
+@needs_elf
+def test_memory_that_does_not_suffice_is_said_by_the_linker(exported, tmp_path):
+    done = make(copy_of(exported, tmp_path / "net"), "RAM_BYTES=0x800", "STACK_BYTES=0x400", "elf")
+    assert done.returncode != 0 and re.search(r"overflowed by \d+ bytes", done.stderr)
+
+
+@needs_linux
+def test_it_links_for_linux(exported, tmp_path):
+    done = make(copy_of(exported, tmp_path / "net"), "CFLAGS=-O2 -Werror", "linux")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@needs_linux
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which(EMULATOR) is None, reason="needs qemu-riscv64")
+def test_an_emulated_core_says_the_same(exported, tmp_path):
+    """With real command instructions, which trap into the simulator."""
+    folder = copy_of(exported, tmp_path / "net")
+    done = make(folder, "-j2", "CXXFLAGS=-O1", "check-emulated")
+    assert done.returncode == 0, done.stdout + done.stderr
+    cycles = {layer["name"]: layer["cycles"] for layer in described(exported)["layers"]}
+    assert layer_cycles(done.stdout) == {name: n for name, n in cycles.items() if n is not None}
+
+
+@needs_make
+@pytest.mark.parametrize(("tool", "goal"), [("CC", "native"), ("CXX", "native"), ("ELF_CC", "elf")])
+def test_what_is_not_installed_is_named(exported, tmp_path, tool, goal):
+    done = make(copy_of(exported, tmp_path / "net"), f"{tool}=nonesuch-gcc", goal)
+    assert done.returncode != 0
+    assert f"nonesuch-gcc is not installed: needed for {goal}" in done.stderr
+
+
+@needs_make
+def test_a_machine_without_the_instruction_is_told(exported, tmp_path):
+    command = ["gcc", "-I.", "-c", "net.c"]
+    done = subprocess.run(
+        command, cwd=copy_of(exported, tmp_path / "net"), capture_output=True, text=True
+    )
+    assert done.returncode != 0 and "no command instruction on this machine" in done.stderr
 
 
 def test_the_arena_is_near_its_bound(exported):

@@ -37,4 +37,5 @@ GEMMINI = DeviceKind(
         "dma_request_bytes",
     ),
     profile=PROFILE,
+    start_header_at="npu_target.devices.gemmini:host/npu_start.h",
 )
