@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 from ..tuning.options import add_network_options, report_errors
@@ -34,6 +35,13 @@ def parser() -> argparse.ArgumentParser:
         "for the device's core, under Linux or without an operating system (default: %(default)s)",
     )
     result.add_argument(
+        "--input",
+        choices=("float", "integer"),
+        default="float",
+        help="what the caller gives: floats, which the host quantizes first, or the integers that "
+        "it makes of them (default: %(default)s)",
+    )
+    result.add_argument(
         "--memory",
         type=int,
         metavar="BYTES",
@@ -61,6 +69,7 @@ def _run(options: argparse.Namespace) -> int:
     from .calls import calls_of
     from .folder import check_folder, check_goal, write_folder
     from .golden import Golden, golden_inputs, golden_outputs
+    from .integer_inputs import quantized_inputs, quantizer_texts, with_integer_inputs
     from .network import place
     from .report import to_json
 
@@ -89,13 +98,20 @@ def _run(options: argparse.Namespace) -> int:
     with console.status("compiling"):
         mod = model.with_kernels(chooser.device_function).mod
         calls = calls_of(mod)
-        network = place(options.model, config, calls)
+        if options.input == "integer":
+            network = place(options.model, config, with_integer_inputs(calls))
+            network = replace(network, quantizers=quantizer_texts(calls))
+        else:
+            network = place(options.model, config, calls)
     if options.memory is not None:
         network.check_memory(options.memory)
     with console.status("running the build, for golden/"):
         (drawn,) = model.model.calibration_inputs(1, options.weights_seed + 1)
         inputs = golden_inputs(drawn, calls.inputs)
-        golden = Golden(inputs, golden_outputs(mod, inputs))
+        outputs = golden_outputs(mod, inputs)
+        if options.input == "integer":
+            inputs = quantized_inputs(calls, inputs)
+        golden = Golden(inputs, outputs)
     programs = [layer.program for layer in network.layers if layer.program is not None]
     cycles = {program.name: cycles_of(program) for program in programs}
     write_folder(options.output, network, cycles, golden, GOALS[options.goal])

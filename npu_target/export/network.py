@@ -32,7 +32,8 @@ class Layer:
 @dataclass(frozen=True)
 class PlacedNetwork:
     """`arena` : the tensors that share memory, whose places are `plan`. `kernels`, `functions` :
-    of C, by the names of programs and of host functions."""
+    of C, by the names of programs and of host functions. `quantizers` : in C, what was to make
+    integers of each input where the caller does that."""
 
     model: str
     config: DeviceConfig
@@ -42,6 +43,7 @@ class PlacedNetwork:
     plan: Plan
     kernels: dict[str, SharedKernel]
     functions: dict[str, SharedFunction]
+    quantizers: tuple[str, ...] = ()
 
     @cached_property
     def weight_offsets(self) -> tuple[int, ...]:

@@ -86,6 +86,7 @@ def readme(network: PlacedNetwork, cycles: dict[str, int]) -> str:
             "|---|---|---|---|",
             *arena,
             "",
+            *(_quantizers(network) if network.quantizers else ()),
             "## Layers",
             "",
             "| | layer | on the | cycles |",
@@ -94,6 +95,12 @@ def readme(network: PlacedNetwork, cycles: dict[str, int]) -> str:
             "",
         ]
     )
+
+
+def _quantizers(network: PlacedNetwork) -> Iterator[str]:
+    yield from ("## Inputs", "", "The inputs are what these would make of floats:", "", "```c")
+    yield "\n".join(network.quantizers).rstrip()
+    yield from ("```", "")
 
 
 def _arena_rows(network: PlacedNetwork) -> Iterator[tuple[Value, Tensor, int, int]]:

@@ -72,6 +72,21 @@ def test_a_network_without_hooks_compiles(exported, tmp_path):
     subprocess.run(command, cwd=folder, check=True)
 
 
+@needs_make
+def test_a_caller_may_give_integers(exported, tmp_path):
+    folder = tmp_path / "net"
+    arguments = ["--model=tiny", "--logs=none", f"--output={folder}", "--input=integer"]
+    assert main(arguments) == 0
+    assert "int8_t image[3072];" in (folder / "net.h").read_text()
+    assert "nearbyintf" not in (folder / "host.c").read_text()
+    assert "* 48.106056f" in (folder / "README.md").read_text()
+    golden = "golden/output.bin"
+    assert (folder / golden).read_bytes() == (exported / golden).read_bytes()
+    done = check(folder, exported)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "output: 10 of 10 values equal" in done.stdout
+
+
 CHANGES = {
     "a wrong weight": ("weights.bin", rb"\A.{64}", lambda match: bytes(64), "WRONG"),
     "a wrong setting": (
