@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections import Counter
 
 import numpy as np
 
 from .errors import ExportError
 
+_COLUMNS = 100
 _TYPES = {
     "int8": "int8_t", "uint8": "uint8_t", "int16": "int16_t", "uint16": "uint16_t",
     "int32": "int32_t", "uint32": "uint32_t", "int64": "int64_t", "uint64": "uint64_t",
@@ -44,6 +46,26 @@ def identifier(text: str) -> str:
     """A name of C that is like `text`."""
     name = re.sub(r"\W", "_", text, flags=re.ASCII) or "_"
     return f"_{name}" if name[0].isdigit() or name in _TAKEN else name
+
+
+def wrapped(text: str) -> str:
+    """The same C with lines as long as people read them. Breaks at blanks, of which no string and
+    no constant of ours has one."""
+    return "".join(f"{line}\n" for whole in text.splitlines() for line in _lines(whole))
+
+
+def _lines(line: str) -> list[str]:
+    if len(line) <= _COLUMNS or line.startswith("#"):
+        return [line]
+    indent = " " * (len(line) - len(line.lstrip()))
+    further = f"{indent}// " if line.lstrip().startswith("//") else f"{indent}    "
+    return textwrap.wrap(
+        line,
+        _COLUMNS,
+        subsequent_indent=further,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 class Names:

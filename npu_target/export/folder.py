@@ -11,6 +11,7 @@ from ..files import write_atomically
 from ..program import Program
 from ..program.c import header_text
 from .arena import lines
+from .c_text import wrapped
 from .errors import ExportError
 from .golden import Golden, struct_bytes
 from .network import PlacedNetwork
@@ -84,8 +85,8 @@ def _write(
     kernels = {kernel.name: kernel for kernel in network.kernels.values()}
     texts = {
         "net.h": net_header(network),
-        "net.c": net_source(network),
-        "host.c": host_source(network),
+        "net.c": wrapped(net_source(network)),
+        "host.c": wrapped(host_source(network)),
         "npu.h": header_text(),
         "npu_start.h": kind_of(network.config).start_header(),
         "simulator/layers.inc": layer_table(network, cycles, programs),

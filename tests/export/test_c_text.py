@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from native_kernels import COMPILER
 
-from npu_target.export.c_text import Names, c_type, float_text, identifier
+from npu_target.export.c_text import Names, c_type, float_text, identifier, wrapped
 from npu_target.export.errors import ExportError
 
 
@@ -53,3 +53,18 @@ def test_a_word_of_c_is_no_name() -> None:
 def test_a_type_that_c_has_not() -> None:
     with pytest.raises(ExportError, match="softmax: float16 has no type in C"):
         c_type("float16", "softmax")
+
+
+@given(st.lists(st.lists(st.sampled_from(["f(a,", "x", "+", "1.5f"]), min_size=1), min_size=1))
+def test_lines_are_broken_at_blanks_alone(words: list[list[str]]) -> None:
+    text = "".join(f"  {' '.join(line)}\n" for line in words)
+    lines = wrapped(text).splitlines()
+    assert all(len(line) <= 100 and line.startswith("  ") for line in lines)
+    assert " ".join(lines).split() == text.split()
+
+
+def test_a_comment_stays_one_and_a_macro_is_one_line() -> None:
+    comment = "  // " + "word " * 40
+    assert all(line.startswith("  // ") for line in wrapped(comment).splitlines())
+    assert wrapped(comment).count("\n") > 1
+    assert wrapped("#define X " + "word " * 40).count("\n") == 1

@@ -210,6 +210,11 @@ def test_the_arena_is_near_its_bound(exported):
     assert sizes["arena_bytes"] <= 1.05 * sizes["arena_least_bytes"]
 
 
+def test_the_c_around_kernels_can_be_read(exported):
+    for name in ("net.h", "net.c", "host.c"):
+        assert max(map(len, (exported / name).read_text().splitlines())) <= 100
+
+
 def test_layers_that_differ_in_scales_share_a_kernel(exported):
     kernels = [layer["kernel"] for layer in described(exported)["layers"]]
     assert kernels.count("kernel_layer1_0_conv1") == 2
