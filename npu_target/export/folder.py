@@ -17,7 +17,7 @@ from .golden import Golden, struct_bytes
 from .network import PlacedNetwork
 from .readme import readme
 from .simulator import copy_simulator, has_simulator
-from .sources import host_source, layer_table, net_header, net_source
+from .sources import MADE, host_source, layer_table, net_header, net_source
 
 NATIVE = "native"  # what make calls it
 _FILES = {
@@ -46,10 +46,17 @@ def check_folder(folder: Path) -> None:
     goes to a new folder, or to one that is an export."""
     if folder.exists() and not folder.is_dir():
         raise ExportError(f"{folder} is a file, a folder is needed")
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / "net.h").is_file():
+    if folder.is_dir() and any(folder.iterdir()) and not _is_export(folder):
         raise ExportError(f"{folder} has other files in it; give a new folder, or an empty one")
     if not folder.resolve().parent.is_dir():
         raise ExportError(f"{folder} cannot be written: the folder {folder.parent} does not exist")
+
+
+def _is_export(folder: Path) -> bool:
+    try:
+        return MADE in (folder / "net.h").read_text()
+    except (OSError, UnicodeDecodeError):
+        return False
 
 
 def write_folder(
@@ -59,8 +66,8 @@ def write_folder(
     golden: Golden,
     goal: str,
 ) -> None:
-    """Write all files; those of an export that was there go. `cycles` are of each program, `goal`
-    is what a bare `make` builds.
+    """Write all files. Those of an export that was there go, what else is in the folder stays.
+    `cycles` are of each program, `goal` is what a bare `make` builds.
 
     Raises ExportError where the folder cannot be written.
     """
@@ -77,9 +84,8 @@ def _write(
     golden: Golden,
     goal: str,
 ) -> None:
-    if folder.is_dir():
-        shutil.rmtree(folder)
     for part in ("kernels", "golden", "platform", "simulator"):
+        shutil.rmtree(folder / part, ignore_errors=True)
         (folder / part).mkdir(parents=True)
     programs = list(_programs(network).values())
     kernels = {kernel.name: kernel for kernel in network.kernels.values()}

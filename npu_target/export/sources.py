@@ -11,7 +11,8 @@ from .calls import Place, Tensor, Value
 from .expressions import HELPERS, helpers
 from .network import Layer, PlacedNetwork
 
-_MADE = "Made by python -m npu_target.export; not to be changed by hand."
+# What tells an export from other folders.
+MADE = "Made by python -m npu_target.export; not to be changed by hand."
 
 
 def net_header(network: PlacedNetwork) -> str:
@@ -19,7 +20,7 @@ def net_header(network: PlacedNetwork) -> str:
     config = network.config
     return f"""\
 // {network.model} for {config.name}.
-// {_MADE}
+// {MADE}
 #ifndef NET_H
 #define NET_H
 
@@ -122,7 +123,7 @@ def net_source(network: PlacedNetwork) -> str:
     return "\n".join(
         [
             f"// The layers of {network.model}, one after the other.",
-            f"// {_MADE}",
+            f"// {MADE}",
             '#include "net.h"',
             "",
             "#include <stdbool.h>",
@@ -237,7 +238,7 @@ def host_source(network: PlacedNetwork) -> str:
     return f"""\
 // What the host computes between the device's layers, in the order of operations of TVM's build.
 // To be compiled with -ffp-contract=off, or products and sums are rounded once instead of twice.
-// {_MADE}
+// {MADE}
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -253,7 +254,7 @@ def layer_table(network: PlacedNetwork, cycles: dict[str, int], programs: list[P
     for program in programs:
         begins[program.name] = end, len(program.to_bytes())
         end += len(program.to_bytes())
-    lines = [f"// {_MADE}"]
+    lines = [f"// {MADE}"]
     for layer in network.layers:
         if layer.program is None:
             lines.append(f'{{"{layer.name}", 0, 0, 0, {{}}}},')

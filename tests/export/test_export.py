@@ -233,8 +233,11 @@ def test_the_readme_says_where_memory_is(exported):
 
 def test_the_same_network_is_exported_the_same(exported, tmp_path):
     folder = tmp_path / "again"
-    for _ in range(2):  # the second time over the first
-        assert main(["--model=tiny", "--logs=none", f"--output={folder}"]) == 0
+    assert main(["--model=tiny", "--logs=none", f"--output={folder}", "--input=integer"]) == 0
+    (folder / "mine.c").write_text("")
+    (folder / "kernels/old.c").write_text("")
+    assert main(["--model=tiny", "--logs=none", f"--output={folder}"]) == 0  # over the other one
+    assert (folder / "mine.c").exists() and not (folder / "kernels/old.c").exists()
     for path in exported.rglob("*"):
         if path.is_file():
             assert (folder / path.relative_to(exported)).read_bytes() == path.read_bytes()
@@ -255,6 +258,7 @@ def refused(capsys, *arguments: str) -> str:
         (["--model=tiny", "-o", "nowhere/net"], "the folder nowhere does not exist"),
         (["--model=tiny", "-o", "file"], "file is a file, a folder is needed"),
         (["--model=tiny", "-o", "full"], "full has other files in it"),
+        (["--model=tiny", "-o", "other"], "other has other files in it"),
         (["--model=tiny", "-o", "net", "--json=no/x"], "the folder no does not exist"),
         (["--model=tiny", "-o", "net", "--logs=none", "--require-tuned"], "does not exist; tune"),
         (
@@ -268,6 +272,8 @@ def test_wrong_input_is_one_line(tmp_path, monkeypatch, capsys, arguments, says)
     (tmp_path / "file").write_text("")
     (tmp_path / "full").mkdir()
     (tmp_path / "full/mine.txt").write_text("")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/net.h").write_text("int mine;")
     assert says in refused(capsys, *arguments)
     assert not (tmp_path / "net").exists() and (tmp_path / "full/mine.txt").exists()
 
