@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +23,8 @@ from npu_target.export.network import PlacedNetwork, place
 FLAGS = ("-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off", "-I.")
 HAS_MAKE = COMPILER is not None and shutil.which("g++") and shutil.which("make")
 SANITIZE = ("SANITIZE=address,undefined", "CFLAGS=-O1", "CXXFLAGS=-O1")
+
+_simulators: dict[tuple[str, ...], Path] = {}  # by what make was told
 
 
 def host_network(mod: IRModule, config: DeviceConfig) -> PlacedNetwork:
@@ -66,9 +67,14 @@ def make(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=1800)
 
 
-@cache
 def simulator(folder: Path, *options: str) -> Path:
-    """The simulator's object file of an export, which others may share."""
+    """The simulator's object file of an export, made once for all of them."""
+    if options not in _simulators:
+        _simulators[options] = _made_simulator(folder, *options)
+    return _simulators[options]
+
+
+def _made_simulator(folder: Path, *options: str) -> Path:
     kept = tempfile.TemporaryDirectory()
     atexit.register(kept.cleanup)
     target = Path(kept.name) / "simulator.o"

@@ -289,7 +289,7 @@ def test_every_model_is_right(model, tmp_path):
     assert main([f"--model={model}", f"--output={folder}", f"--json={folder}.json"]) == 0
     sizes = described(folder)
     assert sizes["arena_bytes"] <= 1.05 * sizes["arena_least_bytes"]
-    done = make(folder, "-j2", "check")
+    done = make(folder, f"SIMULATOR={simulator(folder)}", "check")
     assert done.returncode == 0, done.stdout + done.stderr
     assert layer_cycles(done.stdout) == {
         layer["name"]: layer["cycles"] for layer in sizes["layers"] if layer["cycles"] is not None
