@@ -7,8 +7,10 @@ module has just imported TVM. It must not import those.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from .pipeline_options import PIPELINES, PipelineOptions
 from .tags import register_tags
 
 if TYPE_CHECKING:
@@ -56,13 +58,15 @@ def _register_compiler() -> None:
 
         return build_device_module(mod, target)
 
-    def pipeline() -> Any:
+    def pipeline(options: PipelineOptions | None = None) -> Any:
         from .wiring import npu_pipeline
 
-        return npu_pipeline()
+        return npu_pipeline(options)
 
     tvm_ffi.register_global_func("target.build.ext_dev", build, override=True)
     tirx.register_tir_pipeline("npu", pipeline)
+    for name, options in PIPELINES.items():
+        tirx.register_tir_pipeline(f"npu-{name}", partial(pipeline, options))
 
 
 def _register_intrinsics() -> None:

@@ -17,15 +17,18 @@ from typing import TYPE_CHECKING
 from .tuning.options import (
     add_network_options,
     add_output_options,
+    add_pipeline_options,
     add_routes_option,
     report_errors,
 )
 
 if TYPE_CHECKING:
     import tvm
+    from tvm.s_tir import Schedule
 
     from .tuning.header import Header
     from .tuning.log import TuningLog
+    from .tuning.report import LayerResult
 
 
 def parser() -> argparse.ArgumentParser:
@@ -49,6 +52,7 @@ def parser() -> argparse.ArgumentParser:
         "a layer",
     )
     add_output_options(result)
+    add_pipeline_options(result)
     return result
 
 
@@ -60,26 +64,30 @@ def main(arguments: list[str] | None = None) -> int:
 def _run(options: argparse.Namespace) -> int:
     from .device import find
     from .partition import explain
+    from .stages import check_stages
     from .tuning.choose import Chooser
     from .tuning.dump import check_can_dump, dump_regions
     from .tuning.explain_schedule import explain_schedules
     from .tuning.header import Header
     from .tuning.log import log_folder
     from .tuning.network import check_model, load_network
+    from .tuning.print_stages import print_stages
     from .tuning.report import check_can_write, make_console, print_table, to_json, write_json
 
-    config = find(options.device)
+    config, pipeline = find(options.device), options.pipeline
     check_model(options.model)
+    stages = check_stages(options.print_ir_after)
     header = Header.of(config, options.model, "python -m npu_target.build")
     folder = log_folder(options.logs, header)
     log = read_logs(folder, header, options.require_tuned)
     for path in (options.output, options.json):
         if path is not None:
             check_can_write(path)
-    if options.dump is not None:
-        check_can_dump(options.dump)
+    for folder_to_fill in (options.dump, options.print_ir_to):
+        if folder_to_fill is not None:
+            check_can_dump(folder_to_fill)
     console = make_console()
-    chooser = Chooser(config, log, options.routes)
+    chooser = Chooser(config, log, options.routes, pipeline)
     with console.status("loading, quantizing and partitioning the model"):
         network = load_network(
             options.model, config, options.weights, options.weights_seed, options.calibrate
@@ -93,10 +101,13 @@ def _run(options: argparse.Namespace) -> int:
             network.layers, lambda name: status.update(f"choosing and checking: {name}")
         )
     print_table(console, results, config)
+
+    def schedule(result: LayerResult) -> Schedule:
+        return chooser.schedule(result.layer.operator)
+
     if options.explain_schedule:
-        explain_schedules(
-            console, results, config, lambda result: chooser.schedule(result.layer.operator)
-        )
+        explain_schedules(console, results, config, schedule, pipeline)
+    print_stages(stages, options.print_ir_to, results, config, schedule, pipeline)
     with console.status(f"compiling {options.output}"):
         partitioned = network.with_kernels(chooser.device_function)
         export(compile_network(partitioned.mod), options.output)
@@ -104,7 +115,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.json is not None:
         write_json(options.json, to_json(results, config, model=options.model))
     if options.dump is not None:
-        dump_regions(options.dump, partitioned, chooser.schedule, config)
+        dump_regions(options.dump, partitioned, chooser.schedule, config, pipeline)
     source = folder if log is not None else f"none ({folder} does not exist)"
     console.print(f"wrote {options.output}; tuning logs: {source}", highlight=False)
     return 0

@@ -10,12 +10,14 @@ other loop stays a loop of the program.  The program is then made better for the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from tvm import tirx
 from tvm.tirx.buffer import BufferType
 
+from .codegen.in_order import InOrder
 from .codegen.operations import LoopIds
 from .codegen.pipeline import Pipeline
 from .codegen.placed import Placed, emitted
@@ -34,16 +36,27 @@ from .passes.memory import allocate
 from .passes.named import in_words_of
 from .passes.packings import all_marked, packings
 from .passes.tiles import tile_buffers
+from .pipeline_options import DEFAULT, PipelineOptions
 from .program import Arg, Constant, Node, Program
 from .rewrite import rewritten
 from .topi import OperatorError
 from .topi.routed import served_by
 
-__all__ = ["CodegenError", "DoesNotFit", "build_program"]
+__all__ = ["PIPELINE", "CodegenError", "DoesNotFit", "build_program", "pipeline_of"]
+
+# Of a function: the pipeline that it is compiled by, as `PipelineOptions.parse` takes it.
+PIPELINE = "npu.pipeline"
+
+Show = Callable[[str, Any], None]  # is given what each stage leaves, by its name
 
 
 def build_program(
-    func: tirx.PrimFunc, config: DeviceConfig, name: str, report: ScheduleReport | None = None
+    func: tirx.PrimFunc,
+    config: DeviceConfig,
+    name: str,
+    report: ScheduleReport | None = None,
+    options: PipelineOptions | None = None,
+    show: Show | None = None,
 ) -> Program:
     """Compile one scheduled function.
 
@@ -53,6 +66,9 @@ def build_program(
         the last argument is the output, the others are inputs.
     name : of the program, in messages and in the disassembly.
     report : is told where each operation is placed, and what no steps hide.
+    options : the optimizations; of none, those that the function's attribute `npu.pipeline` names,
+        or all.
+    show : is given what each stage leaves: see :mod:`npu_target.stages`.
 
     Raises
     ------
@@ -61,6 +77,10 @@ def build_program(
     CodegenError
         if a statement is none that the device performs, or a route does not serve the operator.
     """
+    if options is None:
+        options = pipeline_of(func)
+    tell = show or _forget
+    tell("scheduled", func)
     try:
         served = served_by(func, config)
         func = all_marked(func, config)
@@ -71,18 +91,37 @@ def build_program(
             body = tuple(served.route.nodes(served.operator))
         else:
             names = [arg.name for arg in args]
-            body, constants = _scheduled_body(func, config, names, packed, report)
+            body, constants = _scheduled_body(func, config, names, packed, report, options, tell)
     except DoesNotFit as error:
         raise DoesNotFit(f"{name}: {error}") from error
     except (CodegenError, IsaError, OperatorError) as error:
         raise CodegenError(f"{name}: {_in_words_of(func, error)}") from error
-    commands = kind_of(config).commands
-    body = rewritten(body, commands, config.host_registers)
-    return Program(name, config, args, body, constants)
+
+    def tell_program(stage: str, nodes: tuple[Node, ...]) -> None:
+        if show is not None:
+            show(stage, Program(name, config, args, nodes, constants))
+
+    tell_program("program", body)
+    commands, registers = kind_of(config).commands, config.host_registers
+    body = rewritten(body, commands, registers, options, tell_program)
+    program = Program(name, config, args, body, constants)
+    tell("commands", program)
+    tell("c", program)
+    return program
 
 
 def _in_words_of(func: tirx.PrimFunc, error: CodegenError | IsaError | OperatorError) -> str:
     return in_words_of(func, error) if isinstance(error, CodegenError) else str(error)
+
+
+def _forget(stage: str, found: object) -> None:
+    """For who is shown nothing."""
+
+
+def pipeline_of(func: tirx.PrimFunc) -> PipelineOptions:
+    """The optimizations that a function asks for. Raises PipelineError."""
+    text = None if func.attrs is None else func.attrs.get(PIPELINE)
+    return DEFAULT if text is None else PipelineOptions.parse(str(text))
 
 
 def _arguments(func: tirx.PrimFunc, packed: Mapping[str, Packing]) -> tuple[Arg, ...]:
@@ -105,6 +144,8 @@ def _scheduled_body(
     arguments: Sequence[str],
     packed: Mapping[str, Packing],
     report: ScheduleReport | None,
+    options: PipelineOptions,
+    show: Show,
 ) -> tuple[tuple[Node, ...], tuple[Constant, ...]]:
     if not kind_of(config).has_schedules:
         raise CodegenError(
@@ -113,7 +154,8 @@ def _scheduled_body(
     check_columns(func, config)
     if report is not None:
         report.arguments = list(arguments)
-    return _body(lower(func, config), config, arguments, packed, report or NoReport())
+    lowered = lower(func, config, options, show)
+    return _body(lowered, config, arguments, packed, report or NoReport(), options, show)
 
 
 def _body(
@@ -122,27 +164,35 @@ def _body(
     arguments: Sequence[str],
     packed: Mapping[str, Packing],
     report: NoReport,
+    options: PipelineOptions,
+    show: Show,
 ) -> tuple[tuple[Node, ...], tuple[Constant, ...]]:
     """The commands of a lowered function, in phases of the device's settings: one for all of it,
     or, where that needs too many, one for each of its parts; and what they read of their own."""
     body = lowered.func.body
     tiles = allocate(tile_buffers(lowered, config), config)
+    show("memory", tiles)
     reader = Reader(tiles, lowered.versions, config, packed)
     stmts = body.seq if isinstance(body, tirx.SeqStmt) else [body]
     parts = [reader.statement(stmt) for stmt in stmts]
+    show("statements", parts)
     check_written(parts)
-    overwritten = overwritten_sums(parts, config.memories)
+    overwritten = overwritten_sums(parts, config.memories) if options.overwriting else set()
     ids = LoopIds()
     emission = kind_of(config).emission(config, arguments, ids, lowered.func)
-    pipeline = Pipeline(emission, overwritten, config, ids, report)
+    policy = Pipeline if options.overlap else InOrder
+    walk = policy(emission, overwritten, config, ids, report, options)
 
     def nodes(needed: tuple[Node, ...], placed: Sequence[Placed]) -> tuple[Node, ...]:
         report.keep()
-        return (*needed, *emitted(emission.synchronized(placed)))
+        show("placed", placed)
+        placed = emission.synchronized(placed)
+        show("synchronized", placed)
+        return (*needed, *emitted(placed))
 
-    whole = emission.whole(partial(pipeline.run, parts))
+    whole = emission.whole(partial(walk.run, parts))
     if whole is not None:
         return nodes(*whole), emission.constants
     report.in_phases()
-    phases = [nodes(*emission.phase(partial(pipeline.run, [part]))) for part in parts]
+    phases = [nodes(*emission.phase(partial(walk.run, [part]))) for part in parts]
     return tuple([node for phase in phases for node in phase]), emission.constants

@@ -60,7 +60,7 @@ def plain_code() -> Iterator[None]:
     """The code generator moves nothing, and nothing is rewritten."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(codegen_tir, "Pipeline", PlainPipeline)
-        patch.setattr(codegen_tir, "rewritten", lambda body, commands, registers: body)
+        patch.setattr(codegen_tir, "rewritten", lambda body, *_: body)
         yield
 
 

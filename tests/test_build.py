@@ -237,8 +237,8 @@ def test_what_is_wrong_is_refused_by_name(network, tmp_path, capsys, monkeypatch
     """A layer's program without a load, or with one twice, which nothing puts in order."""
     layer = next(layer for layer in network.layers if layer.operator.op == op)
 
-    def wrong(func, config, name):
-        program = build_program(func, config, name)
+    def wrong(func, config, name, *others):
+        program = build_program(func, config, name, *others)
         if name != layer.name:
             return program
         return replace(program, body=changed_load(program.body, times))
@@ -256,8 +256,8 @@ def test_what_is_wrong_with_a_scale_of_its_own_is_refused(network, tmp_path, cap
     """Layers are compared by a common scale; what goes into the file has each layer's own."""
     layer, seen = network.layers[0], []
 
-    def wrong(func, config, name):
-        program = build_program(func, config, name)
+    def wrong(func, config, name, *others):
+        program = build_program(func, config, name, *others)
         if name != layer.name:
             return program
         seen.append(program.to_bytes())
@@ -301,6 +301,20 @@ def test_explain_schedule_prints_where_copies_are_placed(network, logs, tmp_path
     assert "not hidden because" in printed and "before the steps" in printed
     for layer in network.layers:
         assert f"{layer.name}: " in printed
+
+
+def test_another_pipeline_computes_the_same_and_is_shown(network, logs, tmp_path, capsys):
+    """With the schedules of the usual logs, whose cycles are those of the default."""
+    usual = built(tmp_path, logs)[1]
+    shown = tmp_path / "shown"
+    options = ["--pipeline=O0", "--print-ir-after=placed", f"--print-ir-to={shown}"]
+    file, slower = built(tmp_path, logs, *options)
+    assert slower["total_cycles"] > usual["total_cycles"]
+    names = {path.parent.name for path in shown.glob("*/*_placed.txt")}
+    assert names == {layer.name for layer in network.layers}
+    assert "placed" not in capsys.readouterr().out
+    (image,) = network.model.calibration_inputs(1, seed=9)
+    np.testing.assert_array_equal(run.run_file(file, image), expected_scores(network, image))
 
 
 def test_require_tuned_names_what_is_missing(network, logs, tmp_path, capsys):

@@ -18,6 +18,7 @@ import tiny_network
 
 from npu_target.device import preset
 from npu_target.models import registry
+from npu_target.pipeline_options import O1
 from npu_target.tuning.cli import main
 from npu_target.tuning.header import Header
 from npu_target.tuning.log import RECORDS_FILE, read_log
@@ -250,6 +251,19 @@ def test_each_space_can_be_searched_alone(tmp_path, space):
 
 
 @pytest.mark.rpc
+def test_another_pipeline_is_measured_and_shown(tmp_path, capsys):
+    logs, shown = tmp_path / "logs", tmp_path / "shown"
+    options = ["--pipeline=O1", "--print-ir-after=placed", f"--print-ir-to={shown}"]
+    process = tune_process(logs, "--trials=6", "--ops=conv2d", *options)
+    _, error = process.communicate(timeout=300)
+    assert process.returncode == 0, error
+    assert list(shown.glob("conv2d*/00_placed.txt"))
+    other = Header.of(CONFIG, "tiny", "", O1)
+    assert read_log(folder_of(logs), other).measurements
+    assert "by pipeline O1, needed O2" in refused(capsys, "--model=tiny", f"--logs={logs}")
+
+
+@pytest.mark.rpc
 def test_tvms_own_search(tmp_path):
     process = tune_process(tmp_path, "--trials=6", "--search=evolutionary", "--ops=conv2d")
     _, error = process.communicate(timeout=300)
@@ -271,6 +285,8 @@ def test_tvms_own_search(tmp_path):
         (["--model=tiny", "--json=."], "is a folder, a file is needed"),
         (["--model=tiny", "--dump=/dev/null/dump"], "/dev/null/dump cannot be written"),
         (["--model=tiny", "--logs=/dev/null/logs"], "give another --logs folder"),
+        (["--model=tiny", "--print-ir-after=it"], "no pass is called 'it'; there are: all, "),
+        (["--model=tiny", "--print-ir-to=/dev/null/x"], "/dev/null/x cannot be written"),
     ],
 )
 def test_wrong_input_is_one_line(tmp_path, monkeypatch, capsys, arguments, says):
@@ -288,6 +304,7 @@ def test_wrong_input_is_one_line(tmp_path, monkeypatch, capsys, arguments, says)
         (["--servers=0"], "--servers must be at least 1, got 0"),
         (["--timeout=0"], "--timeout must be more than 0"),
         (["--space=everything"], "--space: invalid choice: 'everything'"),
+        (["--pipeline=O4"], "--pipeline: pipeline 'O4': begins with none of the names O0, O1, O2"),
     ],
 )
 def test_senseless_numbers_are_refused(capsys, arguments, says):

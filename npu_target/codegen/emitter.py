@@ -8,11 +8,12 @@ from ..device import DeviceConfig
 from ..device.emission import Emission
 from ..passes.linear import Linear
 from ..passes.transfers import LoopExtent
+from ..pipeline_options import PipelineOptions
 from .dealing import Copy
 from .nests import Nest, Values
 from .operations import CopyOperation, LoopIds
 from .placed import Placed, PlacedCopy, PlacedNodes
-from .placement import Placer
+from .placement import Around, Placer
 from .report import BEFORE, BEHIND, BY_STEPS, IN_ORDER, IN_USE, LAST, NO_STEPS_BEFORE, NoReport
 from .steps import Steps
 from .waiting import Open, Waiting, in_order
@@ -28,12 +29,14 @@ class Emitter:
         config: DeviceConfig,
         ids: LoopIds,
         report: NoReport,
+        options: PipelineOptions,
     ) -> None:
         self.emission = emission
         self.overwritten = overwritten
         self.config = config
         self.ids = ids
         self.report = report
+        self.options = options
         self._cycles: dict[Nest, float] = {}
 
     def nest(self, opened: Open, behind: str) -> tuple[Placed, ...]:
@@ -84,12 +87,13 @@ class Emitter:
         """The steps of a nest, in loops of their own."""
         loops, inner = self.enter(opened.nest, opened.values)
         overwrites = opened.nest in self.overwritten
-        return Steps(opened.nest.step(inner), loops, overwrites)
+        return Steps(opened.nest.step(inner), loops, overwrites, recut=self.options.recutting)
 
     def _placer(self, opened: Open) -> Placer:
         """Places copies in the steps of a nest."""
         memories, queues = self.config.memories, self.emission.queue_entries
-        return Placer(self.steps(opened), opened.touched, memories, queues, self.ids, self.report)
+        placer = Placer if self.options.dealing else Around
+        return placer(self.steps(opened), opened.touched, memories, queues, self.ids, self.report)
 
     def enter(self, nest: Nest, values: Values) -> tuple[tuple[LoopExtent, ...], dict[int, Linear]]:
         """Loops of a nest under ids of their own, and the values of symbols inside."""

@@ -12,16 +12,10 @@ program runs from the middle of one iteration to the middle of the next.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ..device import DeviceConfig, kind_of
-from ..device.commands import IsaError
-from ..device.emission import Emission
-from ..passes.errors import CodegenError, DoesNotFit
 from ..passes.linear import Linear
-from .emitter import Emitter
-from .nests import CopyNest, Nest, StepNest, Values
-from .operations import CopyOperation, LoopIds
+from .nests import StepNest, Values
 from .placed import Placed, PlacedLoop
 from .report import (
     ALONE,
@@ -31,10 +25,10 @@ from .report import (
     NO_STEPS_BEFORE,
     NO_STEPS_BEHIND,
     NOT_STEADY,
-    NoReport,
 )
 from .statements import Branch, Repeat, Sequence, Statement
 from .waiting import Open, Waiting, closed, dealt_out, shared
+from .walk import Walk
 
 # Iterations of a loop before its steady state.
 _PROLOGUE = 2
@@ -55,25 +49,13 @@ class _State(NamedTuple):
         return opened, [[id(one.nest) for one in part] for part in waiting]
 
 
-class Pipeline:
-    """Walks statements and places what they do."""
+class Pipeline(Walk):
+    """Leaves the latest nest of steps open, with the copies behind it, until the next one comes."""
 
-    def __init__(
-        self,
-        emission: Emission,
-        overwritten: set[Nest],
-        config: DeviceConfig,
-        ids: LoopIds,
-        report: NoReport,
-    ) -> None:
-        self.report = report
-        self.emission = emission
-        self.rules = kind_of(config).copy_rules(config)
-        self.overwritten = overwritten
-        self.ids = ids
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
         self.state = _State()
         self.is_dry = False  # whether only the state matters that is left
-        self.emitter = Emitter(emission, overwritten, config, ids, report)
         self._steady: dict[Repeat, bool] = {}
 
     def run(self, parts: Iterable[Statement]) -> tuple[Placed, ...]:
@@ -92,45 +74,12 @@ class Pipeline:
             return self.plain(state.behind, ALONE, NO_STEPS)
         return self.close(closed(state.open, state.behind), NO_STEPS_BEHIND)
 
-    def statement(self, stmt: Statement, values: Values) -> tuple[Placed, ...]:
-        """What a statement brings about: of those before it, often."""
-        while isinstance(stmt, Branch):
-            holds = stmt.holds(values)
-            stmt = stmt.whole if holds is None else stmt.then if holds else stmt.otherwise
-        if isinstance(stmt, Sequence):
-            return tuple([x for part in stmt.parts for x in self.statement(part, values)])
-        if isinstance(stmt, CopyNest):
-            if stmt not in self.overwritten:
-                self.copy(stmt, values)
-            return ()
-        if isinstance(stmt, StepNest):
-            return self.steps(stmt, values)
-        if isinstance(stmt, Repeat):
-            return self.loop(stmt, values)
-        raise CodegenError(stmt.text, stmt.at)
-
     # ---- copies and steps ---------------------------------------------------------------
 
-    def copy(self, nest: CopyNest, values: Values) -> None:
+    def copy(self, waiting: Waiting) -> tuple[Placed, ...]:
         """A copy waits for the steps behind it."""
-
-        def make() -> list[CopyOperation]:
-            inner = self.emitter.enter(nest, values)[1]
-            try:
-                return [
-                    operation
-                    for part, transfer in nest.transfers(inner, self.rules)
-                    for operation in self.emission.copies(part, transfer)
-                ]
-            except DoesNotFit:
-                raise
-            except (CodegenError, IsaError) as error:
-                text = f"no command computes `{nest.text}`: {error}"
-                raise CodegenError(text, nest.leaf) from error
-
-        by_steps = self.rules.steps_load_sums and nest.is_load and nest.sums is not None
-        waiting = Waiting(nest, nest.touched(values), make, by_steps=by_steps)
         self.state = self.state._replace(behind=(*self.state.behind, waiting))
+        return ()
 
     def steps(self, nest: StepNest, values: Values) -> tuple[Placed, ...]:
         """Steps are open until the next ones come; those before are closed."""

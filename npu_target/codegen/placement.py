@@ -25,7 +25,7 @@ from .dealing import Bound, Copy, Dealer, Part, best_axis
 from .dependences import Touched
 from .operations import CopyOperation, Engine, LoopIds
 from .placed import Placed, PlacedLoop, PlacedStep
-from .report import BEFORE, BEHIND, FIRST_BLOCK, LAST_BLOCK, ROWS_UNKNOWN, NoReport
+from .report import BEFORE, BEHIND, FIRST_BLOCK, LAST_BLOCK, NOT_DEALT, ROWS_UNKNOWN, NoReport
 from .steps import Run, Step, Steps
 
 # Of the loops around the steps, so many outer ones may be cut in two, where that brings so much.
@@ -305,3 +305,26 @@ class Placer:
             return (*(copy.placed for copy in self.dealer.parts_in(parts, index)), last)
 
         return self._ranges(sorted(cuts), body)
+
+
+class Around(Placer):
+    """Places copies before all of the steps or behind them."""
+
+    def place(
+        self, due: Sequence[Copy], free: Sequence[Copy], after: Sequence[Copy]
+    ) -> tuple[Placed, ...]:
+        self.report.steps(self.steps)
+        for copy in (*due, *free):
+            self.report.copy(copy.operation, BEFORE, NOT_DEALT)
+        behind = [copy for copy in after if not copy.leaves_rest]
+        for copy in behind:
+            self.report.copy(copy.operation, BEHIND, NOT_DEALT)
+        return (
+            *(copy.placed for copy in (*due, *free)),
+            *self._level(0, self.steps.step, True, self.steps.overwrites, [], [], []),
+            *(copy.placed for copy in behind),
+        )
+
+    def rest(self, copy: Copy) -> CopyOperation | None:
+        """All of it: nothing was placed between the steps."""
+        return copy.operation

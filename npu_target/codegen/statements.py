@@ -60,7 +60,7 @@ class Branch:
         otherwise: Statement,
         whole: Callable[[], Statement],
     ) -> None:
-        self._condition = condition
+        self.condition = condition
         self._symbols = symbols
         self._whole = whole
         # What is done where the condition holds, and where it does not.
@@ -84,7 +84,7 @@ class Branch:
 
     @cached_property
     def _forms(self) -> list[Linear]:
-        return comparisons(self._condition, self._symbols)
+        return comparisons(self.condition, self._symbols)
 
     @cached_property
     def whole(self) -> Statement:

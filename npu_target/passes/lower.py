@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import tvm
@@ -9,6 +10,7 @@ import tvm_ffi
 from tvm import s_tir, tirx
 
 from ..device import DeviceConfig
+from ..pipeline_options import DEFAULT, PipelineOptions
 from .blocks import block_tiles
 from .errors import CodegenError
 from .padding import hide_padding, show_padding
@@ -27,12 +29,20 @@ _BLOCKS_TO_TILES = (
     s_tir.transform.LowerMatchBuffer(),
 )
 # Loads of the next tile move before the computes of this one; their buffers get versions.
-_PIPELINE = (s_tir.transform.InjectSoftwarePipeline(),)
+_PREFETCHING = s_tir.transform.InjectSoftwarePipeline()
 _TILES_TO_LOOPS = (
     s_tir.transform.LowerOpaqueBlock(),
     tirx.transform.StmtSimplify(),
 )
-
+# The names of all passes, in their order.
+PASSES = (
+    "npu.hide_padding",
+    *(str(tvms.info.name) for tvms in (*_BLOCKS_TO_TILES, _PREFETCHING, *_TILES_TO_LOOPS)),
+    "npu.show_padding",
+    "npu.separate_sources",
+    "npu.block_tiles",
+    "npu.cut_into_runs",
+)
 
 # Characters of what TVM says, which goes on with the whole function.
 _REASON = 200
@@ -45,7 +55,15 @@ class Lowered(NamedTuple):
     versions: dict[str, int]
 
 
-def lower(func: tirx.PrimFunc, config: DeviceConfig) -> Lowered:
+Show = Callable[[str, tirx.PrimFunc], None]  # is given what each pass leaves, by its name
+
+
+def lower(
+    func: tirx.PrimFunc,
+    config: DeviceConfig,
+    options: PipelineOptions = DEFAULT,
+    show: Show = lambda name, func: None,
+) -> Lowered:
     """A scheduled function as loops.  Buffers keep their dimensions: the allocator chooses the
     strides of the device's memories, so nothing is flattened.  Tiles are told apart by name.
 
@@ -55,7 +73,7 @@ def lower(func: tirx.PrimFunc, config: DeviceConfig) -> Lowered:
         where TVM's passes refuse the schedule, such as a pipeline whose stages are out of order.
     """
     try:
-        return _lowered(func, config)
+        return _lowered(func, config, options, show)
     except CodegenError:
         raise
     except (ValueError, RuntimeError) as error:  # TVM's
@@ -66,22 +84,37 @@ def lower(func: tirx.PrimFunc, config: DeviceConfig) -> Lowered:
         raise CodegenError(f"TVM does not lower the schedule: {reason[:_REASON]}") from error
 
 
-def _lowered(func: tirx.PrimFunc, config: DeviceConfig) -> Lowered:
+def _lowered(
+    func: tirx.PrimFunc, config: DeviceConfig, options: PipelineOptions, show: Show
+) -> Lowered:
+    def by_tvm(mod: tvm.IRModule, passes: Iterable[tvm.transform.Pass]) -> tvm.IRModule:
+        for tvms in passes:
+            mod = tvms(mod)
+            show(str(tvms.info.name), mod["main"])
+        return mod
+
     func = hide_padding(func.with_attr("global_symbol", "main"))
-    mod = tvm.IRModule({"main": func})
-    mod = tvm.ir.transform.Sequential(list(_BLOCKS_TO_TILES))(mod)
+    show("npu.hide_padding", func)
+    mod = by_tvm(tvm.IRModule({"main": func}), _BLOCKS_TO_TILES)
     buffers = [*_block_buffers(mod["main"]), *allocated_buffers(mod["main"])]
     ranks = {buffer.name: len(buffer.shape) for buffer in buffers}
-    mod = tvm.ir.transform.Sequential([*_PIPELINE, *_TILES_TO_LOOPS])(mod)
-    buffers = allocated_buffers(mod["main"])
+    prefetching = (_PREFETCHING,) if options.prefetching else ()
+    func = by_tvm(mod, [*prefetching, *_TILES_TO_LOOPS])["main"]
+    buffers = allocated_buffers(func)
     versions = {
         buffer.name: int(buffer.shape[0])
         for buffer in buffers
         if len(buffer.shape) > ranks[buffer.name]
     }
-    shown = separate_sources(show_padding(mod["main"]))
-    blocked = block_tiles(shown, buffers, versions, config)
-    return Lowered(cut_into_runs(blocked, config), versions)
+    func = show_padding(func)
+    show("npu.show_padding", func)
+    func = separate_sources(func)
+    show("npu.separate_sources", func)
+    func = block_tiles(func, buffers, versions, config)
+    show("npu.block_tiles", func)
+    func = cut_into_runs(func, config)
+    show("npu.cut_into_runs", func)
+    return Lowered(func, versions)
 
 
 def allocated_buffers(func: tirx.PrimFunc) -> list[tirx.Buffer]:

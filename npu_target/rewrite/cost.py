@@ -189,6 +189,8 @@ class _Walk:
         """Of how many iterations of the loop around a condition is met."""
         if condition.op is Op.AND:
             return min(self.share(condition.args[0]), self.share(condition.args[1]))
+        if len(condition.args) != 2:  # of what is no comparison, nothing is known
+            return 0.5
         a, b = condition.args
         if (a.op, b.op) not in ((Op.VAR, Op.CONST), (Op.CONST, Op.VAR)):
             return 0.5

@@ -113,7 +113,7 @@ def _remeasure(options: argparse.Namespace) -> int:
         Interrupt() as interrupt,
         TuningProgress(console, total) as progress,
     ):
-        measurer = Measurer(config, builders, pool, interrupt)
+        measurer = Measurer(config, builders, pool, interrupt, pipeline=header.options)
         results = remeasure(options.folder, options.best, config, measurer, progress)
     for result in results:
         now = "none is left" if result.cycles is None else f"{result.cycles:,}"

@@ -10,10 +10,12 @@ from pathlib import Path
 from tvm.s_tir import Schedule
 from tvm.tirx import PrimFunc
 
-from ..codegen_tir import build_program
+from ..codegen_tir import PIPELINE, build_program
 from ..device import DeviceConfig
 from ..device_api import program_cycles
 from ..passes.packings import packings
+from ..pipeline_options import DEFAULT as DEFAULT_PIPELINE
+from ..pipeline_options import PipelineOptions
 from ..program import Program
 from ..schedule_rules import default_schedule
 from ..target import make_target
@@ -42,15 +44,23 @@ class _Choice:
 
 
 class Chooser:
-    """Takes a layer's schedule from `log` where it has one that is faster than the default.
+    """Takes a layer's schedule from `log` where it has one that is faster than the default,
+    compiled by `pipeline` both.
 
     `routes` of `routes.ROUTES` says whether the device's routes may be taken: those that the logs
     have, none, or, wherever one serves a layer and is right, always the fastest of them.
     """
 
-    def __init__(self, config: DeviceConfig, log: TuningLog | None, routes: str = BESIDE) -> None:
+    def __init__(
+        self,
+        config: DeviceConfig,
+        log: TuningLog | None,
+        routes: str = BESIDE,
+        pipeline: PipelineOptions = DEFAULT_PIPELINE,
+    ) -> None:
         self._config = config
         self._log = log
+        self._pipeline = pipeline
         self._only_routes = routes == ONLY
         if log is not None:
             log.routes = routes
@@ -67,6 +77,8 @@ class Chooser:
         schedule = self.schedule(operator)
         self._cycles(operator.kernel(), schedule, self._choice(operator).source)
         func = schedule.mod["main"]
+        if self._pipeline != DEFAULT_PIPELINE:
+            func = func.with_attr(PIPELINE, str(self._pipeline))
         return func.with_attr(
             {"target": self._target, "tirx.is_scheduled": True, "op_pattern": _OPAQUE}
         )
@@ -142,7 +154,7 @@ class Chooser:
         cycles = self._cycles(operator, tuned, TUNED)
         records = self._log.records_of(workload_module(operator, self._config))
         logged = round(records[0].seconds * self._config.clock_khz * 1e3)
-        if cycles != logged:
+        if cycles != logged and self._pipeline == DEFAULT_PIPELINE:  # as it was logged
             raise LogError(
                 f"{self._log.folder} is out of date: for {operator.name} it has {logged} cycles, "
                 f"its schedule now gives {cycles}; measure its schedules anew with: "
@@ -169,7 +181,7 @@ class Chooser:
 
     def _cycles(self, operator: Operator, schedule: Schedule, source: str) -> int:
         func = schedule.mod["main"]
-        program = build_program(func, self._config, operator.name)
+        program = build_program(func, self._config, operator.name, None, self._pipeline)
         return self._check.cycles(program, operator, source, packings(func, self._config))
 
 

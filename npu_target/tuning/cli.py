@@ -13,18 +13,21 @@ from .options import (
     INTERRUPTED,
     add_network_options,
     add_output_options,
+    add_pipeline_options,
     add_routes_option,
     report_errors,
 )
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from tvm.s_tir import Schedule
 
     from ..device import DeviceConfig
     from .layers import Layer
     from .log import TuningLog
     from .pool import DevicePool
     from .progress import TuningProgress
+    from .report import LayerResult
 
 DEFAULT_TRIALS = 300
 RUN_LOG_FILE = "run.log"  # what MetaSchedule and the worker processes have to say
@@ -104,6 +107,7 @@ def parser() -> argparse.ArgumentParser:
     )
     output = result.add_argument_group("output")
     add_output_options(output)
+    add_pipeline_options(output)
     output.add_argument(
         "--host-columns",
         action="store_true",
@@ -131,6 +135,7 @@ def _run(options: argparse.Namespace, command: str) -> int:
 
     from ..device import find
     from ..partition import explain
+    from ..stages import check_stages
     from .devices import device_pool
     from .dump import check_can_dump
     from .header import Header
@@ -142,7 +147,8 @@ def _run(options: argparse.Namespace, command: str) -> int:
     config = find(options.device)
     check_model(options.model)
     check_ops(options.ops)
-    header = Header.of(config, options.model, command)
+    check_stages(options.print_ir_after)
+    header = Header.of(config, options.model, command, options.pipeline)
     folder = log_folder(options.logs, header)
     check_log(folder, header)
     check_can_make(folder)
@@ -152,8 +158,9 @@ def _run(options: argparse.Namespace, command: str) -> int:
             client.require(config)
     if options.json is not None:
         check_can_write(options.json)
-    if options.dump is not None:
-        check_can_dump(options.dump)
+    for folder_to_fill in (options.dump, options.print_ir_to):
+        if folder_to_fill is not None:
+            check_can_dump(folder_to_fill)
     console = make_console()
     with console.status("loading, quantizing and partitioning the model"):
         network = load_network(
@@ -182,18 +189,20 @@ def _tune(
     pool: DevicePool,
     console: Console,
 ) -> int:
+    from ..stages import check_stages
     from .build_pool import BuildPool
     from .dump import best_schedule, dump_layers, with_host_costs, with_layouts
     from .explain_schedule import explain_schedules
     from .interrupt import Interrupt
     from .measuring import Measurer
+    from .print_stages import print_stages
     from .progress import TuningProgress
     from .report import print_table, to_json, write_json
     from .search import logged_to
     from .searches import SEARCHES
     from .tuner import Tuner
 
-    output_file = log.folder / RUN_LOG_FILE
+    output_file, pipeline = log.folder / RUN_LOG_FILE, options.pipeline
     done = log.trials if options.resume else 0
     if log.trials:
         console.print(
@@ -206,7 +215,9 @@ def _tune(
         BuildPool(os.cpu_count() or 1, output_file) as builders,
         Interrupt() as interrupt,
     ):
-        measurer = Measurer(config, builders, pool, interrupt, options.seed, options.timeout)
+        measurer = Measurer(
+            config, builders, pool, interrupt, options.seed, options.timeout, pipeline
+        )
         begin = SEARCHES[options.search]
         factory = begin(config, options.space, options.seed, measurer.compile)
         log.routes = options.routes
@@ -218,13 +229,17 @@ def _tune(
         finally:
             results = with_layouts(tuner.results(), config, log)
             if options.host_columns or options.json is not None:
-                results = with_host_costs(results, config, log)
+                results = with_host_costs(results, config, log, pipeline)
             if results:
                 print_table(console, results, config, options.host_columns)
+
+            def schedule(result: LayerResult) -> Schedule:
+                return best_schedule(result, config, log)
+
             if options.explain_schedule:
-                explain_schedules(
-                    console, results, config, lambda result: best_schedule(result, config, log)
-                )
+                explain_schedules(console, results, config, schedule, pipeline)
+            stages = check_stages(options.print_ir_after)
+            print_stages(stages, options.print_ir_to, results, config, schedule, pipeline)
             if options.json is not None:
                 write_json(options.json, to_json(results, config, model=options.model))
     if interrupt.requested:
@@ -234,7 +249,7 @@ def _tune(
         )
         return INTERRUPTED
     if options.dump is not None:
-        dump_layers(options.dump, tuner.results(), config, log, options.seed)
+        dump_layers(options.dump, tuner.results(), config, log, options.seed, pipeline)
     _print_summary(console, progress, log)
     return 0
 

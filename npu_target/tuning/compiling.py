@@ -19,6 +19,7 @@ from ..device import DeviceConfig, kind_of
 from ..packing import Packing
 from ..passes.conditions import without_sure_conditions
 from ..passes.packings import packings
+from ..pipeline_options import DEFAULT, PipelineOptions
 from ..topi import Operator
 from .failure import BUILD_ERROR, DOES_NOT_APPLY, DOES_NOT_FIT, Failure, last_line
 from .features import features_of
@@ -32,12 +33,13 @@ _MAIN, _DESCRIPTION, _IMPLEMENTATION = "main", ".description", ".implementation"
 @dataclass(frozen=True)
 class CompileJob:
     """A schedule of the workload of `operator`: its trace in MetaSchedule's JSON form, and what
-    that begins from (`definition`, made anew where it is not given)."""
+    that begins from (`definition`, made anew where it is not given), and how it is compiled."""
 
     operator: Operator
     config: DeviceConfig
     trace: Any
     definition: str | None = None
+    pipeline: PipelineOptions = DEFAULT
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ def compile_trace(job: CompileJob) -> Compiled | Failure:
         return Failure(DOES_NOT_APPLY, last_line(error))
     try:
         func = schedule.mod["main"]
-        program = build_program(func, job.config, job.operator.name)
+        program = build_program(func, job.config, job.operator.name, None, job.pipeline)
     except DoesNotFit as error:
         return Failure(DOES_NOT_FIT, str(error))
     except CodegenError as error:

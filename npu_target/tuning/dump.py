@@ -19,6 +19,7 @@ from ..files import write_atomically
 from ..packing import Packing, packed
 from ..partition import Partitioned
 from ..passes.packings import packings
+from ..pipeline_options import DEFAULT, PipelineOptions
 from ..program import Program
 from ..relax_graph import Graph, constant_of, op_name
 from ..topi import Operator
@@ -58,10 +59,13 @@ def _rounded_up(address: int, multiple: int) -> int:
     return -(-address // multiple) * multiple
 
 
-def best_program(result: LayerResult, config: DeviceConfig, log: TuningLog) -> Program:
+def best_program(
+    result: LayerResult, config: DeviceConfig, log: TuningLog, pipeline: PipelineOptions = DEFAULT
+) -> Program:
     """The best known program of a layer. Raises LogError as `tuned_schedule` does."""
     schedule = best_schedule(result, config, log)
-    return build_program(schedule.mod["main"], config, result.layer.operator.name)
+    name = result.layer.operator.name
+    return build_program(schedule.mod["main"], config, name, None, pipeline)
 
 
 def best_schedule(result: LayerResult, config: DeviceConfig, log: TuningLog) -> Schedule:
@@ -87,20 +91,28 @@ def with_layouts(
 
 
 def with_host_costs(
-    results: Sequence[LayerResult], config: DeviceConfig, log: TuningLog
+    results: Sequence[LayerResult],
+    config: DeviceConfig,
+    log: TuningLog,
+    pipeline: PipelineOptions = DEFAULT,
 ) -> list[LayerResult]:
     """The results with what each layer's best known program asks of the host core.
 
     Raises LogError as `tuned_schedule` does.
     """
     return [
-        replace(result, host=host_cost(best_program(result, config, log).to_bytes()))
+        replace(result, host=host_cost(best_program(result, config, log, pipeline).to_bytes()))
         for result in results
     ]
 
 
 def dump_layers(
-    folder: Path, results: Sequence[LayerResult], config: DeviceConfig, log: TuningLog, seed: int
+    folder: Path,
+    results: Sequence[LayerResult],
+    config: DeviceConfig,
+    log: TuningLog,
+    seed: int,
+    pipeline: PipelineOptions = DEFAULT,
 ) -> None:
     """Dump the best known program of each layer, with inputs drawn from `seed`.
 
@@ -109,7 +121,7 @@ def dump_layers(
     for result in results:
         operator = result.layer.operator
         func = best_schedule(result, config, log).mod["main"]
-        program = build_program(func, config, operator.name)
+        program = build_program(func, config, operator.name, None, pipeline)
         inputs = sample_inputs(operator, seed)
         layouts = packings(func, config)
         dump_layer(folder, operator.name, program, operator, inputs, result.cycles, layouts)
@@ -120,6 +132,7 @@ def dump_regions(
     partitioned: Partitioned,
     schedule: Callable[[Operator], Schedule],
     config: DeviceConfig,
+    pipeline: PipelineOptions = DEFAULT,
 ) -> None:
     """Dump the program of each region of a network with its own weights and scales; activations
     are drawn at random. `schedule` gives an operator's schedule. Raises as `dump_layer` does.
@@ -128,7 +141,7 @@ def dump_regions(
     for region in partitioned.regions:
         operator = region.operator.kernel()
         func = schedule(operator).mod["main"]
-        program = build_program(func, config, region.name)
+        program = build_program(func, config, region.name, None, pipeline)
         inputs = {**sample_inputs(operator, 0), **constants[region.name]}
         layouts = packings(func, config)
         dump_layer(folder, region.name, program, operator, inputs, cycles_of(program), layouts)

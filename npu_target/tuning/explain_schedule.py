@@ -12,6 +12,7 @@ from tvm.s_tir import Schedule
 from ..codegen.report import Entry, ScheduleReport
 from ..codegen_tir import build_program
 from ..device import DeviceConfig
+from ..pipeline_options import DEFAULT, PipelineOptions
 from ..topi.routed import route_name
 from .report import LayerResult
 
@@ -21,6 +22,7 @@ def explain_schedules(
     results: Iterable[LayerResult],
     config: DeviceConfig,
     schedule: Callable[[LayerResult], Schedule],
+    pipeline: PipelineOptions = DEFAULT,
 ) -> None:
     """Print a table for each layer's program; `schedule` gives the layer's chosen schedule."""
     for result in results:
@@ -30,7 +32,7 @@ def explain_schedules(
             console.print(f"{result.layer.name}: {result.source}: the device's {route} places it")
             continue
         report = ScheduleReport()
-        build_program(func, config, result.layer.name, report)
+        build_program(func, config, result.layer.name, report, pipeline)
         console.print(placement_table(f"{result.layer.name}: {result.source}", report.entries))
         console.print(summary(report.entries, result.cycles), highlight=False)
 

@@ -18,6 +18,7 @@ import npu_target
 
 from ..device import DeviceConfig
 from ..files import check_name, write_atomically
+from ..pipeline_options import DEFAULT, PipelineError, PipelineOptions
 from .errors import LogError
 
 HEADER_FILE = "header.json"
@@ -30,6 +31,7 @@ class Header:
 
     `device` is the device's name, `device_hash` its DeviceConfig.hash, `device_numbers` what the
     hash is made of. `command` is the command line that made the folder, for the reader.
+    `pipeline` is how programs were compiled, and left out of the file where it is the default.
     """
 
     format: int
@@ -40,6 +42,7 @@ class Header:
     npu_target: str
     tvm: str
     command: str
+    pipeline: str = str(DEFAULT)
 
     def __post_init__(self) -> None:
         """Raises LogError for names that cannot be those of folders."""
@@ -47,7 +50,9 @@ class Header:
         check_name("the model's name", self.model, LogError)
 
     @classmethod
-    def of(cls, config: DeviceConfig, model: str, command: str) -> Header:
+    def of(
+        cls, config: DeviceConfig, model: str, command: str, pipeline: PipelineOptions = DEFAULT
+    ) -> Header:
         """The header of logs made now."""
         numbers = {name: int(value) for name, value in config.numbers().items()}
         return cls(
@@ -59,11 +64,23 @@ class Header:
             npu_target.__version__,
             tvm.__version__,
             command,
+            str(pipeline),
         )
+
+    @property
+    def options(self) -> PipelineOptions:
+        """The pipeline. Raises LogError for one that this version does not know."""
+        try:
+            return PipelineOptions.parse(self.pipeline)
+        except PipelineError as error:
+            raise LogError(str(error)) from error
 
     def write(self, folder: Path) -> None:
         """Raises OSError where the folder cannot be written."""
-        text = json.dumps(dataclasses.asdict(self), indent=2) + "\n"
+        fields = dataclasses.asdict(self)
+        if self.pipeline == str(DEFAULT):
+            del fields["pipeline"]
+        text = json.dumps(fields, indent=2) + "\n"
         write_atomically(folder / HEADER_FILE, text.encode())
 
     @classmethod
@@ -87,6 +104,7 @@ class Header:
             raise LogError(
                 f"{path}: not a header of format {FORMAT}; tune again into another --logs folder"
             )
+        fields.setdefault("pipeline", str(DEFAULT))
         wanted: dict[str, Any] = {field.name: field.type for field in dataclasses.fields(cls)}
         types = {"int": int, "str": str, "dict[str, int]": dict}
         for name, kind in wanted.items():
@@ -104,6 +122,11 @@ class Header:
             raise LogError(
                 f"{folder} holds logs of model {self.model!r}, needed {current.model!r}; "
                 "give another --logs folder"
+            )
+        if self.pipeline != current.pipeline:
+            raise LogError(
+                f"{folder} holds cycles of programs compiled by pipeline {self.pipeline}, needed "
+                f"{current.pipeline}; give another --logs folder"
             )
         for name in ("npu_target", "tvm"):
             made, now = getattr(self, name), getattr(current, name)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..device import DeviceConfig
+from ..pipeline_options import DEFAULT, PipelineOptions
 from ..topi import Operator
 from .build_pool import BuildPool
 from .compiling import Compiled, CompileJob, definition
@@ -32,7 +33,7 @@ class Running:
 
 
 class Measurer:
-    """Drives builder processes and devices.
+    """Drives builder processes, which compile by `pipeline`, and devices.
 
     The inputs are drawn from `seed`. A run fails as timed_out past `timeout_seconds` of real
     time, or past the simulated cycles that `limit_cycles` set for its operator. `interrupted` is
@@ -47,12 +48,14 @@ class Measurer:
         interrupted: Callable[[], bool],
         seed: int = 0,
         timeout_seconds: float = 30.0,
+        pipeline: PipelineOptions = DEFAULT,
     ) -> None:
         self._config = config
         self._builders = builders
         self._devices = devices
         self._seed = seed
         self._timeout_seconds = timeout_seconds
+        self._pipeline = pipeline
         self._max_cycles: dict[Operator, int] = {}
         self.interrupted = interrupted
 
@@ -67,7 +70,8 @@ class Measurer:
     def compile(self, operator: Operator, trace: Any) -> Future[Compiled | Failure]:
         """Begin to compile a schedule of the operator's workload, a trace in JSON form."""
         text = definition(operator, self._config)
-        return self._builders.submit(CompileJob(operator, self._config, trace, text))
+        job = CompileJob(operator, self._config, trace, text, self._pipeline)
+        return self._builders.submit(job)
 
     def run(self, operator: Operator, compiled: Compiled) -> Running:
         """Begin to measure."""

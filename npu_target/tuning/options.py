@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..device import DEFAULT_DEVICE, presets
+from ..pipeline_options import DEFAULT, PIPELINES, PipelineError, PipelineOptions, flags
 from .routes import BESIDE, ROUTES
 
 DEFAULT_LOGS = Path("tuning_logs")
@@ -90,6 +91,40 @@ def add_output_options(parser: argparse._ActionsContainer) -> None:
     )
 
 
+def add_pipeline_options(parser: argparse._ActionsContainer) -> None:
+    """How to compile, and what to show of that."""
+    parser.add_argument(
+        "--pipeline",
+        type=_pipeline,
+        default=DEFAULT,
+        metavar="NAME[,+FLAG][,-FLAG]",
+        help=f"compile with these optimizations: {', '.join(PIPELINES)}, then flags to switch on "
+        f"or off, such as O0,+overlap; flags: {', '.join(flags())} (default: %(default)s, all)",
+    )
+    parser.add_argument(
+        "--print-ir-after",
+        action="append",
+        default=[],
+        metavar="PASS",
+        help="show what a stage of the compiler leaves: TensorIR, statements, placed operations, "
+        "program, commands; may be given several times, 'all' is every stage, and a wrong name "
+        "gets the list",
+    )
+    parser.add_argument(
+        "--print-ir-to",
+        type=Path,
+        metavar="DIR",
+        help="write that into files in DIR/<layer>/ instead of printing it",
+    )
+
+
+def _pipeline(text: str) -> PipelineOptions:
+    try:
+        return PipelineOptions.parse(text)
+    except PipelineError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
 def report_errors(run: Callable[[], int]) -> int:
     """`run()`, but a user's error becomes one line on stderr and exit code 1."""
     try:
@@ -121,6 +156,7 @@ def _user_errors() -> tuple[type[Exception], ...]:
     from ..models import ModelError
     from ..quantize import QuantizeError
     from ..relax_graph import GraphError
+    from ..stages import StageError
     from ..topi import OperatorError
     from .errors import TuningError
 
@@ -134,6 +170,7 @@ def _user_errors() -> tuple[type[Exception], ...]:
         OperatorError,
         ProcessError,
         QuantizeError,
+        StageError,
         TrackerError,
         TuningError,
     )

@@ -54,7 +54,7 @@ def remeasure(
     """
     header = Header.read(folder)
     command = header.command.split(" && ")[0] + f" && {COMMAND} {folder.name}"
-    new_header = Header.of(config, header.model, command)
+    new_header = Header.of(config, header.model, command, header.options)
     header.check_device(new_header, folder)
     new_folder = folder.with_name(folder.name + _NEW_SUFFIX)
     with lock_folder(folder):

@@ -1,0 +1,107 @@
+"""What is shown of a compilation."""
+
+from __future__ import annotations
+
+import pytest
+
+from npu_target import compile as command
+from npu_target.codegen_tir import build_program
+from npu_target.device import DEFAULT_DEVICE, preset
+from npu_target.pipeline_options import O0, O2, PipelineOptions, flags
+from npu_target.program import Program
+from npu_target.schedule_rules import default_schedule
+from npu_target.stages import ALL, STAGES, StageError, StagePrinter, check_stages
+from npu_target.topi import Matmul, MaxPool2d
+
+CONFIG = preset(DEFAULT_DEVICE)
+PRODUCT = Matmul(1, 40, 48, 20)
+FUNC = default_schedule(PRODUCT, CONFIG).mod["main"]
+
+
+def shown(options: PipelineOptions, stages: str = ALL) -> list[str]:
+    texts: list[str] = []
+    printer = StagePrinter("product", check_stages([stages]), write=texts.append)
+    build_program(FUNC, CONFIG, PRODUCT.name, options=options, show=printer)
+    return texts
+
+
+def names(texts: list[str]) -> list[str]:
+    return [text.splitlines()[0].removeprefix("---- product: after ")[:-5] for text in texts]
+
+
+def test_every_stage_is_shown_once_and_in_order():
+    texts = shown(O2)
+    assert names(texts) == list(STAGES)
+    assert all(len(text.splitlines()) > 2 for text in texts), "one is empty"
+
+
+def test_what_is_off_is_not_shown():
+    rewriting = {"conditions", "rolling", "splitting", "unrolling", "hoisting", "sums", "budget"}
+    assert rewriting < set(flags())
+    off = rewriting | {"s_tir.InjectSoftwarePipeline"}
+    assert names(shown(O0)) == [stage for stage in STAGES if stage not in off]
+
+
+def test_a_program_is_the_same_with_and_without_onlookers():
+    texts = shown(O2, "budget")
+    program = build_program(FUNC, CONFIG, PRODUCT.name)
+    assert texts == [f"---- product: after budget ----\n{program.text}"]
+
+
+def test_files(tmp_path):
+    printer = StagePrinter("product", check_stages(["scheduled", "placed", "c"]), tmp_path)
+    build_program(FUNC, CONFIG, PRODUCT.name, options=O0, show=printer)
+    files = sorted(path.name for path in (tmp_path / "product").iterdir())
+    assert files == ["00_scheduled.py", "01_placed.txt", "02_c.c"]
+    text = (tmp_path / "product" / "01_placed.txt").read_text()
+    assert "store   accumulator row 0 -> out byte" in text
+
+
+def test_copies_of_windows_and_conditions_have_a_text():
+    pool = MaxPool2d(1, 10, 10, 20, 3, 2, (1, 1, 1, 1))
+    texts: list[str] = []
+    printer = StagePrinter("pool", check_stages(["placed", "statements"]), write=texts.append)
+    func = default_schedule(pool, CONFIG).mod["main"]
+    build_program(func, CONFIG, pool.name, options=O0, show=printer)
+    assert "rows of windows x" in texts[1]
+    assert " if 0 <= " in "".join(shown(O0, "placed"))
+
+
+@pytest.mark.parametrize("name", ["nothing", "", "C"])
+def test_what_is_no_stage(name):
+    with pytest.raises(StageError, match=f"'{name}'; there are: all, scheduled, npu.hide_padding"):
+        check_stages(["placed", name])
+
+
+# ---- python -m npu_target.compile ------------------------------------------------------------
+
+
+def test_a_command_compiles_an_operator(tmp_path, capsys):
+    file = tmp_path / "product.npu"
+    attributes = ["batch=1", "m=40", "k=48", "n=20"]
+    assert command.main(["matmul", *attributes]) == 0
+    printed = capsys.readouterr().out
+    assert command.main(["matmul", *attributes, "-o", str(file)]) == 0
+    program = Program.load(file)
+    assert printed == f"{program}\n"
+    assert program == build_program(FUNC, CONFIG, PRODUCT.name)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["matmul", "m=4"], "missing"),
+        (["matmul", "m=four"], "'m=four' is no attribute"),
+        (["nothing"], "unknown operator 'nothing'"),
+        (["matmul", "--print-ir-after", "nothing"], "no pass is called 'nothing'"),
+    ],
+)
+def test_what_a_command_cannot_do(words, said, capsys):
+    assert command.main(words) == 1
+    assert said in capsys.readouterr().err
+
+
+def test_a_command_knows_its_pipelines(capsys):
+    with pytest.raises(SystemExit):
+        command.main(["matmul", "--pipeline", "O0,+speed"])
+    assert "with one of prefetching" in capsys.readouterr().err
