@@ -12,7 +12,8 @@ program runs from the middle of one iteration to the middle of the next.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import NamedTuple
 
 from ..passes.linear import Linear
 from .nests import StepNest, Values
@@ -52,11 +53,13 @@ class _State(NamedTuple):
 class Pipeline(Walk):
     """Leaves the latest nest of steps open, with the copies behind it, until the next one comes."""
 
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
-        self.state = _State()
-        self.is_dry = False  # whether only the state matters that is left
-        self._steady: dict[Repeat, bool] = {}
+    state = _State()
+    is_dry = False  # whether only the state matters that is left
+
+    @cached_property
+    def _steady(self) -> dict[Repeat, bool]:
+        """Of loops, whether they are."""
+        return {}
 
     def run(self, parts: Iterable[Statement]) -> tuple[Placed, ...]:
         """Statements that follow each other, with nothing left open."""

@@ -9,7 +9,18 @@ from npu_target.codegen_tir import build_program
 from npu_target.device_api import host_cost
 from npu_target.devices.gemmini import GemminiConfig
 from npu_target.devices.gemmini.isa import COMMANDS, Preload
-from npu_target.program import Command, Loop, Operand, const, eq, floor_mod, le, lt, var
+from npu_target.program import (
+    Command,
+    Loop,
+    Operand,
+    const,
+    eq,
+    floor_mod,
+    le,
+    logical_and,
+    lt,
+    var,
+)
 from npu_target.rewrite.cost import rough_cost, work_of
 from npu_target.schedule_rules import default_schedule
 from npu_target.topi import Add, Conv2d, Matmul, MaxPool2d
@@ -31,10 +42,11 @@ def test_additions_and_branches_are_counted() -> None:
 @pytest.mark.parametrize(
     ("condition", "met"),
     [(le(ROW, 2), 3), (lt(ROW, 2), 2), (le(5, ROW), 2), (lt(5, ROW), 1), (eq(ROW, 4), 1),
-     (le(0, ROW), 7), (lt(9, ROW), 0), (le(floor_mod(ROW, 3), 0), 3.5)],
+     (le(0, ROW), 7), (lt(9, ROW), 0), (le(floor_mod(ROW, 3), 0), 3.5),
+     (logical_and(le(ROW, 2), eq(TILE, 1)), 3), (logical_and(ROW, le(ROW, 2)), 3)],
 )  # fmt: skip
 def test_conditions_are_met_as_often_as_they_look_to_be(condition, met) -> None:
-    body = (Loop(2, const(7), (Loop(0, condition, (command(1),)),)),)
+    body = (Loop(1, const(1), (Loop(2, const(7), (Loop(0, condition, (command(1),)),)),)),)
     assert work_of(body, COMMANDS, CONFIG.host_registers).commands == pytest.approx(met)
 
 
