@@ -11,7 +11,7 @@ from tvm.script import tirx as T
 
 from npu_target.codegen_tir import CodegenError, DoesNotFit, build_program
 from npu_target.devices.gemmini.numbers import NUMBERS
-from npu_target.intrin import PACKED, WIDE
+from npu_target.intrin import PACKED
 
 requantize = NUMBERS.rule.expression
 D = CONFIG.dim
@@ -61,11 +61,6 @@ def split_copy(size):
 
 def fused_copy(sch, a, b, c, loops):
     sch.fuse(*sch.get_loops(a))
-
-
-def reduction_stored_too_early(sch, a, b, c, loops):
-    """The loop over rows is inside of the one over the reduction's tiles."""
-    sch.reorder(loops[2], loops[0])
 
 
 def packed(sch, a, b, c, loops):
@@ -193,12 +188,6 @@ def rows_that_nothing_writes(A: T.Buffer((4, D), "int8"), C: T.Buffer((8, D), "i
             with T.sblock("store"):
                 vi, vj = T.axis.remap("SS", [i, j])
                 C[vi, vj] = t[vi, vj]
-
-
-def wide_inside_a_step(sch, a, b, c, loops):
-    sch.reverse_compute_at(c, loops[0])
-    sch.split(sch.get_loops(c)[-2], [None, 3])
-    sch.annotate(sch.get_loops(c)[1], WIDE, 1)
 
 
 FAILURES = {

@@ -69,7 +69,9 @@ def inputs() -> tuple[list[np.ndarray], np.ndarray]:
 def test_rows_between_those_of_an_iteration(inside_out: bool, store_with_it: bool) -> None:
     func = scheduled(inside_out, store_with_it).mod["main"]
     if inside_out and store_with_it:
-        with pytest.raises(CodegenError, match=r"^k: rows of tile out_\S+ are read"):
+        with pytest.raises(
+            CodegenError, match=r"^k: block `mac_init`: rows of tile out_\S+ are read"
+        ):
             build_program(func, CONFIG, "k")
         return
     arrays, expected = inputs()
