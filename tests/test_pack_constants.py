@@ -11,6 +11,7 @@ from tvm.s_tir import Schedule
 from npu_target.build import compile_network
 from npu_target.device import preset
 from npu_target.devices.gemmini.numbers import NUMBERS
+from npu_target.devices.vta.numbers import NUMBERS as SHIFTS
 from npu_target.host import run_host
 from npu_target.pack_constants import laid_out, pack_constants, scheduled
 from npu_target.passes.errors import CodegenError
@@ -96,3 +97,27 @@ def test_a_laid_out_function_carries_its_schedule():
 def test_what_varies_cannot_be_packed():
     with pytest.raises(CodegenError, match="product: argument b is no constant"):
         pack_constants(network(kernel(packed=True), is_constant=False))
+
+
+def test_what_a_device_takes_in_no_other_way_the_host_packs():
+    """Weights that are an input, for a device whose step takes blocks of them transposed."""
+    device, operator = preset("vta-1x16x16"), Matmul(1, 20, 48, 96, varying=True)
+    schedule = Schedule(operator.prim_func(device))
+    schedule_mac(schedule, MacStructure(), {"blocks": [3, 2], "steps": [1, 2]})
+    func = schedule.mod["main"].with_attr(
+        {"target": make_target(device), "tirx.is_scheduled": True, "op_pattern": 8}
+    )
+    inputs = sample_inputs(operator, 3)
+    builder = relax.BlockBuilder()
+    shapes = {"a": (1, 20, 48), "b": (1, 48, 96)}
+    params = [relax.Var(name, relax.TensorType(shape, "int8")) for name, shape in shapes.items()]
+    with builder.function("main", params):
+        with builder.dataflow():
+            target = builder.add_func(func.with_attr("global_symbol", "product"), "product")
+            arguments = [*params, relax.const(inputs["bias"])]
+            call = relax.call_tir(target, arguments, relax.TensorType((1, 20, 96), "int8"))
+            output = builder.emit_output(builder.emit(call))
+        builder.emit_func_output(output)
+    compiled = compile_network(builder.get())
+    (result,) = run_host(compiled, inputs["a"], inputs["b"])
+    np.testing.assert_array_equal(result, expected_output(operator, inputs, SHIFTS))

@@ -37,7 +37,9 @@ def test_presets(config: VtaConfig) -> None:
     assert config.name == f"vta-{config.batch}x{config.block_in}x{config.block_out}"
     assert VtaConfig.from_numbers(config.name, config.numbers()) == config
     memories = config.memories
-    assert [m.rows for m in memories.all] == [config.inp_rows, config.wgt_rows, config.acc_rows]
+    # Of weights, a row of the buffer is as many as a block has lanes.
+    rows = [config.inp_rows, config.wgt_rows * config.block_in, config.acc_rows]
+    assert [m.rows for m in memories.all] == rows
     assert [m.columns * m.rows for m in memories.all] == [2**15, 2**18, 2**17 // 4]
     check_config("vta", config.with_ideal_memory().numbers())
 
