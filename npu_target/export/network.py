@@ -98,7 +98,7 @@ def place(model: str, config: DeviceConfig, calls: Calls) -> PlacedNetwork:
     Raises
     ------
     ExportError
-        for a host function that has no C here.
+        for a host function that has no C here, or a program with constants of its own.
     CodegenError
         for a kernel that the device does not perform.
     """
@@ -107,7 +107,7 @@ def place(model: str, config: DeviceConfig, calls: Calls) -> PlacedNetwork:
     for name, func in calls.functions.items():
         if is_device(func):
             programs[name] = build_program(scheduled(func), config, name)
-            _check_alignments(programs[name])
+            _check_places(programs[name])
         else:
             hosts[name] = host_function(name, func)
     arena = list(calls.arena)
@@ -150,7 +150,13 @@ def _item_bytes(dtype: str) -> int:
     return Tensor("", dtype, ()).nbytes
 
 
-def _check_alignments(program: Program) -> None:
+def _check_places(program: Program) -> None:
+    if program.constants:
+        raise ExportError(
+            f"{program.name}: programs of {program.config.kind} devices have constants of their own "
+            f"({', '.join(constant.name for constant in program.constants)}), for which exported "
+            "networks have no place yet"
+        )
     if max(program.alignments, default=1) > LINE_BYTES:
         raise ExportError(
             f"{program.name}: an argument has to lie at a multiple of {max(program.alignments)} "

@@ -300,3 +300,10 @@ def test_golden_is_one_input_with_its_output(exported):
     assert (exported / "golden/input.bin").stat().st_size == 32 * 32 * 3 * 4
     output = np.frombuffer((exported / "golden/output.bin").read_bytes(), "float32")
     assert output.size == 16 and np.ptp(output[:10]) > 0 and not output[10:].any()
+
+
+def test_programs_with_constants_of_their_own_are_refused(tmp_path, capsys):
+    arguments = ["--model=tiny", "--logs=none", "--device=vta-1x16x16", "--for=linux"]
+    assert main([*arguments, f"--output={tmp_path / 'net'}"]) != 0
+    assert "programs of vta devices have constants of their own" in capsys.readouterr().err
+    assert not (tmp_path / "net").exists()
