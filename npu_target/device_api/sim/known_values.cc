@@ -13,7 +13,7 @@ constexpr size_t kArgumentRegisters = 8;
 
 KnownValues::KnownValues(size_t registers, const Program& program)
     : registers_(registers), program_(program) {
-  const size_t passed = std::min({program.tensors, kArgumentRegisters, registers});
+  const size_t passed = std::min({program.tensors(), kArgumentRegisters, registers});
   for (size_t i = 0; i < passed; ++i) held_.push_back({static_cast<int32_t>(i), 0});
 }
 

@@ -30,6 +30,12 @@ Program Program::parse(std::string_view bytes) {
   return parse_payload(payload);
 }
 
+size_t Program::tensors() const {
+  const auto is_constant = [](const Argument& argument) { return argument.is_constant; };
+  const auto first = std::find_if(arguments.begin(), arguments.end(), is_constant);
+  return static_cast<size_t>(first - arguments.begin());
+}
+
 std::vector<uint64_t> Program::default_addresses() const {
   std::vector<uint64_t> alignments(arguments.size(), kPageBytes);
   for (const ArgumentAddress& shifted : shifted_addresses) {

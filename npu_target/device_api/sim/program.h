@@ -12,13 +12,14 @@
 
 namespace npu::sim {
 
-// A tensor that the kernel is called with; with `data`, a constant of the program's own.
+// A tensor that the kernel is called with, or a constant of the program's own, `data`.
 struct Argument {
   std::string name;
   bool is_output = false;
   std::string dtype;
   std::vector<uint64_t> shape;
   uint64_t bytes = 0;
+  bool is_constant = false;
   std::vector<uint8_t> data;
 };
 
@@ -74,6 +75,9 @@ struct Program {
   // a kind that this library has cannot have.
   static Program parse(std::string_view bytes);
 
+  // How many of the arguments a call hands over: all but the constants.
+  size_t tensors() const;
+
   // Where the arguments lie when nobody says otherwise: the first at kFirstAddress, each next
   // one at the page-aligned end of the one before, or further on where operands need larger units.
   std::vector<uint64_t> default_addresses() const;
@@ -95,7 +99,6 @@ struct Program {
   ConfigPairs numbers;              // of the device, all of them
   HostConfig host;                  // those that every device has
   std::vector<Argument> arguments;  // the constants last
-  size_t tensors = 0;               // of these, what is no constant
   std::vector<ArgumentAddress> shifted_addresses;
   ExprTable exprs;
   std::vector<Node> body;

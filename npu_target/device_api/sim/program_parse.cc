@@ -58,13 +58,14 @@ class Parser {
       const uint8_t role = in_.u8();
       if (role == kConstantRole) {
         const std::string_view data = in_.take(in_.u32());
+        argument.is_constant = true;
         argument.bytes = data.size();
         argument.data.assign(data.begin(), data.end());
         add_argument(std::move(argument));
         continue;
       }
       if (role > 1) in_.fail("needs role 0 (input) or 1 (output), has " + std::to_string(role));
-      if (++program_.tensors != i + 1) in_.fail("needs constants behind all arguments");
+      if (program_.tensors() != i) in_.fail("needs constants behind all arguments");
       argument.is_output = role == 1;
       argument.dtype = in_.text();
       argument.bytes = element_bytes(argument.dtype);

@@ -87,7 +87,7 @@ class ArgumentCheck {
 
 sim::MemoryMap map_arguments(const sim::Program& program, const std::vector<uint64_t>& addresses,
                              ffi::PackedArgs args) {
-  const size_t count = program.tensors;
+  const size_t count = program.tensors();
   if (static_cast<size_t>(args.size()) != count) {
     throw sim::SimError(sim::ErrorKind::kBadProgram, -1,
                         "'" + program.name + "': needs " + std::to_string(count) +
@@ -108,7 +108,7 @@ sim::MemoryMap map_arguments(const sim::Program& program, const std::vector<uint
 
 void add_constants(const sim::Program& program, const std::vector<uint64_t>& addresses,
                    sim::MemoryMap& dram) {
-  for (size_t i = program.tensors; i < program.arguments.size(); ++i) {
+  for (size_t i = program.tensors(); i < program.arguments.size(); ++i) {
     const sim::Argument& constant = program.arguments[i];
     // Regions are written only where they say so.
     auto* data = const_cast<uint8_t*>(constant.data.data());

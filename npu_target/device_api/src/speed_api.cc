@@ -31,7 +31,7 @@ double seconds_of(Fn&& fn) {
 struct Tensors {
   explicit Tensors(const sim::Program& program) : addresses(addresses_of(program)) {
     add_constants(program, addresses, dram);
-    for (size_t i = 0; i < program.tensors; ++i) {
+    for (size_t i = 0; i < program.tensors(); ++i) {
       const sim::Argument& argument = program.arguments[i];
       if (argument.bytes == 0) continue;
       bytes.emplace_back(argument.bytes, uint8_t{1});
