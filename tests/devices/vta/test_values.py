@@ -101,3 +101,23 @@ def test_deadlocks(commands: list[isa.VtaCommand]) -> None:
         simulated(config, Stream(whole, bytes(4)))
     except RuntimeError as error:
         assert "[race]" in str(error)  # tokens that are left, engines that go on
+
+
+def test_rows_that_a_stream_is_given_are_defined() -> None:
+    """All of a memory that is given, none of another."""
+    config = DEVICES[0]
+    given = {
+        "uop": np.zeros(config.uop_rows, "<u4"),
+        "inp": np.full((config.inp_rows, config.block_in), 2, "int8"),
+        "wgt": np.full((config.wgt_rows, config.block_out, config.block_in), 3, "int8"),
+        "acc": np.full((config.acc_rows, config.block_out), 5, "<i4"),
+    }
+    words = pack([isa.Gemm(uop_begin=0, uop_end=1), isa.Finish()])
+    memories = {name: array.tobytes() for name, array in given.items()}
+    result = run_stream(config, words, BASE, bytes(4), memories)
+    sums = np.frombuffer(result.memories["acc"], "<i4").reshape(given["acc"].shape)
+    assert (sums[0] == 5 + 6 * config.block_in).all() and (sums[1:] == 5).all()
+    for name in memories:
+        others = {key: data for key, data in memories.items() if key != name}
+        with pytest.raises(RuntimeError, match="which nothing has written"):
+            run_stream(config, words, BASE, bytes(4), others)
