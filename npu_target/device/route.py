@@ -8,9 +8,8 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ..packing import Packing
-
 if TYPE_CHECKING:
+    from ..packing import Packing
     from ..program import Node
     from ..topi import Operator
 

@@ -148,7 +148,7 @@ def test_a_pool_with_padding_runs_where_its_input_cannot_be_negative():
 def test_a_device_without_a_feature_says_so():
     config = dataclasses.replace(CONFIG, has_pooling=False)
     (decision,) = decisions_of(pool, [IMAGE], config)
-    assert "the stores of gemmini-16x16 pool nothing" in decision.reason
+    assert "its stores pool nothing" in decision.reason
     assert all(decision.where == "device" for decision in decisions_of(pool, [IMAGE]))
 
 

@@ -137,7 +137,7 @@ def test_what_no_route_serves_has_its_reason(jobs):
 def test_tvms_own_searches_have_routes_in_their_space(jobs, space):
     for config, n_others in ((jobs, 0), (CONFIG, None)):
         func = definition(PRODUCT, config).with_attr("global_symbol", "main")
-        made = space_generator(PRODUCT, space, config=config).generate_design_space(
+        made = space_generator(PRODUCT, config, space, routes=True).generate_design_space(
             tvm.IRModule({"main": func})
         )
         names = [route_name(design.mod["main"]) for design in made]

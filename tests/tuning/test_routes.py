@@ -12,9 +12,10 @@ from tvm.s_tir import Schedule
 from npu_target.codegen_tir import build_program
 from npu_target.device import preset
 from npu_target.schedule_rules import routed_designs
+from npu_target.schedule_rules.traces import trace_json
 from npu_target.topi import Add, Matmul
 from npu_target.topi.routed import route_name
-from npu_target.tuning.candidate import RecordForm, trace_json
+from npu_target.tuning.candidate import RecordForm
 from npu_target.tuning.choose import Chooser, cycles_of
 from npu_target.tuning.compiling import Compiled, CompileJob, compile_trace
 from npu_target.tuning.dump import with_layouts

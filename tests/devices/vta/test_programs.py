@@ -58,7 +58,7 @@ def test_every_structure_computes_what_numpy_does(
 ) -> None:
     """With tiles of any size, in any of the templates' and rules' structures."""
     kernel = fitted(operator, CONFIG).kernel()
-    found = designs(Schedule(kernel.prim_func(CONFIG), seed=seed), kernel, "both")
+    found = designs(Schedule(kernel.prim_func(CONFIG), seed=seed), kernel, CONFIG, "both")
     mod = data.draw(st.sampled_from(found)).schedule.mod
     program = build_program(mod["main"], CONFIG, kernel.name)
     result = launched(program, inputs_of(kernel, CONFIG, mod))

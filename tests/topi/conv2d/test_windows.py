@@ -67,7 +67,7 @@ def test_stacks_whose_output_columns_are_a_block_of_bytes_apart() -> None:
     operator = Conv2d(1, 8, 8, 4, 8, 5, 5, (2, 2))
     kernel = operator.kernel()
     assert strips(kernel)[0].parts(kernel, config).last.lines == 2
-    for template in kernel.templates():
+    for template in kernel.templates(config):
         schedule = Schedule(kernel.prim_func(config), seed=1)
         template(schedule)
         check_schedule(operator, schedule, config, 1)
@@ -80,7 +80,7 @@ def test_stacks_whose_output_columns_are_a_block_of_bytes_apart() -> None:
 def test_stacks_alone_that_end_with_the_image_are_in_order(operator: Conv2d) -> None:
     """No step begins with the last rows of a load, of which the device sees no dependence."""
     for config in (preset("gemmini-8x8"), CONFIG):
-        for template in operator.kernel().templates():
+        for template in operator.kernel().templates(config):
             schedule = Schedule(operator.kernel().prim_func(config), seed=1)
             template(schedule)
             with suppress(DoesNotFit):
