@@ -83,8 +83,7 @@ def build_program(
     tell("scheduled", func)
     try:
         served = served_by(func, config)
-        if kind_of(config).has_schedules:
-            func = all_marked(func, config)
+        func = all_marked(func, config)
         packed = packings(func, config)
         args = _arguments(func, packed)
         constants: tuple[Constant, ...] = ()

@@ -153,9 +153,9 @@ def _item_bytes(dtype: str) -> int:
 def _check_places(program: Program) -> None:
     if program.constants:
         raise ExportError(
-            f"{program.name}: programs of {program.config.kind} devices have constants of their own "
-            f"({', '.join(constant.name for constant in program.constants)}), for which exported "
-            "networks have no place yet"
+            f"{program.name}: programs of {program.config.kind} devices have constants of their "
+            f"own ({', '.join(constant.name for constant in program.constants)}), for which "
+            "exported networks have no place yet"
         )
     if max(program.alignments, default=1) > LINE_BYTES:
         raise ExportError(

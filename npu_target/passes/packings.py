@@ -60,7 +60,8 @@ def all_marked(func: tirx.PrimFunc, config: DeviceConfig) -> tirx.PrimFunc:
     CodegenError
         for a load without loops of its own.
     """
-    if not kind_of(config).copy_rules(config).transposed_weights:
+    kind = kind_of(config)
+    if not (kind.has_schedules and kind.copy_rules(config).transposed_weights):
         return func
     scope = config.memories.weights.scope
     names: list[str] = []

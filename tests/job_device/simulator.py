@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from job_device.commands import COMMANDS, Multiply, Operands, Results, Sizes
 
+from npu_target.device.commands import IsaError
 from npu_target.device.numbers import Numbers
 from npu_target.device.scale_rule import ScaleRule
 from npu_target.device_api.simulators import DeviceError, DeviceRun
@@ -17,7 +18,10 @@ def simulate(run: DeviceRun) -> dict[str, int]:
     told: dict[type, object] = {}
     cycles = macs = 0
     for host_cycles, funct, words in zip(run.host_cycles, run.functs, run.words, strict=True):
-        command = COMMANDS.decode(int(funct), *map(int, words))
+        try:
+            command = COMMANDS.decode(int(funct), *map(int, words))
+        except IsaError as error:
+            raise DeviceError("unsupported_command", str(error)) from error
         told[type(command)] = command
         cycles += int(host_cycles)
         if not isinstance(command, Multiply):
