@@ -10,6 +10,7 @@ from npu_target.codegen_tir import CodegenError, build_program
 from npu_target.conformance.runs import default_program, expected, inputs_of, launched
 from npu_target.device import DeviceConfig, DeviceKind
 from npu_target.device_api import last_stats, program_cycles
+from npu_target.pipeline_options import PIPELINES
 from npu_target.schedule_rules import default_schedule
 from npu_target.topi import Operator
 from npu_target.topi.fitting import fitted_examples
@@ -27,6 +28,17 @@ def test_the_default_schedule_computes_what_numpy_does(
     result = launched(program, inputs_of(operator, config, mod))
     np.testing.assert_array_equal(result, expected(operator, config))
     assert "raw" not in program.text, "commands that are none of the device's"
+
+
+@pytest.mark.parametrize("pipeline", ["O0", "O1"])
+def test_it_does_so_without_optimizations(
+    operator: Operator, config: DeviceConfig, pipeline: str
+) -> None:
+    """Where this fails alone, what makes engines wait for each other relies on their order."""
+    mod = default_schedule(operator.kernel(), config).mod
+    program = build_program(mod["main"], config, operator.name, options=PIPELINES[pipeline])
+    result = launched(program, inputs_of(operator, config, mod))
+    np.testing.assert_array_equal(result, expected(operator, config))
 
 
 def test_a_launch_takes_cycles_that_repeat(config: DeviceConfig) -> None:
