@@ -28,7 +28,7 @@ SMALL = [
     topi.DepthwiseConv2d(1, 9, 20, 19, 3, 3, 16, (1, 1), (1, 1, 1, 1), scale=0.02),
     topi.Matmul(2, 20, 40, 33, True, False, 0.003),
     topi.Add(40, 40, 16, True, 0.01),
-    topi.MaxPool2d(2, 12, 12, 20, 3, 2, (1, 1, 1, 1)),
+    topi.MaxPool2d(2, 9, 8, 20, 3, 2, (1, 1, 1, 1)),
     topi.GlobalAvgPool(2, 7, 7, 40, 16, 1 / 49),
 ]
 
