@@ -112,7 +112,8 @@ class Kernel:
                 base += coefficient * expr.value
             elif coefficient & WORD_MASK:
                 home, name = self._expression(expr, item, loops)
-                terms.append(Term(home, coefficient & WORD_MASK, name))
+                if name.text != "0":  # the variable of a loop of one turn
+                    terms.append(Term(home, coefficient & WORD_MASK, name))
         terms.sort(key=lambda term: -(term.scope.depth if term.scope else 0))
         address = self._constants.address_of(operand.address)
         return Value(Known(address, base & WORD_MASK), tuple(steps), tuple(terms))

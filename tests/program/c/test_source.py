@@ -180,6 +180,12 @@ def test_expressions_of_numbers_are_words() -> None:
 
 
 @needs_compiler
+def test_the_variable_of_a_loop_of_one_turn_is_no_number_to_shift() -> None:
+    word = Operand(0, None, (), ((1 << 32, var(0)),))
+    check(kernel(Loop(0, const(1), (Command(0, Operand(), word),))))
+
+
+@needs_compiler
 def test_loops_beside_each_other_may_have_one_variable() -> None:
     inner = Loop(1, lt(var(0), 1), (load(_words([(0, 8)]), _words([])),))
     check(kernel(Loop(0, const(3), (inner,)), Loop(0, const(2), (inner,))))
