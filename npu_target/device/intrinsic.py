@@ -77,12 +77,9 @@ class Intrinsic(ABC):
         """How long the steps of so many blocks of rows take at least, of which so many need other
         stationary operands than those before."""
 
+    @abstractmethod
     def nodes(
         self, step: Step, row: Linear, rows: int, *, new_stationary: bool, overwrites: bool
     ) -> tuple[Node, ...]:
         """The commands of a step of `rows` rows from `row` on; with other stationary operands than
-        the step before, or the same; and writing over what it else adds to, or adding.
-
-        Not asked for where `Emission.synchronized` puts commands in the place of steps: those that
-        need more of their program than this."""
-        raise NotImplementedError(f"{type(self).__name__}: its steps have no commands of their own")
+        the step before, or the same; and writing over what it else adds to, or adding."""

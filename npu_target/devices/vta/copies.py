@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 from ...codegen.operands import to_number, to_operand
 from ...codegen.operations import CopyCommand, CopyKind, CopyOperation, Engine, Guard, LoopIds
@@ -25,18 +25,8 @@ from .numbers import RULE
 _MOST_ROWS = (1 << 16) - 1
 _INT8_MIN, _INT8_MAX = -128, 127
 _NOTHING = Linear()
-
-
-@runtime_checkable
-class Computing(Protocol):
-    """Commands that name rows of the accumulator by a micro-op."""
-
-    def rows(self, operation: CopyOperation) -> Rows:
-        """The rows that the micro-op names."""
-
-    def with_micro_op(self, operation: CopyOperation, micro_op: Operand) -> tuple[Node, ...]:
-        """The commands of an iteration of an operation's loops, with the index of that
-        micro-op."""
+# The index of a micro-op, until those of the whole program are told apart.
+FIRST_MICRO_OP = Operand()
 
 
 class LoadRows(NamedTuple):
@@ -66,37 +56,32 @@ class RepeatRow(NamedTuple):
     the row added."""
 
     load: LoadRows
+    micro_op: Operand = FIRST_MICRO_OP
 
     def rows(self, operation: CopyOperation) -> Rows:
-        """See `Computing`."""
+        """Those that the micro-op names."""
         return Rows(operation.row + 1, operation.row)
 
     def nodes(self, operation: CopyOperation) -> tuple[Node, ...]:
-        """See `CopyCommand`: its commands are those of `with_micro_op`."""
-        raise NotImplementedError
-
-    def with_micro_op(self, operation: CopyOperation, micro_op: Operand) -> tuple[Node, ...]:
-        """See `Computing`."""
+        """See `CopyCommand`."""
         first = self.load.nodes(operation._replace(rows=Linear(1)))
         others = to_number(operation.rows - 1)
-        add = rows_command(isa.Alu, micro_op, others, op=isa.ADD)
-        return (*first, reset(micro_op, others), add)
+        add = rows_command(isa.Alu, self.micro_op, others, op=isa.ADD)
+        return (*first, reset(self.micro_op, others), add)
 
 
 class ResetRows(NamedTuple):
     """A GEMM that makes sums 0."""
 
+    micro_op: Operand = FIRST_MICRO_OP
+
     def rows(self, operation: CopyOperation) -> Rows:
-        """See `Computing`."""
+        """Those that the micro-op names."""
         return Rows(operation.row)
 
     def nodes(self, operation: CopyOperation) -> tuple[Node, ...]:
-        """See `CopyCommand`: its commands are those of `with_micro_op`."""
-        raise NotImplementedError
-
-    def with_micro_op(self, operation: CopyOperation, micro_op: Operand) -> tuple[Node, ...]:
-        """See `Computing`."""
-        return (reset(micro_op, to_number(operation.rows)),)
+        """See `CopyCommand`."""
+        return (reset(self.micro_op, to_number(operation.rows)),)
 
 
 class StoreRows(NamedTuple):
@@ -106,17 +91,14 @@ class StoreRows(NamedTuple):
     stride: int | None
     bits: int
     relu: bool
+    micro_op: Operand = FIRST_MICRO_OP
 
     def rows(self, operation: CopyOperation) -> Rows:
-        """See `Computing`."""
+        """Those that the micro-op names."""
         return Rows(operation.row, operation.row)
 
     def nodes(self, operation: CopyOperation) -> tuple[Node, ...]:
-        """See `CopyCommand`: its commands are those of `with_micro_op`."""
-        raise NotImplementedError
-
-    def with_micro_op(self, operation: CopyOperation, micro_op: Operand) -> tuple[Node, ...]:
-        """See `Computing`. The STORE waits for the ALU."""
+        """See `CopyCommand`. The STORE waits for the ALU."""
         half = RULE.half(self.bits)
         steps = [(isa.ADD, half)] if half else []
         if self.bits:
@@ -135,7 +117,7 @@ class StoreRows(NamedTuple):
         alu = [
             rows_command(
                 isa.Alu,
-                micro_op,
+                self.micro_op,
                 rows,
                 op=op,
                 use_immediate=True,
@@ -146,6 +128,10 @@ class StoreRows(NamedTuple):
             for index, (op, immediate) in enumerate(steps)
         ]
         return (*alu, store)
+
+
+# Commands that name rows of the accumulator by a micro-op.
+Computing = RepeatRow | ResetRows | StoreRows
 
 
 class CopyOperations:

@@ -15,7 +15,7 @@ from ...passes.transfers import Transfer
 from ...program import Constant, Node, Operand, device_command
 from . import isa
 from .config import VtaConfig
-from .copies import Computing, CopyOperations, LoadRows, reset
+from .copies import Computing, CopyOperations, LoadRows
 from .micro_ops import MicroOps
 from .steps import VtaStep
 from .tokens import Work, ordered
@@ -88,8 +88,14 @@ class VtaEmission(Emission):
         assert isinstance(intrinsic, VtaStep)
         rows = intrinsic.rows_of(placed.step, placed.row)
         micro_op = self._micro_ops.index(rows, loops)
-        commands = intrinsic.commands_of(placed.step, placed.rows, micro_op)
-        return (reset(micro_op, placed.rows), *commands) if placed.overwrites else commands
+        return intrinsic.nodes(
+            placed.step,
+            placed.row,
+            placed.rows,
+            new_stationary=placed.new_stationary,
+            overwrites=placed.overwrites,
+            micro_op=micro_op,
+        )
 
     def _copy_nodes(self, placed: PlacedCopy, loops: Mapping[int, int]) -> tuple[Node, ...]:
         operation = placed.operation
@@ -100,16 +106,5 @@ class VtaEmission(Emission):
         around = {**loops, **{loop.loop_id: loop.extent for loop in operation.loops}}
         rows, guarded = command.rows(operation), bool(operation.guards)
         micro_op = self._micro_ops.index(rows, around, guarded=guarded)
-        bound = operation.kind._replace(command=_Bound(command, micro_op))
-        return operation._replace(kind=bound).nodes()
-
-
-class _Bound:
-    """Commands with their micro-op."""
-
-    def __init__(self, command: Computing, micro_op: Operand) -> None:
-        self._command, self._micro_op = command, micro_op
-
-    def nodes(self, operation: CopyOperation) -> tuple[Node, ...]:
-        """See `CopyCommand`."""
-        return self._command.with_micro_op(operation, self._micro_op)
+        kind = operation.kind._replace(command=command._replace(micro_op=micro_op))
+        return operation._replace(kind=kind).nodes()

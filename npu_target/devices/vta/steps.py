@@ -7,10 +7,10 @@ from abc import abstractmethod
 from ...codegen.steps import Step
 from ...device.intrinsic import Access, Intrinsic, Operand
 from ...passes.linear import Linear
-from ...program import Command
+from ...program import Command, Node
 from ...program import Operand as Word
 from .config import VtaConfig
-from .copies import reset, rows_command
+from .copies import FIRST_MICRO_OP, reset, rows_command
 from .features import FILL_CALL, GEMM_CALL, MAX_CALL
 from .isa import ADD, MAX, Alu, Gemm
 from .micro_ops import Rows
@@ -22,8 +22,8 @@ _COMMAND_CYCLES = 7
 
 
 class VtaStep(Intrinsic):
-    """A step for each row: the commands are made where the micro-ops of their program are known,
-    see `npu_target.devices.vta.emission`."""
+    """A step for each row, by a micro-op of which a program keeps a table: see
+    `npu_target.devices.vta.emission`."""
 
     config: VtaConfig
 
@@ -37,6 +37,19 @@ class VtaStep(Intrinsic):
 
     def cycles(self, blocks: int, rows: int, loaded: int) -> int:
         return blocks * (rows + _COMMAND_CYCLES)
+
+    def nodes(
+        self,
+        step: Step,
+        row: Linear,
+        rows: int,
+        *,
+        new_stationary: bool,
+        overwrites: bool,
+        micro_op: Word = FIRST_MICRO_OP,
+    ) -> tuple[Node, ...]:
+        commands = self.commands_of(step, rows, micro_op)
+        return (reset(micro_op, rows), *commands) if overwrites else commands
 
     @abstractmethod
     def rows_of(self, step: Step, row: Linear) -> Rows:
