@@ -18,6 +18,7 @@ from .tuning.options import (
     add_network_options,
     add_output_options,
     add_pipeline_options,
+    add_require_tuned_option,
     add_routes_option,
     report_errors,
 )
@@ -40,11 +41,7 @@ def parser() -> argparse.ArgumentParser:
     )
     result.add_argument("-o", "--output", type=Path, required=True, metavar="FILE")
     add_network_options(result)
-    result.add_argument(
-        "--require-tuned",
-        action="store_true",
-        help="fail where the logs have no schedule for a layer",
-    )
+    add_require_tuned_option(result)
     add_routes_option(
         result,
         "take the device's routes, ways to compute a layer without a schedule, such as its "

@@ -17,6 +17,7 @@ from typing import Any
 from tvm import tirx
 from tvm.tirx.buffer import BufferType
 
+from .codegen.emitter import Emitter
 from .codegen.in_order import InOrder
 from .codegen.operations import LoopIds
 from .codegen.pipeline import Pipeline
@@ -181,7 +182,7 @@ def _body(
     ids = LoopIds()
     emission = kind_of(config).emission(config, arguments, ids, lowered.func)
     policy = Pipeline if options.overlap else InOrder
-    walk = policy(emission, overwritten, config, ids, report, options)
+    walk = policy(Emitter(emission, overwritten, config, ids, report, options))
 
     def nodes(needed: tuple[Node, ...], placed: Sequence[Placed]) -> tuple[Node, ...]:
         report.keep()

@@ -5,39 +5,25 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 
-from ..device import DeviceConfig, kind_of
+from ..device import kind_of
 from ..device.commands import IsaError
-from ..device.emission import Emission
 from ..passes.errors import CodegenError, DoesNotFit
-from ..pipeline_options import PipelineOptions
 from .emitter import Emitter
-from .nests import CopyNest, Nest, StepNest, Values
-from .operations import CopyOperation, LoopIds
+from .nests import CopyNest, StepNest, Values
+from .operations import CopyOperation
 from .placed import Placed
-from .report import NoReport
 from .statements import Branch, Repeat, Sequence, Statement
 from .waiting import Waiting
 
 
 class Walk(ABC):
-    """Comes to each statement in order, with the values of the loops around; copies to
-    ``overwritten`` rows are left out, steps there overwrite them."""
+    """Comes to each statement in order, with the values of the loops around, and has the emitter
+    place it; copies to rows that steps overwrite are left out."""
 
-    def __init__(
-        self,
-        emission: Emission,
-        overwritten: set[Nest],
-        config: DeviceConfig,
-        ids: LoopIds,
-        report: NoReport,
-        options: PipelineOptions,
-    ) -> None:
-        self.report = report
-        self.emission = emission
-        self.rules = kind_of(config).copy_rules(config)
-        self.overwritten = overwritten
-        self.ids = ids
-        self.emitter = Emitter(emission, overwritten, config, ids, report, options)
+    def __init__(self, emitter: Emitter) -> None:
+        self.emitter = emitter
+        self.emission, self.ids, self.report = emitter.emission, emitter.ids, emitter.report
+        self.rules = kind_of(emitter.config).copy_rules(emitter.config)
 
     @abstractmethod
     def run(self, parts: Iterable[Statement]) -> tuple[Placed, ...]:
@@ -63,7 +49,9 @@ class Walk(ABC):
         if isinstance(stmt, Sequence):
             return tuple([x for part in stmt.parts for x in self.statement(part, values)])
         if isinstance(stmt, CopyNest):
-            return () if stmt in self.overwritten else self.copy(self._waiting(stmt, values))
+            return (
+                () if stmt in self.emitter.overwritten else self.copy(self._waiting(stmt, values))
+            )
         if isinstance(stmt, StepNest):
             return self.steps(stmt, values)
         if isinstance(stmt, Repeat):

@@ -6,7 +6,7 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from ..tuning.options import add_network_options, report_errors
+from ..tuning.options import add_network_options, add_require_tuned_option, report_errors
 
 # What an export is for, and what make calls it.
 GOALS = {"native": "native", "linux": "linux", "baremetal": "elf"}
@@ -21,11 +21,7 @@ def parser() -> argparse.ArgumentParser:
     )
     result.add_argument("-o", "--output", type=Path, required=True, metavar="DIR")
     add_network_options(result)
-    result.add_argument(
-        "--require-tuned",
-        action="store_true",
-        help="fail where the logs have no schedule for a layer",
-    )
+    add_require_tuned_option(result)
     result.add_argument(
         "--for",
         dest="goal",

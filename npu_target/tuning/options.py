@@ -68,6 +68,15 @@ def add_routes_option(parser: argparse._ActionsContainer, text: str) -> None:
     )
 
 
+def add_require_tuned_option(parser: argparse._ActionsContainer) -> None:
+    """Whether a layer without a logged schedule is an error."""
+    parser.add_argument(
+        "--require-tuned",
+        action="store_true",
+        help="fail where the logs have no schedule for a layer",
+    )
+
+
 def add_output_options(parser: argparse._ActionsContainer) -> None:
     """What to leave behind and to print besides."""
     parser.add_argument(
