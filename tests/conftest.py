@@ -30,6 +30,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.fixture(scope="module")
+def tiny_model() -> Iterator[None]:
+    """The small network is among the models."""
+    import tiny_network
+
+    from npu_target.models import registry
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(registry.MODELS, "tiny", tiny_network.tiny)
+        yield
+
+
 @pytest.fixture
 def golden(request: pytest.FixtureRequest):
     """`golden(name, text)` compares a text with the file of that name under tests/golden."""

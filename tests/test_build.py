@@ -1,8 +1,7 @@
-"""Production builds: from logs to a file that runs, and on what users get wrong."""
+"""Production builds: from logs to a file that runs."""
 
 from __future__ import annotations
 
-import dataclasses
 import importlib
 import json
 import re
@@ -13,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import tiny_network
 from tvm.s_tir import Schedule
 from tvm.s_tir import meta_schedule as ms
 
@@ -22,7 +20,6 @@ from npu_target.codegen_tir import CodegenError, build_program
 from npu_target.device import preset
 from npu_target.devices.gemmini import isa
 from npu_target.host import build_host, run_host
-from npu_target.models import registry
 from npu_target.packing import Packing
 from npu_target.program import Command, Loop, Node, Operand, Program
 from npu_target.schedule_rules import space_generator
@@ -33,7 +30,7 @@ from npu_target.tuning.choose import cycles_of
 from npu_target.tuning.errors import TuningError
 from npu_target.tuning.header import Header
 from npu_target.tuning.layers import Layer
-from npu_target.tuning.log import RECORDS_FILE, open_log
+from npu_target.tuning.log import open_log
 from npu_target.tuning.network import Network, load_network
 from npu_target.tuning.schedules import default_of
 from npu_target.tuning.workload import workload_module
@@ -42,11 +39,7 @@ CONFIG = preset("gemmini-16x16")
 HEADER = Header.of(CONFIG, "tiny", "")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def tiny_model():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(registry.MODELS, "tiny", tiny_network.tiny)
-        yield
+pytestmark = pytest.mark.usefixtures("tiny_model")
 
 
 @pytest.fixture(scope="module")
@@ -336,69 +329,3 @@ def test_logs_whose_times_do_not_hold_are_refused(network, tmp_path, capsys):
         log.add(wrong, {"task": layer.name, "program": "", "cycles": 1})
     error = refused(capsys, "--model=tiny", f"--logs={tmp_path}", "-o", str(tmp_path / "x.so"))
     assert "is out of date" in error and f"its schedule now gives {cycles}" in error
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["--model=alexnet", "-o", "x.so"], "unknown model 'alexnet'"),
-        (["--model=tiny", "-o", "x.so", "--device=abacus"], "no device is called 'abacus'"),
-        (["--model=tiny", "-o", "nowhere/x.so"], "the folder nowhere does not exist"),
-        (["--model=tiny", "-o", "."], "is a folder, a file is needed"),
-        (["--model=tiny", "-o", "x.so", "--json=no/x"], "the folder no does not exist"),
-        (["--model=tiny", "-o", "x.so", "--weights=no.npz"], "no.npz"),
-        (["--model=tiny", "-o", "x.so", "--dump=/dev/null/x"], "/dev/null/x cannot be written"),
-    ],
-)
-def test_wrong_input_is_one_line(tmp_path, monkeypatch, capsys, arguments, says):
-    monkeypatch.chdir(tmp_path)
-    assert says in refused(capsys, *arguments)
-    assert not list(tmp_path.iterdir())
-
-
-def test_logs_of_another_device_are_refused(tmp_path, capsys):
-    folder = tmp_path / CONFIG.name / "tiny"
-    folder.mkdir(parents=True)
-    Header.of(CONFIG.replace(dim=8), "tiny", "").write(folder)
-    error = refused(capsys, "--model=tiny", f"--logs={tmp_path}", "-o", str(tmp_path / "x.so"))
-    assert "logs of another device" in error and "dim 8 (needed 16)" in error
-
-
-def test_damaged_logs_are_refused(tmp_path, capsys):
-    folder = tmp_path / CONFIG.name / "tiny"
-    folder.mkdir(parents=True)
-    HEADER.write(folder)
-    (folder / RECORDS_FILE).write_text("[0, ")
-    error = refused(capsys, "--model=tiny", f"--logs={tmp_path}", "-o", str(tmp_path / "x.so"))
-    assert "line 1 is cut off" in error
-
-
-def test_a_device_whose_name_leads_elsewhere_is_refused(tmp_path, capsys):
-    fields = {"kind": CONFIG.kind, **dataclasses.asdict(CONFIG), "name": "../../evil"}
-    (tmp_path / "device.json").write_text(json.dumps(fields))
-    logs = tmp_path / "a" / "logs"
-    arguments = ["--model=tiny", f"--logs={logs}", f"--device={tmp_path / 'device.json'}"]
-    error = refused(capsys, *arguments, "-o", str(tmp_path / "x.so"))
-    assert "name is '../../evil', must be 1 to 100 of the characters" in error
-    assert [path.name for path in tmp_path.iterdir()] == ["device.json"]
-
-
-def run_refused(capsys, *arguments: str) -> str:
-    assert run.main(list(arguments)) == 1
-    error = capsys.readouterr().err
-    assert error.startswith("error: ") and error.count("\n") == 1, error
-    return error
-
-
-def test_running_what_is_not_there(tmp_path, capsys):
-    from PIL import Image
-
-    image = tmp_path / "image.bmp"
-    Image.new("RGB", (8, 8)).save(image)
-    (tmp_path / "text.so").write_text("no library")
-    common = ["--model=tiny", f"--image={image}"]
-    assert "is not there" in run_refused(capsys, str(tmp_path / "none.so"), *common)
-    assert "cannot be run" in run_refused(capsys, str(tmp_path / "text.so"), *common)
-    assert "no such image file" in run_refused(
-        capsys, str(tmp_path / "text.so"), "--model=tiny", f"--image={tmp_path / 'none.bmp'}"
-    )

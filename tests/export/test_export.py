@@ -10,20 +10,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import tiny_network
 from exported_networks import HAS_MAKE, SANITIZE, layer_cycles, make, simulator
 
 from npu_target.export.cli import main
-from npu_target.models import registry
 
 needs_make = pytest.mark.skipif(not HAS_MAKE, reason="needs gcc, g++ and make")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def tiny_model():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(registry.MODELS, "tiny", tiny_network.tiny)
-        yield
+pytestmark = pytest.mark.usefixtures("tiny_model")
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,91 @@
+"""Builds and runs of them on what users get wrong: one line each, nothing left behind."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import pytest
+
+from npu_target import build, run
+from npu_target.device import preset
+from npu_target.tuning.header import Header
+from npu_target.tuning.log import RECORDS_FILE
+
+CONFIG = preset("gemmini-16x16")
+HEADER = Header.of(CONFIG, "tiny", "")
+
+pytestmark = pytest.mark.usefixtures("tiny_model")
+
+
+def refused(capsys, *arguments: str) -> str:
+    assert build.main(list(arguments)) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("error: ") and error.count("\n") == 1, error
+    return error
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--model=alexnet", "-o", "x.so"], "unknown model 'alexnet'"),
+        (["--model=tiny", "-o", "x.so", "--device=abacus"], "no device is called 'abacus'"),
+        (["--model=tiny", "-o", "nowhere/x.so"], "the folder nowhere does not exist"),
+        (["--model=tiny", "-o", "."], "is a folder, a file is needed"),
+        (["--model=tiny", "-o", "x.so", "--json=no/x"], "the folder no does not exist"),
+        (["--model=tiny", "-o", "x.so", "--weights=no.npz"], "no.npz"),
+        (["--model=tiny", "-o", "x.so", "--dump=/dev/null/x"], "/dev/null/x cannot be written"),
+    ],
+)
+def test_wrong_input_is_one_line(tmp_path, monkeypatch, capsys, arguments, says):
+    monkeypatch.chdir(tmp_path)
+    assert says in refused(capsys, *arguments)
+    assert not list(tmp_path.iterdir())
+
+
+def test_logs_of_another_device_are_refused(tmp_path, capsys):
+    folder = tmp_path / CONFIG.name / "tiny"
+    folder.mkdir(parents=True)
+    Header.of(CONFIG.replace(dim=8), "tiny", "").write(folder)
+    error = refused(capsys, "--model=tiny", f"--logs={tmp_path}", "-o", str(tmp_path / "x.so"))
+    assert "logs of another device" in error and "dim 8 (needed 16)" in error
+
+
+def test_damaged_logs_are_refused(tmp_path, capsys):
+    folder = tmp_path / CONFIG.name / "tiny"
+    folder.mkdir(parents=True)
+    HEADER.write(folder)
+    (folder / RECORDS_FILE).write_text("[0, ")
+    error = refused(capsys, "--model=tiny", f"--logs={tmp_path}", "-o", str(tmp_path / "x.so"))
+    assert "line 1 is cut off" in error
+
+
+def test_a_device_whose_name_leads_elsewhere_is_refused(tmp_path, capsys):
+    fields = {"kind": CONFIG.kind, **dataclasses.asdict(CONFIG), "name": "../../evil"}
+    (tmp_path / "device.json").write_text(json.dumps(fields))
+    logs = tmp_path / "a" / "logs"
+    arguments = ["--model=tiny", f"--logs={logs}", f"--device={tmp_path / 'device.json'}"]
+    error = refused(capsys, *arguments, "-o", str(tmp_path / "x.so"))
+    assert "name is '../../evil', must be 1 to 100 of the characters" in error
+    assert [path.name for path in tmp_path.iterdir()] == ["device.json"]
+
+
+def run_refused(capsys, *arguments: str) -> str:
+    assert run.main(list(arguments)) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("error: ") and error.count("\n") == 1, error
+    return error
+
+
+def test_running_what_is_not_there(tmp_path, capsys):
+    from PIL import Image
+
+    image = tmp_path / "image.bmp"
+    Image.new("RGB", (8, 8)).save(image)
+    (tmp_path / "text.so").write_text("no library")
+    common = ["--model=tiny", f"--image={image}"]
+    assert "is not there" in run_refused(capsys, str(tmp_path / "none.so"), *common)
+    assert "cannot be run" in run_refused(capsys, str(tmp_path / "text.so"), *common)
+    assert "no such image file" in run_refused(
+        capsys, str(tmp_path / "text.so"), "--model=tiny", f"--image={tmp_path / 'none.bmp'}"
+    )

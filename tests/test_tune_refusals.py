@@ -1,0 +1,142 @@
+"""tune.py on what users get wrong: one line each, before anything is measured."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tiny_network
+
+from npu_target.device import preset
+from npu_target.tuning.cli import main
+from npu_target.tuning.header import Header
+from npu_target.tuning.log import RECORDS_FILE
+from rpc_server.address import Address, free_port
+
+CONFIG = preset("gemmini-16x16")
+HEADER = Header.of(CONFIG, "tiny", "")
+
+pytestmark = pytest.mark.usefixtures("tiny_model")
+
+
+def folder_of(logs: Path) -> Path:
+    return logs / CONFIG.name / "tiny"
+
+
+def refused(capsys, *arguments: str) -> str:
+    """The one line that tune.py ends with."""
+    assert main(list(arguments)) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("error: ") and error.count("\n") == 1, error
+    return error
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--model=alexnet"], "unknown model 'alexnet'; known models: bert_base, matmuls"),
+        (["--model=tiny", "--device=abacus"], "no device is called 'abacus'"),
+        (["--model=tiny", "--ops=conv3d"], "unknown operator 'conv3d'; there are: add, conv2d"),
+        (["--model=tiny", "--ops=depthwise_conv2d"], "the model has no depthwise_conv2d"),
+        (["--model=tiny", "--tracker=nonsense"], "'nonsense' is not HOST:PORT"),
+        (["--model=tiny", "--weights=nowhere.npz"], "nowhere.npz"),
+        (["--model=tiny", "--calibrate", "nowhere.bmp"], "nowhere.bmp: no such image file"),
+        (["--model=tiny", "--json=nowhere/file.json"], "the folder nowhere does not exist"),
+        (["--model=tiny", "--json=."], "is a folder, a file is needed"),
+        (["--model=tiny", "--dump=/dev/null/dump"], "/dev/null/dump cannot be written"),
+        (["--model=tiny", "--logs=/dev/null/logs"], "give another --logs folder"),
+        (["--model=tiny", "--print-ir-after=it"], "no pass is called 'it'; there are: all, "),
+        (["--model=tiny", "--print-ir-to=/dev/null/x"], "/dev/null/x cannot be written"),
+    ],
+)
+def test_wrong_input_is_one_line(tmp_path, monkeypatch, capsys, arguments, says):
+    monkeypatch.chdir(tmp_path)
+    assert says in refused(capsys, *arguments)
+    assert not list(tmp_path.iterdir()), "nothing is left behind"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--trials=0"], "--trials must be at least 1, got 0"),
+        (["--trials=-5"], "--trials must be at least 1, got -5"),
+        (["--trials=many"], "--trials: invalid int value: 'many'"),
+        (["--servers=0"], "--servers must be at least 1, got 0"),
+        (["--timeout=0"], "--timeout must be more than 0"),
+        (["--space=everything"], "--space: invalid choice: 'everything'"),
+        (["--pipeline=O4"], "--pipeline: pipeline 'O4': begins with none of the names O0, O1, O2"),
+    ],
+)
+def test_senseless_numbers_are_refused(capsys, arguments, says):
+    with pytest.raises(SystemExit) as caught:
+        main(["--model=tiny", *arguments])
+    assert caught.value.code == 2
+    assert says in capsys.readouterr().err
+
+
+def test_a_tracker_that_is_not_there(tmp_path, capsys):
+    address = Address("127.0.0.1", free_port("127.0.0.1"))
+    error = refused(capsys, "--model=tiny", f"--logs={tmp_path}", f"--tracker={address}")
+    assert f"no tracker answers at {address}" in error
+
+
+def test_weights_of_the_wrong_shape(tmp_path, capsys):
+    shapes = tiny_network.parameter_shapes(tiny_network.TINY)
+    arrays = {name: np.zeros(shape, np.float32) for name, shape in shapes.items()}
+    arrays["fc.weight"] = np.zeros((3, 3), np.float32)
+    np.savez(tmp_path / "weights.npz", **arrays)
+    error = refused(
+        capsys, "--model=tiny", f"--logs={tmp_path / 'logs'}", f"--weights={tmp_path}/weights.npz"
+    )
+    assert "fc.weight" in error and "(3, 3)" in error
+
+
+def test_a_model_too_large_for_a_memory(tmp_path, capsys):
+    small = CONFIG.replace(name="small", spad_banks=1, spad_bank_rows=16)
+    small.save(tmp_path / "small.json")
+    error = refused(
+        capsys,
+        "--model=tiny",
+        f"--logs={tmp_path / 'logs'}",
+        f"--device={tmp_path / 'small.json'}",
+        "--servers=1",
+    )
+    assert "does_not_fit" in error and "has 16; use smaller tiles" in error
+
+
+@pytest.fixture
+def logs(tmp_path) -> Path:
+    """Logs with a header and nothing else."""
+    folder_of(tmp_path).mkdir(parents=True)
+    HEADER.write(folder_of(tmp_path))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        (RECORDS_FILE, "[0, [[", "line 1 is cut off"),
+        (RECORDS_FILE, "\x00\n", "line 1 is not JSON"),
+        ("header.json", "{", "cannot be read"),
+        ("header.json", HEADER.__class__.__name__, "cannot be read"),
+    ],
+)
+def test_damaged_logs_are_refused_at_once(logs, capsys, name, text, says):
+    (folder_of(logs) / name).write_text(text)
+    error = refused(capsys, "--model=tiny", f"--logs={logs}")
+    assert says in error and "python -m npu_target.tuning repair" in error
+
+
+def test_logs_of_another_device_are_refused_at_once(logs, capsys):
+    Header.of(CONFIG.replace(clock_khz=1), "tiny", "").write(folder_of(logs))
+    assert "logs of another device" in refused(capsys, "--model=tiny", f"--logs={logs}")
+
+
+def test_logs_of_another_version_are_refused_at_once(logs, capsys):
+    text = (folder_of(logs) / "header.json").read_text()
+    (folder_of(logs) / "header.json").write_text(
+        re.sub(r'"npu_target": "[^"]*"', '"npu_target": "0.0.0"', text)
+    )
+    assert "made with npu_target 0.0.0" in refused(capsys, "--model=tiny", f"--logs={logs}")
