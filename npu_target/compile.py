@@ -1,6 +1,6 @@
 """`python -m npu_target.compile`: one operator, by its default schedule, stage by stage.
 
-    python -m npu_target.compile matmul m=40 k=48 n=20 --pipeline O0 --print-ir-after placed
+    python -m npu_target.compile matmul batch=1 m=40 k=48 n=20 --pipeline O0 --print-ir-after placed
 
 What it prints is what a network's layer goes through, too: tune.py and npu_target.build take the
 same options.

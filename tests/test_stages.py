@@ -90,7 +90,10 @@ def test_a_command_compiles_an_operator(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["matmul", "m=4"], "missing"),
+        (
+            ["matmul", "m=4", "h=2"],
+            "has no attribute h; batch, k, n not given; needs batch",
+        ),
         (["matmul", "m=four"], "'m=four' is no attribute"),
         (["nothing"], "unknown operator 'nothing'"),
         (["matmul", "--print-ir-after", "nothing"], "no pass is called 'nothing'"),

@@ -9,14 +9,12 @@ from pathlib import Path
 
 from .package import NewDeviceError, write_package
 
-_REFUSED = 2
-
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m npu_target.new_device",
         description="Write a package for a new kind of device: one that works, for you to edit.",
-        epilog="Exit code: 2 where it cannot be written, with the reason; nothing is left then.",
+        epilog="Exit code: 1 where it cannot be written, with the reason; nothing is left then.",
     )
     parser.add_argument("name", metavar="NAME", help="of the device and of its package: my_npu")
     parser.add_argument("folder", metavar="DIR", type=Path, help="to be made for the package")
@@ -24,8 +22,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         written = write_package(options.name, options.folder)
     except NewDeviceError as error:
-        print(f"new_device: {error}", file=sys.stderr)
-        return _REFUSED
+        print(f"error: {error}", file=sys.stderr)
+        return 1
     print(f"{options.folder}: {', '.join(map(str, written))}")
     print("Next:")
     print(f"  pip install -e {shlex.quote(str(options.folder))}")

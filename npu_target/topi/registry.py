@@ -9,17 +9,22 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, fields
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
+from numbers import Integral, Real
 from pkgutil import iter_modules
-from types import MappingProxyType
-from typing import Any, TypeVar
+from types import MappingProxyType, UnionType
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from ..device import DeviceConfig, kind_of
 from .operator import Operator, OperatorError
 
 ENTRY_POINTS = "npu_target.operators"
+
+# NumPy's numbers count as well.
+_NUMBERS: Mapping[type, type] = MappingProxyType({int: Integral, float: Real})
 
 Class = TypeVar("Class", bound=type[Operator])
 
@@ -88,17 +93,53 @@ def make(op: str, attrs: dict[str, Any]) -> Operator:
     Raises
     ------
     OperatorError
-        for an unknown operator or attribute, a missing one, or a senseless value.
+        for an unknown operator or attribute, a missing one, and values that are of another type
+        or make no sense.
     """
     cls = _named(op)
+    _check_names(cls, attrs)
     values = {
         name: tuple(value) if isinstance(value, (list, tuple)) else value
         for name, value in attrs.items()
     }
-    try:
-        return cls(**values)
-    except TypeError as error:
-        raise OperatorError(f"{op}: {error}") from error
+    hints = get_type_hints(cls)
+    for name, value in values.items():
+        if not _has_type(value, hints[name]):
+            wanted = hints[name].__name__ if isinstance(hints[name], type) else hints[name]
+            raise OperatorError(f"{op}: {name} must be {wanted}, got {value!r}")
+    return cls(**values)
+
+
+def _check_names(cls: type[Operator], attrs: dict[str, Any]) -> None:
+    """Raise OperatorError for unknown and for missing attributes, with those that there are."""
+    needed = [f.name for f in fields(cls) if f.default is MISSING]
+    others = [f"{f.name}={f.default!r}" for f in fields(cls) if f.default is not MISSING]
+    unknown = [name for name in attrs if name not in {f.name for f in fields(cls)}]
+    missing = [name for name in needed if name not in attrs]
+    wrong = [
+        *([f"has no attribute {', '.join(unknown)}"] if unknown else ()),
+        *([f"{', '.join(missing)} not given"] if missing else ()),
+    ]
+    if wrong:
+        raise OperatorError(
+            f"{cls.op}: {'; '.join(wrong)}; needs {', '.join(needed)}, takes {', '.join(others)}"
+        )
+
+
+def _has_type(value: Any, wanted: Any) -> bool:
+    """Whether a value is of an annotated type: a number, a truth value, None, a tuple of them."""
+    if isinstance(wanted, UnionType):
+        return any(_has_type(value, part) for part in get_args(wanted))
+    if get_origin(wanted) is tuple:
+        parts = get_args(wanted)
+        return (
+            isinstance(value, tuple)
+            and len(value) == len(parts)
+            and all(map(_has_type, value, parts))
+        )
+    if isinstance(value, bool):
+        return wanted is bool
+    return isinstance(value, _NUMBERS.get(wanted, wanted))
 
 
 def _named(op: str, owner: str = "") -> type[Operator]:

@@ -59,10 +59,10 @@ def test_the_name_is_everywhere(name: str, tmp_path: Path) -> None:
 def test_names_that_are_refused(
     name: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main([name, str(tmp_path / "it")]) == 2
+    assert cli.main([name, str(tmp_path / "it")]) == 1
     said = capsys.readouterr()
     assert message in said.err
-    assert said.err.startswith("new_device: ")
+    assert said.err.startswith("error: ")
     assert not said.out
     assert not list(tmp_path.iterdir())
 
