@@ -68,6 +68,7 @@ def _run(options: argparse.Namespace) -> int:
     from .integer_inputs import quantized_inputs, quantizer_texts, with_integer_inputs
     from .network import place
     from .report import to_json
+    from .scales import scales_of
 
     config = find(options.device)
     check_model(options.model)
@@ -94,18 +95,19 @@ def _run(options: argparse.Namespace) -> int:
     with console.status("compiling"):
         mod = model.with_kernels(chooser.device_function).mod
         calls = calls_of(mod)
-        if options.input == "integer":
-            network = place(options.model, config, with_integer_inputs(calls))
-            network = replace(network, quantizers=quantizer_texts(calls))
-        else:
-            network = place(options.model, config, calls)
+        reads_integers = options.input == "integer"
+        network = replace(
+            place(options.model, config, with_integer_inputs(calls) if reads_integers else calls),
+            quantizers=quantizer_texts(calls) if reads_integers else (),
+            scales=scales_of(model.partitioned.mod),
+        )
     if options.memory is not None:
         network.check_memory(options.memory)
     with console.status("running the build, for golden/"):
         (drawn,) = model.model.calibration_inputs(1, options.weights_seed + 1)
         inputs = golden_inputs(drawn, calls.inputs)
         outputs = golden_outputs(mod, inputs)
-        if options.input == "integer":
+        if reads_integers:
             inputs = quantized_inputs(calls, inputs)
         golden = Golden(inputs, outputs)
     programs = [layer.program for layer in network.layers if layer.program is not None]

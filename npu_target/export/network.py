@@ -16,6 +16,7 @@ from .calls import Call, Calls, Place, Tensor, Value, is_device
 from .errors import ExportError
 from .host_functions import HostFunction, SharedFunction, host_function, shared
 from .kernels import SharedKernel, shared_kernels
+from .scales import NO_SCALES, Scales
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,8 @@ class Layer:
 class PlacedNetwork:
     """`arena` : the tensors that share memory, whose places are `plan`. `kernels`, `functions` :
     of C, by the names of programs and of host functions. `quantizers` : in C, what was to make
-    integers of each input where the caller does that."""
+    integers of each input where the caller does that. `scales` : what integers at the ends are
+    worth."""
 
     model: str
     config: DeviceConfig
@@ -44,6 +46,7 @@ class PlacedNetwork:
     kernels: dict[str, SharedKernel]
     functions: dict[str, SharedFunction]
     quantizers: tuple[str, ...] = ()
+    scales: Scales = NO_SCALES
 
     @cached_property
     def weight_offsets(self) -> tuple[int, ...]:

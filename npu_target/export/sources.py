@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ..program import Program
-from .c_text import Names, c_type
+from .c_text import Names, c_type, float_text
 from .calls import Place, Tensor, Value
 from .expressions import HELPERS, helpers
 from .network import Layer, PlacedNetwork
@@ -49,6 +49,7 @@ typedef struct net_input {{
 typedef struct net_output {{
 {_fields(network.calls.outputs)}}} net_output;
 
+{_scales(network)}\
 // Runs the network once. Not reentrant: the tensors between the layers lie in one static arena.
 void net_run(const net_input *input, net_output *output);
 
@@ -90,6 +91,27 @@ def _fields(tensors: Sequence[Tensor]) -> str:
         array = f"{c_type(tensor.dtype, tensor.name)} {name}[{tensor.elements}]"
         lines.append(f"  NET_ALIGNED {array};  // [{shape}]\n")
     return "".join(lines)
+
+
+def _scales(network: PlacedNetwork) -> str:
+    """What integers at the network's ends are worth, where that is a number."""
+    ends = (
+        ("INPUT", "FACTOR", network.calls.inputs, network.scales.input_factors),
+        ("OUTPUT", "SCALE", network.calls.outputs, network.scales.output_factors),
+    )
+    lines = [
+        f"#define NET_{end}_{name.upper()}_{word} {float_text(factor, 'float32')}\n"
+        for end, word, tensors, factors in ends
+        for name, factor in zip(field_names(tensors), factors, strict=False)
+        if factor is not None
+    ]
+    if not lines:
+        return ""
+    return f"""\
+// What the network has inside: a float times its FACTOR, rounded half to even, is the integer of an
+// input; an integer times its SCALE is the float of an output.
+{"".join(lines)}
+"""
 
 
 def field_names(tensors: Sequence[Tensor]) -> list[str]:

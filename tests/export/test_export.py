@@ -71,7 +71,9 @@ def test_a_caller_may_give_integers(exported, tmp_path):
     folder = tmp_path / "net"
     arguments = ["--model=tiny", "--logs=none", f"--output={folder}", "--input=integer"]
     assert main(arguments) == 0
-    assert "int8_t image[3072];" in (folder / "net.h").read_text()
+    header = (folder / "net.h").read_text()
+    assert "int8_t image[3072];" in header
+    assert "#define NET_INPUT_IMAGE_FACTOR 48.106056f" in header
     assert "nearbyintf" not in (folder / "host.c").read_text()
     assert "* 48.106056f" in (folder / "README.md").read_text()
     golden = "golden/output.bin"
