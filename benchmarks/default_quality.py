@@ -134,13 +134,27 @@ def report(results: Sequence[Quality], seed: int, trials: int) -> str:
 
 
 def load(path: Path, seed: int, trials: int) -> list[Quality]:
-    """What a run with the same settings has measured; nothing where there was none."""
+    """What a run with the same settings has measured; nothing where there was none.
+
+    Raises
+    ------
+    ValueError
+        for a file of something else, or of a run with other settings, which must not be lost.
+    """
     if not path.exists():
         return []
-    saved = json.loads(path.read_text(encoding="utf-8"))
-    if (saved["seed"], saved["trials"]) != (seed, trials):
-        return []
-    return [Quality(**fields) for fields in saved["results"]]
+    try:
+        saved = json.loads(path.read_text(encoding="utf-8"))
+        settings = saved["seed"], saved["trials"]
+        results = [Quality(**fields) for fields in saved["results"]]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path} is no file of this benchmark; give another --out") from error
+    if settings != (seed, trials):
+        raise ValueError(
+            f"{path} has what --seed {settings[0]} --trials {settings[1]} measured; give another "
+            "--out, or remove it"
+        )
+    return results
 
 
 def save(path: Path, results: Sequence[Quality], seed: int, trials: int) -> None:
@@ -164,7 +178,10 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=_MOST_PROCESSES)
     parser.add_argument("--out", type=Path, default=REPORTS / "default_quality.json")
     args = parser.parse_args()
-    results = load(args.out, args.seed, args.trials)
+    try:
+        results = load(args.out, args.seed, args.trials)
+    except ValueError as error:
+        parser.error(str(error))
     done = {(result.device, result.operator) for result in results}
     end = None if args.minutes is None else time.monotonic() + 60 * args.minutes
     jobs = []

@@ -1,5 +1,7 @@
 """The benchmark of default schedules: its operators, its measure, and that a run goes on."""
 
+import pytest
+
 from benchmarks.default_quality import DEVICES, Quality, load, measure, report, save
 from benchmarks.random_operators import draw_operators
 from npu_target.topi import Matmul
@@ -25,7 +27,18 @@ def test_a_run_goes_on(tmp_path):
     results = [Quality("gemmini-8x8", "one", "{}", 120, 100, 7)]
     save(path, results, seed=2, trials=7)
     assert load(path, seed=2, trials=7) == results
-    assert load(path, seed=3, trials=7) == []
+    with pytest.raises(ValueError, match="has what --seed 2 --trials 7 measured"):
+        load(path, seed=3, trials=7)
     assert load(tmp_path / "none.json", seed=2, trials=7) == []
     assert "| gemmini-8x8 | 1 | 20.0% | 20.0% | 20.0% | 1 |" in report(results, 2, 7)
     assert path.with_suffix(".md").read_text() == report(results, 2, 7)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "# A report", "[]", '{"seed": 2, "trials": 7, "results": [{}]}']
+)
+def test_another_file_is_left_alone(tmp_path, text):
+    path = tmp_path / "other.json"
+    path.write_text(text)
+    with pytest.raises(ValueError, match="is no file of this benchmark"):
+        load(path, seed=2, trials=7)
