@@ -21,14 +21,28 @@ from .sources import MADE, host_source, layer_table, net_header, net_source
 
 NATIVE = "native"  # what make calls it
 _FILES = {
-    "main.c": "main.c",
-    "data.S": "data.S",
-    "Makefile": "Makefile",
-    "platform.h": "platform/platform.h",
-    "native.cc": "platform/native.cc",
-    "riscv.c": "platform/riscv.c",
-    "trap.c": "platform/trap.c",
-    "htif.c": "platform/htif.c",
+    **{name: name for name in ("main.c", "data.S", "Makefile")},
+    **{
+        name: f"platform/{name}"
+        for name in (
+            "bare_metal.c",
+            "beside.cc",
+            "checks.ld",
+            "core.c",
+            "core.h",
+            "htif.c",
+            "mailbox.c",
+            "mailbox.h",
+            "memory.ld",
+            "native.cc",
+            "platform.h",
+            "riscv.c",
+            "simulated.cc",
+            "simulated.h",
+            "start.S",
+            "trap.c",
+        )
+    },
 }
 
 

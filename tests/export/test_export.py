@@ -150,7 +150,7 @@ def test_it_links_without_an_operating_system(exported, tmp_path):
     folder = copy_of(exported, tmp_path / "net")
     done = make(folder, "CFLAGS=-O2 -Werror", "elf")
     assert done.returncode == 0, done.stderr
-    assert done.stderr == "" and re.search(r"text\s+data\s+bss", done.stdout)
+    assert done.stderr == "" and re.search(r"FLASH: +\d+ B.*\n +RAM: +\d+ B", done.stdout)
     symbols = subprocess.run(
         [ELF_CC.replace("gcc", "nm"), "build/elf/net.elf"], cwd=folder, capture_output=True
     )

@@ -3,8 +3,12 @@
 #include <stdint.h>
 #include <stdio.h>
 
-volatile uint64_t tohost __attribute__((aligned(64)));
-volatile uint64_t fromhost __attribute__((aligned(64)));
+__attribute__((section(".tohost"), aligned(64))) volatile uint64_t tohost, fromhost;
+
+__attribute__((constructor)) static void begin(void) {
+  tohost = 0;
+  fromhost = 0;
+}
 
 static int put(char c, FILE* file) {
   (void)file;

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <ucontext.h>
 
-#define CUSTOM_3 0x7b
+#include "core.h"
 
 void npu_issue(uint64_t funct, uint64_t rs1, uint64_t rs2);
 
@@ -16,7 +16,7 @@ static void trapped(int number, siginfo_t* info, void* context) {
   unsigned long* registers = ((ucontext_t*)context)->uc_mcontext.__gregs;  // [0] is the pc
   uint32_t instruction;
   memcpy(&instruction, (const void*)registers[0], sizeof instruction);
-  if ((instruction & 0x7f) != CUSTOM_3) {
+  if (!core_is_command(instruction)) {
     fprintf(stderr, "instruction 0x%08x at 0x%lx is none of the device\n", instruction,
             registers[0]);
     signal(number, SIG_DFL);

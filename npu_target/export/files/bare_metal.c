@@ -1,0 +1,79 @@
+// A program without an operating system, from start.S to its end.
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core.h"
+
+// The linker script's.
+extern char __data_start[], __data_end[], __data_source[], __bss_start[], __bss_end[];
+extern char __tls_base[], __stack[], __stack_end[];
+extern void (*const __init_array_start[])(void);
+extern void (*const __init_array_end[])(void);
+
+// What start.S fills the stack with.
+extern const uint64_t core_unused;
+const uint64_t core_unused = UINT64_C(0x5aa5f00dc0dea55a);
+
+int main(void);
+_Noreturn void core_begin(void);
+
+// The last bytes of the stack are not to be used: who uses some of them has used more, or will.
+#define MARGIN_BYTES 512
+
+static size_t stack_bytes(void) { return (size_t)(__stack - __stack_end); }
+
+// How many of its first `bytes` are as they were.
+static size_t unused(size_t bytes) {
+  const uint64_t* words = (const uint64_t*)__stack_end;
+  size_t count = 0;
+  while (count < bytes / sizeof *words && words[count] == core_unused) ++count;
+  return count * sizeof *words;
+}
+
+void core_check(void) {
+  if (unused(MARGIN_BYTES) >= MARGIN_BYTES) return;
+  printf("the stack has overflowed: %zu bytes (STACK_BYTES) are too few\n", stack_bytes());
+  exit(1);
+}
+
+void core_begin(void) {
+  memcpy(__data_start, __data_source, (size_t)(__data_end - __data_start));
+  memset(__bss_start, 0, (size_t)(__bss_end - __bss_start));
+  __asm__ volatile("mv tp, %0" ::"r"(__tls_base));  // where the C library has errno
+  for (size_t i = 0; i < (size_t)(__init_array_end - __init_array_start); ++i) {
+    __init_array_start[i]();
+  }
+  const int code = main();
+  core_check();
+  printf("%zu of %zu bytes of stack used\n", stack_bytes() - unused(stack_bytes()), stack_bytes());
+  exit(code);
+}
+
+static const char* cause_text(uint64_t cause) {
+  static const char* const texts[] = {
+      [0] = "no place for instructions", [1] = "no memory to fetch from",
+      [CORE_ILLEGAL] = "illegal instruction",       [3] = "breakpoint",
+      [4] = "misaligned load",           [5] = "no memory to load from",
+      [6] = "misaligned store",          [7] = "no memory to store to",
+  };
+  return cause < sizeof texts / sizeof *texts ? texts[cause] : "trap";
+}
+
+void core_report(uint64_t cause, uintptr_t pc, uint64_t value, const uint64_t* registers) {
+  printf("%s: cause %" PRIu64 " at pc 0x%" PRIxPTR ", value 0x%" PRIx64 ", sp 0x%" PRIx64 "\n",
+         cause_text(cause), cause, pc, value, registers[2]);
+  if (cause == CORE_ILLEGAL) {
+    uint32_t instruction;
+    memcpy(&instruction, (const void*)pc, sizeof instruction);
+    printf("0x%08" PRIx32 ": %s\n", instruction, core_illegal(instruction));
+  }
+  core_check();
+  exit(1);
+}
+
+__attribute__((weak)) uintptr_t core_trapped(uint64_t cause, uintptr_t pc, uint64_t value,
+                                             const uint64_t* registers) {
+  core_report(cause, pc, value, registers);
+}
