@@ -67,3 +67,11 @@ def tvm_loggers_propagate() -> Iterator[None]:
     for name, logger in logging.root.manager.loggerDict.items():
         if name.startswith("tvm.") and isinstance(logger, logging.Logger):
             logger.propagate = True
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("riscv") is not None:
+        from riscv_tools import missing_packages
+
+        if missing_packages():
+            pytest.skip(f"needs {', '.join(missing_packages())}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import json
 import shutil
 import subprocess
 import tempfile
@@ -24,7 +25,8 @@ FLAGS = ("-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off"
 HAS_MAKE = COMPILER is not None and shutil.which("g++") and shutil.which("make")
 SANITIZE = ("SANITIZE=address,undefined", "CFLAGS=-O1", "CXXFLAGS=-O1")
 
-_simulators: dict[tuple[str, ...], Path] = {}  # by what make was told
+# Of folders whose simulator others use as well, by what make was told.
+_kept: dict[tuple[str, ...], Path] = {}
 
 
 def host_network(mod: IRModule, config: DeviceConfig) -> PlacedNetwork:
@@ -67,20 +69,43 @@ def make(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=1800)
 
 
-def simulator(folder: Path, *options: str) -> Path:
-    """The simulator's object file of an export, made once for all of them."""
-    if options not in _simulators:
-        _simulators[options] = _made_simulator(folder, *options)
-    return _simulators[options]
+def simulator(folder: Path, *options: str) -> str:
+    """The simulator of an export for this machine, made once for all of them: an option of make."""
+    return _simulator("SIMULATOR", "N", folder, *options)
 
 
-def _made_simulator(folder: Path, *options: str) -> Path:
-    kept = tempfile.TemporaryDirectory()
-    atexit.register(kept.cleanup)
-    target = Path(kept.name) / "simulator.o"
-    done = make(folder, "-j2", *options, f"SIMULATOR={target}", f"N={kept.name}", str(target))
-    assert done.returncode == 0, done.stderr
-    return target
+def emulated_simulator(folder: Path, *options: str) -> str:
+    """The same for a core that an emulator runs."""
+    return _simulator("EMULATED_SIMULATOR", "Q", folder, *options)
+
+
+def _simulator(variable: str, folder_variable: str, folder: Path, *options: str) -> str:
+    key = variable, *options
+    if key not in _kept:
+        kept = tempfile.TemporaryDirectory()
+        atexit.register(kept.cleanup)
+        target = Path(kept.name) / "simulator.o"
+        places = f"{variable}={target}", f"{folder_variable}={kept.name}"
+        done = make(folder, "-j2", *options, *places, str(target))
+        assert (done.returncode, done.stderr) == (0, "")
+        _kept[key] = target
+    return f"{variable}={_kept[key]}"
+
+
+def copy_of(folder: Path, to: Path) -> Path:
+    shutil.copytree(folder, to)
+    return to
+
+
+def described(folder: Path) -> dict:
+    """What an export says of itself, in FOLDER.json."""
+    return json.loads(Path(f"{folder}.json").read_text())
+
+
+def cycles_of(folder: Path) -> dict[str, int]:
+    """The device's layers with their cycles, as the export says."""
+    layers = described(folder)["layers"]
+    return {layer["name"]: layer["cycles"] for layer in layers if layer["cycles"] is not None}
 
 
 def layer_cycles(printed: str) -> dict[str, int]:

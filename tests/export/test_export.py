@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
-from exported_networks import HAS_MAKE, SANITIZE, layer_cycles, make, simulator
+from exported_networks import (
+    HAS_MAKE,
+    SANITIZE,
+    copy_of,
+    cycles_of,
+    described,
+    layer_cycles,
+    make,
+    simulator,
+)
 
 from npu_target.export.cli import main
 
@@ -20,27 +27,9 @@ needs_make = pytest.mark.skipif(not HAS_MAKE, reason="needs gcc, g++ and make")
 pytestmark = pytest.mark.usefixtures("tiny_model")
 
 
-@pytest.fixture(scope="module")
-def exported(tiny_model, tmp_path_factory) -> Path:
-    """The small network, by default schedules; DIR.json beside it."""
-    folder = tmp_path_factory.mktemp("export") / "net"
-    arguments = ["--model=tiny", "--logs=none", f"--output={folder}", f"--json={folder}.json"]
-    assert main(arguments) == 0
-    return folder
-
-
-def described(folder: Path) -> dict:
-    return json.loads(Path(f"{folder}.json").read_text())
-
-
-def copy_of(folder: Path, to: Path) -> Path:
-    shutil.copytree(folder, to)
-    return to
-
-
 def check(folder: Path, simulated: Path):
     """`make check` of a folder whose simulator was made under the sanitizers."""
-    return make(folder, *SANITIZE, f"SIMULATOR={simulator(simulated, *SANITIZE)}", "check")
+    return make(folder, *SANITIZE, simulator(simulated, *SANITIZE), "check")
 
 
 @needs_make
@@ -48,11 +37,7 @@ def test_the_network_is_right_and_takes_the_cycles_of_the_build(exported, tmp_pa
     done = check(copy_of(exported, tmp_path / "net"), exported)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stderr == ""  # no warning either
-    layers = {
-        layer["name"]: layer["cycles"]
-        for layer in described(exported)["layers"]
-        if layer["cycles"] is not None
-    }
+    layers = cycles_of(exported)
     assert layer_cycles(done.stdout) == layers
     assert f"tiny on gemmini-16x16: {sum(layers.values())} cycles on the device" in done.stdout
     assert "output: 10 of 10 values equal" in done.stdout
@@ -126,69 +111,23 @@ def test_what_is_changed_is_found(exported, tmp_path, change):
     assert re.search(says, done.stdout + done.stderr)
 
 
-ELF_CC, LINUX_CC, EMULATOR = "riscv64-unknown-elf-gcc", "riscv64-linux-gnu-gcc", "qemu-riscv64"
-
-
-def has_picolibc() -> bool:
-    if shutil.which(ELF_CC) is None:
-        return False
-    command = [ELF_CC, "--specs=picolibc.specs", "-E", "-"]
-    source = "#include <stdio.h>\nFILE f = FDEV_SETUP_STREAM(0, 0, 0, 0);"
-    return subprocess.run(command, input=source.encode(), capture_output=True).returncode == 0
-
-
-needs_elf = pytest.mark.skipif(
-    not (HAS_MAKE and has_picolibc()), reason="needs riscv64-unknown-elf-gcc with picolibc"
-)
-needs_linux = pytest.mark.skipif(
-    not HAS_MAKE or shutil.which(LINUX_CC) is None, reason="needs riscv64-linux-gnu-gcc"
-)
-
-
-@needs_elf
-def test_it_links_without_an_operating_system(exported, tmp_path):
-    folder = copy_of(exported, tmp_path / "net")
-    done = make(folder, "CFLAGS=-O2 -Werror", "elf")
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == "" and re.search(r"FLASH: +\d+ B.*\n +RAM: +\d+ B", done.stdout)
-    symbols = subprocess.run(
-        [ELF_CC.replace("gcc", "nm"), "build/elf/net.elf"], cwd=folder, capture_output=True
-    )
-    places = {line.split()[-1]: int(line.split()[0], 16) for line in symbols.stdout.splitlines()}
-    assert places[b"net_arena"] % 64 == 0 and places[b"net_arena"] >= 0x88000000
-    assert places[b"net_weights"] % 64 == 0 and 0x80000000 <= places[b"net_weights"] < 0x88000000
-
-
-@needs_elf
-def test_memory_that_does_not_suffice_is_said_by_the_linker(exported, tmp_path):
-    done = make(copy_of(exported, tmp_path / "net"), "RAM_BYTES=0x800", "STACK_BYTES=0x400", "elf")
-    assert done.returncode != 0 and re.search(r"overflowed by \d+ bytes", done.stderr)
-
-
-@needs_linux
-def test_it_links_for_linux(exported, tmp_path):
-    done = make(copy_of(exported, tmp_path / "net"), "CFLAGS=-O2 -Werror", "linux")
-    assert (done.returncode, done.stderr) == (0, "")
-
-
-@needs_linux
-@pytest.mark.slow
-@pytest.mark.skipif(shutil.which(EMULATOR) is None, reason="needs qemu-riscv64")
-def test_an_emulated_core_says_the_same(exported, tmp_path):
-    """With real command instructions, which trap into the simulator."""
-    folder = copy_of(exported, tmp_path / "net")
-    done = make(folder, "-j2", "CXXFLAGS=-O1", "check-emulated")
-    assert done.returncode == 0, done.stdout + done.stderr
-    cycles = {layer["name"]: layer["cycles"] for layer in described(exported)["layers"]}
-    assert layer_cycles(done.stdout) == {name: n for name, n in cycles.items() if n is not None}
-
-
 @needs_make
-@pytest.mark.parametrize(("tool", "goal"), [("CC", "native"), ("CXX", "native"), ("ELF_CC", "elf")])
+@pytest.mark.parametrize(
+    ("tool", "goal"),
+    [("CC", "native"), ("CXX", "native"), ("ELF_CC", "elf"), ("LINUX_CC", "linux")],
+)
 def test_what_is_not_installed_is_named(exported, tmp_path, tool, goal):
     done = make(copy_of(exported, tmp_path / "net"), f"{tool}=nonesuch-gcc", goal)
     assert done.returncode != 0
     assert f"nonesuch-gcc is not installed: needed for {goal}" in done.stderr
+
+
+@needs_make
+def test_a_compiler_without_its_library_is_named(exported, tmp_path):
+    """gcc of another kind in place of the one with picolibc."""
+    done = make(copy_of(exported, tmp_path / "net"), "ELF_CC=gcc", "elf")
+    assert done.returncode != 0
+    assert "gcc has no picolibc.specs: picolibc is needed for elf" in done.stderr
 
 
 @needs_make
@@ -285,11 +224,9 @@ def test_every_model_is_right(model, tmp_path):
     assert main([f"--model={model}", f"--output={folder}", f"--json={folder}.json"]) == 0
     sizes = described(folder)
     assert sizes["arena_bytes"] <= 1.05 * sizes["arena_least_bytes"]
-    done = make(folder, f"SIMULATOR={simulator(folder)}", "check")
+    done = make(folder, simulator(folder), "check")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert layer_cycles(done.stdout) == {
-        layer["name"]: layer["cycles"] for layer in sizes["layers"] if layer["cycles"] is not None
-    }
+    assert layer_cycles(done.stdout) == cycles_of(folder)
 
 
 def test_golden_is_one_input_with_its_output(exported):
