@@ -70,8 +70,8 @@ def readme(network: PlacedNetwork, cycles: dict[str, int]) -> str:
             "`make elf` links it for the device's core without an operating system (picolibc, "
             "`FLASH`, `FLASH_BYTES`, `RAM`, `RAM_BYTES`, `STACK_BYTES` say where; it prints by "
             "`platform/htif.c`), `make linux` for Linux on it, whose kernel has to let programs "
-            "use the device. `make check-emulated` runs real command instructions under a "
-            "user-mode emulator, where they trap into the simulator.",
+            "use the device. `make check-elf` and `make check-emulated` run the two on cores that "
+            "QEMU emulates; their command instructions trap, and the simulator takes them.",
             "",
             "## Memory",
             "",

@@ -8,7 +8,7 @@
 
 // The linker script's.
 extern char __data_start[], __data_end[], __data_source[], __bss_start[], __bss_end[];
-extern char __tls_base[], __stack[], __stack_end[];
+extern char __tls_base[], __stack[], __stack_end[], __stack_watched[];
 extern void (*const __init_array_start[])(void);
 extern void (*const __init_array_end[])(void);
 
@@ -19,23 +19,26 @@ const uint64_t core_unused = UINT64_C(0x5aa5f00dc0dea55a);
 int main(void);
 _Noreturn void core_begin(void);
 
-// The last bytes of the stack are not to be used: who uses some of them has used more, or will.
+// What is left free at the end of the stack: who writes there has used more, or will.
 #define MARGIN_BYTES 512
 
 static size_t stack_bytes(void) { return (size_t)(__stack - __stack_end); }
 
-// How many of its first `bytes` are as they were.
-static size_t unused(size_t bytes) {
-  const uint64_t* words = (const uint64_t*)__stack_end;
-  size_t count = 0;
-  while (count < bytes / sizeof *words && words[count] == core_unused) ++count;
-  return count * sizeof *words;
+// Up to the lowest place that has ever been written to.
+static size_t stack_used(void) {
+  const uint64_t* word = (const uint64_t*)__stack_watched;
+  while (word < (const uint64_t*)__stack && *word == core_unused) ++word;
+  return (size_t)(__stack - (const char*)word);
 }
 
 void core_check(void) {
-  if (unused(MARGIN_BYTES) >= MARGIN_BYTES) return;
-  printf("the stack has overflowed: %zu bytes (STACK_BYTES) are too few\n", stack_bytes());
-  exit(1);
+  const uint64_t* margin = (const uint64_t*)__stack_end;
+  for (size_t i = 0; i < MARGIN_BYTES / sizeof *margin; ++i) {
+    if (margin[i] == core_unused) continue;
+    printf("the stack has overflowed: %zu bytes are used, and %d left free, of %zu (STACK_BYTES)\n",
+           stack_used(), MARGIN_BYTES, stack_bytes());
+    exit(1);
+  }
 }
 
 void core_begin(void) {
@@ -47,16 +50,20 @@ void core_begin(void) {
   }
   const int code = main();
   core_check();
-  printf("%zu of %zu bytes of stack used\n", stack_bytes() - unused(stack_bytes()), stack_bytes());
+  printf("%zu of %zu bytes of stack used\n", stack_used(), stack_bytes());
   exit(code);
 }
 
 static const char* cause_text(uint64_t cause) {
   static const char* const texts[] = {
-      [0] = "no place for instructions", [1] = "no memory to fetch from",
-      [CORE_ILLEGAL] = "illegal instruction",       [3] = "breakpoint",
-      [4] = "misaligned load",           [5] = "no memory to load from",
-      [6] = "misaligned store",          [7] = "no memory to store to",
+      [0] = "no place for instructions",
+      [1] = "no memory to fetch from",
+      [CORE_ILLEGAL] = "illegal instruction",
+      [3] = "breakpoint",
+      [4] = "misaligned load",
+      [5] = "no memory to load from",
+      [6] = "misaligned store",
+      [7] = "no memory to store to",
   };
   return cause < sizeof texts / sizeof *texts ? texts[cause] : "trap";
 }

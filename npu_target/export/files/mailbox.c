@@ -26,9 +26,8 @@ uintptr_t core_trapped(uint64_t cause, uintptr_t pc, uint64_t value, const uint6
     core_report(cause, pc, value, registers);
   }
   if (npu_mailbox.count == MAILBOX_COMMANDS) hand_over(MAILBOX_MORE);
-  npu_mailbox.commands[npu_mailbox.count++] =
-      (mailbox_command){instruction >> 25, registers[instruction >> 15 & 31],
-                        registers[instruction >> 20 & 31]};
+  npu_mailbox.commands[npu_mailbox.count++] = (mailbox_command){
+      instruction >> 25, registers[instruction >> 15 & 31], registers[instruction >> 20 & 31]};
   return pc + 4;
 }
 

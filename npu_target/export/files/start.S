@@ -24,8 +24,8 @@ _start:
 #endif
   fence.i  // what a loader has just written are instructions
 
-  // The stack is filled with a pattern, which tells later how deep it was.
-  la t0, __stack_end
+  // The stack, and what is free below, is filled with a pattern that tells later how deep it was.
+  la t0, __stack_watched
   ld t1, core_unused
 fill:
   sd t1, 0(t0)

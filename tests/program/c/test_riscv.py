@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from program_strategies import programs
-from riscv_machine import COMPILER, Machine, run_kernel
+from riscv_machine import Machine, run_kernel
 
 from npu_target import topi
 from npu_target.codegen_tir import build_program
@@ -17,7 +17,7 @@ from npu_target.device_api import host_cost
 from npu_target.program import Program
 from npu_target.schedule_rules import default_schedule
 
-pytestmark = pytest.mark.skipif(COMPILER is None, reason="needs riscv64-unknown-elf-gcc")
+pytestmark = pytest.mark.riscv
 
 CONFIG = preset("gemmini-16x16")
 # Layers of ResNet-18, of a kind each.
