@@ -149,14 +149,40 @@ def test_a_core_without_the_device_is_said(folder, opcode):
 
 
 NO_MEMORY = r"\g<0>  volatile uintptr_t nowhere = 64; *(volatile int *)nowhere = 1;\n"
+TRAPS = {
+    "no memory to store to: cause 7 at pc 0x8[0-9a-f]*, value 0x40,": NO_MEMORY,
+    "no memory to fetch from: cause 1 at pc 0x40, value 0x40,": (
+        r"\g<0>  volatile uintptr_t nowhere = 64; ((void (*)(void))nowhere)();\n"
+    ),
+    "illegal instruction: cause 2 .*\n0x0000000b: a command; no device takes it": (
+        r'\g<0>  __asm__ volatile(".word 0x0000000b");\n'
+    ),
+    "illegal instruction: cause 2 .*\n0x00000000: this core has no such instruction": (
+        r'\g<0>  __asm__ volatile(".word 0");\n'
+    ),
+    "illegal instruction: cause 2 .*\n0x12302573: this core has no such control register": (
+        r'\g<0>  __asm__ volatile("csrr a0, 0x123" ::: "a0");\n'
+    ),
+}
 
 
-def test_a_trap_says_where_and_why(folder):
-    change(folder, "main.c", r"int main\(void\) \{\n", NO_MEMORY)
+@pytest.mark.parametrize("says", TRAPS)
+def test_a_trap_says_where_and_why(folder, says):
+    change(folder, "main.c", r"int main\(void\) \{\n", TRAPS[says])
     assert make(folder, NO_WARNINGS, "elf").returncode == 0
     done = run_elf(folder)
-    assert done.returncode == 1
-    assert re.search(r"no memory to store to: cause 7 at pc 0x8\w+, value 0x40,", done.stdout)
+    assert done.returncode == 1 and re.match(says, done.stdout)
+    if "a command" not in says:  # also where commands trap into the mailbox
+        done = make(folder, NO_WARNINGS, "check-elf")
+        assert done.returncode != 0 and re.search(f"^{says}", done.stdout, re.MULTILINE)
+
+
+def test_a_trap_in_a_trap_ends_the_program(folder):
+    change(folder, "main.c", r"int main\(void\) \{\n", NO_MEMORY)
+    change(folder, "platform/bare_metal.c", r"void core_report\(.*\{\n", NO_MEMORY)
+    assert make(folder, NO_WARNINGS, "elf").returncode == 0
+    done = run_elf(folder)
+    assert (done.returncode, done.stdout) == (3, "")
 
 
 DEEP = r"""
@@ -181,14 +207,6 @@ def test_a_stack_that_overflows_is_noticed(folder, levels):
     assert max(2048, levels * 256) < needed < (levels + 2) * 320 + 2048
     needed = -(-needed // 16) * 16
     assert make(folder, NO_WARNINGS, f"STACK_BYTES={needed}", "check-elf").returncode == 0
-
-
-def test_a_trap_in_a_trap_ends_the_program(folder):
-    change(folder, "main.c", r"int main\(void\) \{\n", NO_MEMORY)
-    change(folder, "platform/bare_metal.c", r"void core_report\(.*\n", NO_MEMORY)
-    assert make(folder, NO_WARNINGS, "elf").returncode == 0
-    done = run_elf(folder)
-    assert (done.returncode, done.stdout) == (3, "")
 
 
 CHANGES = {

@@ -20,11 +20,9 @@ static void hand_over(uint64_t request) {
 }
 
 uintptr_t core_trapped(uint64_t cause, uintptr_t pc, uint64_t value, const uint64_t* registers) {
-  uint32_t instruction;
-  memcpy(&instruction, (const void*)pc, sizeof instruction);
-  if (cause != CORE_ILLEGAL || !core_is_command(instruction)) {
-    core_report(cause, pc, value, registers);
-  }
+  uint32_t instruction = 0;
+  if (cause == CORE_ILLEGAL) memcpy(&instruction, (const void*)pc, sizeof instruction);
+  if (!core_is_command(instruction)) core_report(cause, pc, value, registers);
   if (npu_mailbox.count == MAILBOX_COMMANDS) hand_over(MAILBOX_MORE);
   npu_mailbox.commands[npu_mailbox.count++] = (mailbox_command){
       instruction >> 25, registers[instruction >> 15 & 31], registers[instruction >> 20 & 31]};
