@@ -96,6 +96,16 @@ def test_it_runs_wherever_memory_is(exported, folder, places):
     assert "output: 10 of 10 values equal" in done.stdout
 
 
+def test_a_core_without_floats_gives_the_same(folder):
+    arch = "ARCH=-march=rv64imac -mabi=lp64 -misa-spec=2.2 -mcmodel=medany"
+    emulator = f"SYSTEM_EMULATOR={SYSTEM_EMULATOR} -cpu rv64,f=false,d=false"
+    done = make(folder, NO_WARNINGS, arch, emulator, "check-elf")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "output: 10 of 10 values equal" in done.stdout
+    done = make(folder, NO_WARNINGS, emulator, "check-elf")
+    assert done.returncode != 0 and "or no floats, which have some (ARCH)" in done.stdout
+
+
 def test_other_cores_wait(folder):
     done = make(folder, NO_WARNINGS, f"SYSTEM_EMULATOR={SYSTEM_EMULATOR} -smp 4", "check-elf")
     assert done.returncode == 0 and done.stdout.count("values equal") == 1
@@ -231,10 +241,16 @@ def test_wrong_values_are_the_exit_code(folder):
     assert done.returncode != 0 and "output: 9 of 10 values equal" in done.stdout
 
 
-@pytest.mark.parametrize("goal", ["check-elf", "check-emulated"])
-def test_an_emulator_that_is_not_installed_is_named(folder, goal):
-    name = "SYSTEM_EMULATOR" if goal == "check-elf" else "EMULATOR"
-    done = make(folder, NO_WARNINGS, f"{name}=nonesuch", goal)
+@pytest.mark.parametrize(
+    ("tool", "goal"),
+    [
+        ("SYSTEM_EMULATOR", "check-elf"),
+        ("EMULATOR", "check-emulated"),
+        ("LINUX_CXX", "emulated"),
+    ],
+)
+def test_what_is_not_installed_is_named(folder, tool, goal):
+    done = make(folder, NO_WARNINGS, f"{tool}=nonesuch", goal)
     assert done.returncode != 0
     assert f"nonesuch is not installed: needed for {goal}" in done.stderr
 

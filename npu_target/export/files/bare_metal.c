@@ -45,6 +45,10 @@ void core_begin(void) {
   memcpy(__data_start, __data_source, (size_t)(__data_end - __data_start));
   memset(__bss_start, 0, (size_t)(__bss_end - __bss_start));
   __asm__ volatile("mv tp, %0" ::"r"(__tls_base));  // where the C library has errno
+#if defined(__riscv_flen)
+  // mstatus.FS: floats, whose instructions trap otherwise; as if nothing had been computed yet.
+  __asm__ volatile("csrs mstatus, %0\n\tfscsr zero" ::"r"(UINT64_C(1) << 13));
+#endif
   for (size_t i = 0; i < (size_t)(__init_array_end - __init_array_start); ++i) {
     __init_array_start[i]();
   }

@@ -66,7 +66,7 @@ const char* core_illegal(uint32_t instruction) {
     return "the kernel does not let programs read the counter of cycles "
            "(sysctl kernel.perf_user_access=2)";
 #else
-    return "this core has no such control register";
+    return "this core has no such control register, or no floats, which have some (ARCH)";
 #endif
   }
   return "this core has no such instruction (ARCH says which there are)";

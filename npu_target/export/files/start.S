@@ -17,11 +17,6 @@ _start:
   la gp, __global_pointer$
   .option pop
   la sp, __stack
-#ifdef __riscv_flen
-  li t0, 1 << 13  // mstatus.FS: floats, or their instructions trap
-  csrs mstatus, t0
-  fscsr zero
-#endif
   fence.i  // what a loader has just written are instructions
 
   // The stack, and what is free below, is filled with a pattern that tells later how deep it was.
