@@ -21,8 +21,8 @@ _INFIX = {
 _LIBRARY = {
     "tirx.exp": "exp", "tirx.erf": "erf", "tirx.sqrt": "sqrt", "tirx.log": "log",
     "tirx.pow": "pow", "tirx.fabs": "fabs", "tirx.floor": "floor", "tirx.ceil": "ceil",
-    "tirx.trunc": "trunc", "tirx.nearbyint": "nearbyint", "tirx.tanh": "tanh", "tirx.cos": "cos",
-    "tirx.sin": "sin", "tirx.exp2": "exp2", "tirx.log2": "log2",
+    "tirx.trunc": "trunc", "tirx.tanh": "tanh", "tirx.cos": "cos", "tirx.sin": "sin",
+    "tirx.exp2": "exp2", "tirx.log2": "log2",
 }  # fmt: skip
 
 HELPERS = """\
@@ -34,8 +34,26 @@ HELPERS = """\
     return a / b - (a % b != 0 && (a % b < 0) != (b < 0));                        \\
   }                                                                               \\
   static inline type floor_mod_##name(type a, type b) { return a - b * floor_div_##name(a, b); }
+// nearbyint without a call: a number from `limit` on is whole, and a smaller one with `limit` added
+// is rounded to one, half to even.
+#define DEFINE_ROUND(name, type, size_of, signed_like, limit)                     \\
+  static inline type round_##name(type x) {                                       \\
+    const type size = size_of(x);                                                 \\
+    return size < limit ? signed_like((size + limit) - limit, x) : x;             \\
+  }
 """
 _INTEGERS = ("int8", "int16", "int32", "int64")
+
+
+def library_function(name: str) -> str:
+    """What the C library calls one of TVM's functions, without the suffix for its type."""
+    return _LIBRARY[name]
+
+
+def calls_library(call: ir.Call) -> bool:
+    """Whether it is a call in C as well, not an instruction or two."""
+    name = str(getattr(call.op, "name", call.op))
+    return name == "tirx.sigmoid" or _LIBRARY.get(name, "fabs") not in ("fabs", "sqrt")
 
 
 def helpers(body: str) -> str:
@@ -48,6 +66,10 @@ def helpers(body: str) -> str:
         for dtype in dtypes:
             if any(f"{part}{dtype}(" in body for part in parts):
                 lines.append(f"{macro}({dtype}, {c_type(dtype, 'helpers')})")
+    for dtype, suffix, limit in (("float32", "f", "0x1p23f"), ("float64", "", "0x1p52")):
+        if f"round_{dtype}(" in body:
+            functions = f"fabs{suffix}, copysign{suffix}"
+            lines.append(f"DEFINE_ROUND({dtype}, {c_type(dtype, 'helpers')}, {functions}, {limit})")
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -142,6 +164,8 @@ class Expressions:
             return self._choice(*arguments)
         if name in ("tirx.likely", "prim.likely"):
             return self._of(arguments[0])
+        if name == "tirx.nearbyint" and dtype in ("float32", "float64"):
+            return f"round_{dtype}({self.text(arguments[0])})", _ATOM
         suffix = "f" if dtype == "float32" else ""
         if name in ("tirx.rsqrt", "tirx.sigmoid"):
             one, x = float_text(1.0, dtype), self.text(arguments[0])

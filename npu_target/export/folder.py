@@ -30,6 +30,7 @@ _FILES = {
             "checks.ld",
             "core.c",
             "core.h",
+            "count.c",
             "htif.c",
             "mailbox.c",
             "mailbox.h",

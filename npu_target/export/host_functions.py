@@ -14,6 +14,7 @@ from tvm import ir, tirx
 from .c_text import Names, c_type, float_text, identifier
 from .errors import ExportError
 from .expressions import Expressions
+from .host_instructions import host_instructions
 from .host_loops import plain_loops
 
 # Arrays of a function's own up to so many bytes are its variables, larger ones lie in the arena.
@@ -36,6 +37,7 @@ class HostFunction:
     """What differs between equal functions are constants: `numbers`, which `body` refers to.
 
     `arrays` are the parameters in the order of the calls, `workspaces` what comes after them.
+    `instructions` : about how many one call runs on a RISC-V core.
     """
 
     name: str
@@ -44,6 +46,7 @@ class HostFunction:
     body: tuple[str, ...]
     numbers: tuple[str, ...]
     number_types: tuple[str, ...]
+    instructions: int
 
 
 @dataclass(frozen=True)
@@ -142,7 +145,9 @@ class _Printer:
             arrays.append(Array(text, dtype, nbytes, param in written))
         body = tuple(self._statement(func.body, 1))
         numbers = tuple(self._numbers), tuple(self._number_types)
-        self.function = HostFunction(name, tuple(arrays), tuple(self._workspaces), body, *numbers)
+        self.function = HostFunction(
+            name, tuple(arrays), tuple(self._workspaces), body, *numbers, host_instructions(func)
+        )
 
     def _number(self, value: float, dtype: str) -> str:
         self._numbers.append(float_text(value, dtype))

@@ -6,6 +6,8 @@ import tvm
 from tvm import s_tir, tirx
 from tvm.ir import IRModule
 
+from .byte_tables import with_byte_tables
+
 _REDUCTION = tirx.IterVar.CommReduce
 
 
@@ -14,7 +16,8 @@ def plain_loops(func: tirx.PrimFunc) -> tirx.PrimFunc:
     stores alone.
 
     Values that one element alone needs are computed where they are needed, without an array for
-    them; no sum is added in another order.
+    them; no sum is added in another order. What a byte alone decides is looked up where that saves
+    calls of the C library.
     """
     schedule = s_tir.Schedule(func)
     _inline(schedule)
@@ -23,7 +26,7 @@ def plain_loops(func: tirx.PrimFunc) -> tirx.PrimFunc:
     (var,) = mod.get_global_vars()
     with tvm.target.Target({"kind": "c"}):
         mod = _LOWER(IRModule({var: mod[var].with_attr("global_symbol", var.name_hint)}))
-    return mod[var]
+    return with_byte_tables(mod[var])
 
 
 def _inline(schedule: s_tir.Schedule) -> None:

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from ..codegen_tir import build_program
 from ..device import DeviceConfig
+from ..device_api import host_cost
 from ..pack_constants import scheduled
 from ..program import Program
 from .arena import LINE_BYTES, Lifetime, Plan, lines, plan
@@ -28,6 +29,14 @@ class Layer:
     arguments: tuple[Value, ...]
     program: Program | None = None
     host: HostFunction | None = None
+
+    @cached_property
+    def instructions(self) -> int | None:
+        """What the host's core runs for it: of a kernel what the simulator charges, of a host
+        function about so many; None for a copy."""
+        if self.program is not None:
+            return host_cost(self.program.to_bytes()).instructions
+        return self.host.instructions if self.host is not None else None
 
 
 @dataclass(frozen=True)

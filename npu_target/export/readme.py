@@ -39,6 +39,7 @@ def readme(network: PlacedNetwork, cycles: dict[str, int]) -> str:
             if layer.program is not None
             else "host | |"
         )
+        + (f" {layer.instructions:,} |" if layer.instructions is not None else " |")
         for index, layer in enumerate(network.layers)
     ]
     least = network.plan.least_bytes
@@ -89,8 +90,12 @@ def readme(network: PlacedNetwork, cycles: dict[str, int]) -> str:
             *(_quantizers(network) if network.quantizers else ()),
             "## Layers",
             "",
-            "| | layer | on the | cycles |",
-            "|---|---|---|---|",
+            "Instructions are the host's: those that issue a kernel's commands, as the simulator "
+            "charges them, and an estimate for the functions of the host. `make count` counts them "
+            "by an emulator.",
+            "",
+            "| | layer | on the | cycles | instructions |",
+            "|---|---|---|---|---|",
             *layers,
             "",
         ]
@@ -98,7 +103,8 @@ def readme(network: PlacedNetwork, cycles: dict[str, int]) -> str:
 
 
 def _quantizers(network: PlacedNetwork) -> Iterator[str]:
-    yield from ("## Inputs", "", "The inputs are what these would make of floats:", "", "```c")
+    yield from ("## Inputs", "", "The inputs are what these would make of floats. `round_float32`")
+    yield from ("rounds half to even, as `nearbyintf` does.", "", "```c")
     yield "\n".join(network.quantizers).rstrip()
     yield from ("```", "")
 

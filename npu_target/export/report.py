@@ -8,7 +8,8 @@ from .network import PlacedNetwork
 
 
 def to_json(network: PlacedNetwork, cycles: dict[str, int]) -> dict[str, Any]:
-    """Sizes in bytes, and each layer with its simulated cycles; None for those of the host."""
+    """Sizes in bytes, and each layer with its simulated cycles, None for those of the host, and the
+    instructions of the host's core."""
     return {
         "model": network.model,
         "device": network.config.name,
@@ -21,11 +22,10 @@ def to_json(network: PlacedNetwork, cycles: dict[str, int]) -> dict[str, Any]:
         "layers": [
             {
                 "name": layer.name,
-                "kernel": network.kernels[layer.program.name].name,
-                "cycles": cycles[layer.program.name],
+                "kernel": network.kernels[layer.program.name].name if layer.program else None,
+                "cycles": cycles[layer.program.name] if layer.program else None,
+                "instructions": layer.instructions,
             }
-            if layer.program is not None
-            else {"name": layer.name, "kernel": None, "cycles": None}
             for layer in network.layers
         ],
     }

@@ -59,7 +59,7 @@ def test_a_caller_may_give_integers(exported, tmp_path):
     header = (folder / "net.h").read_text()
     assert "int8_t image[3072];" in header
     assert "#define NET_INPUT_IMAGE_FACTOR 48.106056f" in header
-    assert "nearbyintf" not in (folder / "host.c").read_text()
+    assert "round_float32" not in (folder / "host.c").read_text()
     assert "* 48.106056f" in (folder / "README.md").read_text()
     golden = "golden/output.bin"
     assert (folder / golden).read_bytes() == (exported / golden).read_bytes()

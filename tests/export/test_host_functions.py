@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from exported_networks import host_network, run_host_network
+from host_modules import dequantized, module, quantized
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from native_kernels import COMPILER
 from tvm import relax
-from tvm.ir import IRModule
 
 from npu_target.device import preset
 from npu_target.export.errors import ExportError
@@ -23,15 +23,6 @@ pytestmark = pytest.mark.skipif(COMPILER is None, reason="needs a C compiler")
 CONFIG = preset("gemmini-16x16")
 op = relax.op
 Expr = relax.Expr
-
-
-def quantized(x: Expr, scale: float, dtype: str = "int8") -> Expr:
-    scaled = op.round(op.multiply(x, relax.const(np.float32(scale))))
-    return op.astype(op.clip(scaled, -128, 127), dtype)
-
-
-def dequantized(x: Expr, scale: float) -> Expr:
-    return op.multiply(op.astype(x, "float32"), relax.const(np.float32(scale)))
 
 
 def weights(*shape: int) -> Expr:
@@ -102,22 +93,6 @@ NEARLY: dict[str, tuple[list[tuple[tuple[int, ...], str]], Callable[..., Expr]]]
 }
 
 
-def module(shapes: list[tuple[tuple[int, ...], str]], make: Callable[..., Expr]) -> IRModule:
-    builder = relax.BlockBuilder()
-    params = [
-        relax.Var(f"x{index}", relax.TensorType(shape, dtype))
-        for index, (shape, dtype) in enumerate(shapes)
-    ]
-    with builder.function("main", params):
-        with builder.dataflow():
-            made = make(*params)
-            if isinstance(made, tuple):
-                made = relax.Tuple(list(made))
-            result = builder.emit_output(made)
-        builder.emit_func_output(result)
-    return builder.get()
-
-
 def drawn(shapes: list[tuple[tuple[int, ...], str]], seed: int) -> list[np.ndarray]:
     random = np.random.default_rng(seed)
     return [
@@ -181,6 +156,22 @@ def test_chains(data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for found, wanted in both([((rows, columns), "float32")], make, Path(folder) / "net"):
             np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_rounding_is_half_to_even_to_the_last_bit(dtype: str, tmp_path: Path) -> None:
+    """No call of the C library, and no number for which that shows."""
+    whole = 2.0 ** np.arange(-30, 70)
+    near = np.concatenate([whole, whole + 0.5, whole - 0.5, whole + 1, [0.5, 1.5, 2.5, np.inf]])
+    near = near.astype(dtype)
+    values = np.concatenate([near, np.nextafter(near, np.inf), np.nextafter(near, -np.inf), [0]])
+    drawn = np.random.default_rng(0).normal(0, 1000, 1000).astype(dtype)
+    x = np.concatenate([values, -values, drawn]).astype(dtype)
+    network = host_network(module([(x.shape, dtype)], op.round), CONFIG)
+    (found,) = run_host_network(network, [x], tmp_path / "net")
+    assert "nearbyint(" not in (tmp_path / "net/host.c").read_text()
+    bits = "int32" if dtype == "float32" else "int64"
+    np.testing.assert_array_equal(found.view(bits), np.rint(x).view(bits))
 
 
 def test_outputs_that_are_inputs_or_the_same(tmp_path: Path) -> None:

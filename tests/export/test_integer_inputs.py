@@ -49,7 +49,7 @@ def test_the_quantizing_call_is_gone_and_computed_outside() -> None:
     x = np.random.default_rng(0).normal(size=(6, 5)).astype("float32") * 5
     (made,) = quantized_inputs(calls, [x])
     (text,) = quantizer_texts(calls)
-    assert "nearbyintf(in0[" in text and "* 20.0f" in text
+    assert "round_float32(in0[" in text and "* 20.0f" in text
     np.testing.assert_array_equal(made, np.clip(np.rint(x * 20), -128, 127).astype("int8"))
 
 

@@ -13,6 +13,9 @@
 #ifdef NET_SIMULATED
   file net_programs, "simulator/programs.bin"
 #endif
+#ifdef NET_COUNTED
+  file net_results, "results.bin"
+#endif
 
 #ifdef __linux__
   .section .note.GNU-stack, "", %progbits

@@ -1,5 +1,5 @@
 // Runs the network on golden/input.bin, compares what it says with golden/output.bin, and prints
-// the cycles of each layer.
+// what each layer takes.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -51,15 +51,17 @@ static int check(const net_tensor* tensor) {
 int main(void) {
   platform_start(&golden_input, &output);
   net_run(&golden_input, &output);
-  uint64_t on_device = 0;
+  uint64_t on_host = 0, on_device = 0;
   for (unsigned i = 0; i < NET_LAYERS; ++i) {
-    const uint64_t cycles = platform_cycles(i);
-    if (net_layers[i].on_device) on_device += cycles;
+    const uint64_t count = platform_count(i);
+    *(net_layers[i].on_device ? &on_device : &on_host) += count;
     printf("%3u %-6s %-48s %12llu\n", i, net_layers[i].on_device ? "device" : "host",
-           net_layers[i].name, (unsigned long long)cycles);
+           net_layers[i].name, (unsigned long long)count);
   }
-  printf("%s on %s: %llu cycles on the device\n", NET_MODEL, NET_DEVICE,
-         (unsigned long long)on_device);
+  printf("%s on %s: %llu %s on the device", NET_MODEL, NET_DEVICE, (unsigned long long)on_device,
+         platform_unit());
+  if (on_host) printf(", %llu on the host", (unsigned long long)on_host);
+  printf("\n");
   int is_right = 1;
   for (unsigned i = 0; i < NET_OUTPUTS; ++i) is_right &= check(&net_output_tensors[i]);
   const char* complaint = platform_complaint();

@@ -13,8 +13,9 @@ extern "C" {
 // Before the first net_run, with what it will be called with.
 void platform_start(const net_input* input, net_output* output);
 
-// What a layer took the last time that it ran; 0 where that is not known.
-uint64_t platform_cycles(unsigned layer);
+// What a layer took the last time that it ran, in platform_unit(); 0 where that is not known.
+uint64_t platform_count(unsigned layer);
+const char* platform_unit(void);
 
 // What this platform found wrong with what a layer did, NULL if nothing.
 const char* platform_complaint(void);

@@ -22,6 +22,8 @@ void platform_start(const net_input* input, net_output* output) {
   core_start();
 }
 
-uint64_t platform_cycles(unsigned layer) { return cycles[layer]; }
+uint64_t platform_count(unsigned layer) { return cycles[layer]; }
+
+const char* platform_unit(void) { return "cycles"; }
 
 const char* platform_complaint(void) { return NULL; }

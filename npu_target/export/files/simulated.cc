@@ -4,6 +4,7 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
+#include <initializer_list>
 #include <stdexcept>
 
 #include "net.h"
@@ -35,6 +36,7 @@ const Layer kLayers[NET_LAYERS] = {
 
 uint64_t cycles[NET_LAYERS];
 std::string complaint;
+std::FILE* results = nullptr;
 
 std::string text(const Command& command) {
   char words[64];
@@ -75,6 +77,25 @@ uint64_t simulate(const npu::sim::Program& program, const std::vector<uint8_t*>&
   return simulator->finish();
 }
 
+void write_words(std::initializer_list<uint64_t> words) {
+  for (const uint64_t word : words) {
+    for (int bit = 0; bit < 64; bit += 8) std::fputc(static_cast<int>(word >> bit & 0xff), results);
+  }
+}
+
+// What a layer has written, tensor by tensor, each as whole words.
+void write_results(unsigned number, const npu::sim::Program& program,
+                   const std::vector<uint8_t*>& data) {
+  for (size_t i = 0; i < data.size(); ++i) {
+    if (!program.arguments[i].is_output) continue;
+    const Layer::Argument& argument = kLayers[number].arguments[i];
+    const uint64_t bytes = program.arguments[i].bytes;
+    write_words({number, argument.place == Place::OUTPUT, argument.offset, bytes});
+    std::fwrite(data[i], 1, bytes, results);
+    for (uint64_t end = bytes; end % 8 != 0; ++end) std::fputc(0, results);
+  }
+}
+
 }  // namespace
 
 void simulate_layer(unsigned number, const std::vector<Command>& issued,
@@ -94,6 +115,7 @@ void simulate_layer(unsigned number, const std::vector<Command>& issued,
         npu::sim::Program::parse({net_programs + layer.begin, layer.bytes});
     compare(program, addresses, issued);
     cycles[number] = simulate(program, data);
+    if (results != nullptr) write_results(number, program, data);
   } catch (const std::exception& error) {
     fail(number, error.what());
   }
@@ -101,6 +123,15 @@ void simulate_layer(unsigned number, const std::vector<Command>& issued,
     complaint = std::string(layer.name) + " took " + std::to_string(cycles[number]) +
                 " cycles, the build says " + std::to_string(layer.cycles);
   }
+}
+
+void keep_results(const char* path) {
+  results = std::fopen(path, "wb");
+  if (results == nullptr) fail(NET_LAYERS, std::string(path) + " cannot be written");
+  std::atexit([] {
+    write_words({NET_LAYERS, 0, 0, 0});
+    std::fclose(results);
+  });
 }
 
 uint64_t simulated_cycles(unsigned layer) { return cycles[layer]; }

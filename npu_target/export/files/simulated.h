@@ -23,6 +23,9 @@ struct Block {
 void simulate_layer(unsigned layer, const std::vector<npu::sim::Command>& issued,
                     const std::vector<Block>& blocks);
 
+// Has what layers write from now on left in a file, as count.c reads it.
+void keep_results(const char* path);
+
 // What a layer took the last time that it ran; 0 where it has not.
 uint64_t simulated_cycles(unsigned layer);
 
