@@ -64,7 +64,8 @@ class DeviceKind:
         the program to compute the same there.
     profile : the words for where its cycles go; of none, only cycles are told.
     start_header_at : the place of a C header, `package:path`, whose `npu_start()` is what a device
-        needs before its first command; of none, it needs nothing.
+        needs before its first command, which `npu.h` issues; of none, its commands are no
+        instructions of a RISC-V core, and exports run on its simulator alone.
     """
 
     name: str
@@ -163,10 +164,18 @@ class DeviceKind:
         """Its simulator, of a kind that gives the place of one."""
         return self._part("simulator_at", FunctionType)
 
+    @property
+    def no_instructions(self) -> str:
+        """What to say where `start_header_at` is needed and there is none."""
+        return (
+            f"commands of {self.name} devices are no instructions of a RISC-V core: their kind has "
+            "no start_header_at"
+        )
+
     def start_header(self) -> str:
         """The C header that defines `npu_start()`."""
         if self.start_header_at is None:
-            return "static inline void npu_start(void) {}\n"
+            return f'#error "{self.no_instructions}"\n'
         package, _, path = self.start_header_at.partition(":")
         try:
             return files(package).joinpath(path).read_text()

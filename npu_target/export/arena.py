@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-# A line of the caches, and more than any device asks of a tensor's place.
+# A line of the caches.
 LINE_BYTES = 64
 
 
@@ -32,9 +32,9 @@ class Plan:
     least_bytes: int
 
 
-def lines(nbytes: int) -> int:
+def lines(nbytes: int, line_bytes: int = LINE_BYTES) -> int:
     """Rounded up to whole lines."""
-    return -(-nbytes // LINE_BYTES) * LINE_BYTES
+    return -(-nbytes // line_bytes) * line_bytes
 
 
 def plan(lifetimes: Sequence[Lifetime]) -> Plan:

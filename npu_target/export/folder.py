@@ -48,12 +48,15 @@ _FILES = {
 
 
 def check_goal(config: DeviceConfig, goal: str) -> None:
-    """Raise ExportError now where `goal` is to run what is simulated, and nothing does that."""
+    """Raise ExportError now where `goal` is to run what is simulated, and nothing does that, or is
+    for the device's own core, and no C for that issues its commands."""
     if goal == NATIVE and not has_simulator(config.kind):
         raise ExportError(
             f"there is no simulator in C++ of devices of kind {config.kind}: what is exported can "
             "be run on the device alone; give --for linux or --for baremetal"
         )
+    if goal != NATIVE and kind_of(config).start_header_at is None:
+        raise ExportError(f"{kind_of(config).no_instructions}; give --for native")
 
 
 def check_folder(folder: Path) -> None:
@@ -125,9 +128,10 @@ def _write(
         write_atomically(folder / path, text.encode())
     with (folder / "weights.bin").open("wb") as weights:
         for array in network.calls.constants:
-            weights.write(array.tobytes().ljust(lines(array.nbytes), b"\0"))
-    write_atomically(folder / "golden/input.bin", struct_bytes(golden.inputs))
-    write_atomically(folder / "golden/output.bin", struct_bytes(golden.outputs))
+            nbytes = lines(array.nbytes, network.line_bytes)
+            weights.write(array.tobytes().ljust(nbytes, b"\0"))
+    write_atomically(folder / "golden/input.bin", struct_bytes(golden.inputs, network.line_bytes))
+    write_atomically(folder / "golden/output.bin", struct_bytes(golden.outputs, network.line_bytes))
     data = b"".join(program.to_bytes() for program in programs)
     write_atomically(folder / "simulator/programs.bin", data)
     if has_simulator(network.config.kind):

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..build import compile_network
 from ..host import run_host
-from .arena import lines
+from .arena import LINE_BYTES, lines
 from .calls import Tensor
 from .errors import ExportError
 
@@ -42,8 +42,9 @@ def golden_outputs(mod: object, inputs: Sequence[np.ndarray]) -> list[np.ndarray
     return run_host(compile_network(mod), *inputs)
 
 
-def struct_bytes(arrays: Sequence[np.ndarray]) -> bytes:
+def struct_bytes(arrays: Sequence[np.ndarray], line_bytes: int = LINE_BYTES) -> bytes:
     """The arrays as `net_input` and `net_output` have them: each from the start of a line."""
     return b"".join(
-        np.ascontiguousarray(array).tobytes().ljust(lines(array.nbytes), b"\0") for array in arrays
+        np.ascontiguousarray(array).tobytes().ljust(lines(array.nbytes, line_bytes), b"\0")
+        for array in arrays
     )

@@ -19,7 +19,8 @@ _Place = tuple[int, int]
 class SharedKernel:
     """A function of C, for all kernels whose settings differ in the `varying` words alone.
 
-    `program` : the first kernel's, with those words as arguments after its own.
+    `program` : the first kernel's, its own constants as arguments after the others, and after them
+    those words.
     """
 
     program: Program
@@ -46,7 +47,7 @@ def shared_kernels(programs: Sequence[Program]) -> dict[str, SharedKernel]:
     groups: dict[object, list[Program]] = {}
     for program in programs:
         masked = _with_words(program, dict.fromkeys(_setting_words(program), Operand()))
-        args = tuple((arg.role, arg.dtype, arg.shape) for arg in program.args)
+        args = tuple((arg.role, arg.dtype, arg.shape) for arg in _tensors(program))
         groups.setdefault((args, masked), []).append(program)
     found = {}
     for members in groups.values():
@@ -64,16 +65,26 @@ def _shared(members: Sequence[Program]) -> SharedKernel:
             columns.setdefault(column, []).append(place)
     varying = tuple(map(tuple, columns.values()))
     names = Names()
-    for arg in first.args:
+    args = _tensors(first)
+    for arg in args:
         names.fresh(arg.name)
     extra = [Arg(names.fresh(f"setting{i}"), "input", "uint64", ()) for i in range(len(varying))]
     operands = {
-        place: Operand(address=Address(len(first.args) + index))
+        place: Operand(address=Address(len(args) + index))
         for index, places in enumerate(varying)
         for place in places
     }
     body = _with_words(first, operands)
-    return SharedKernel(replace(first, args=(*first.args, *extra), body=body), varying)
+    program = replace(first, args=(*args, *extra), body=body, constants=())
+    return SharedKernel(program, varying)
+
+
+def _tensors(program: Program) -> tuple[Arg, ...]:
+    """What a kernel is called with: constants of its own lie with those of the network."""
+    own = [
+        Arg(constant.name, "input", "uint8", (constant.nbytes,)) for constant in program.constants
+    ]
+    return (*program.args, *own)
 
 
 def _setting_words(program: Program) -> dict[_Place, int]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+
+import numpy as np
 
 from ..codegen_tir import build_program
 from ..device import DeviceConfig
@@ -22,8 +24,8 @@ from .scales import NO_SCALES, Scales
 
 @dataclass(frozen=True)
 class Layer:
-    """A call. `arguments` end with the workspaces of a host function; `program` is a kernel's,
-    `host` a host function; a copy has neither."""
+    """A call. `arguments` end with the workspaces of a host function, or the constants of a
+    program's own; `program` is a kernel's, `host` a host function; a copy has neither."""
 
     name: str
     arguments: tuple[Value, ...]
@@ -42,9 +44,9 @@ class Layer:
 @dataclass(frozen=True)
 class PlacedNetwork:
     """`arena` : the tensors that share memory, whose places are `plan`. `kernels`, `functions` :
-    of C, by the names of programs and of host functions. `quantizers` : in C, what was to make
-    integers of each input where the caller does that. `scales` : what integers at the ends are
-    worth."""
+    of C, by the names of programs and of host functions. `line_bytes` : what the places of tensors
+    are multiples of. `quantizers` : in C, what was to make integers of each input where the caller
+    does that. `scales` : what integers at the ends are worth."""
 
     model: str
     config: DeviceConfig
@@ -54,13 +56,14 @@ class PlacedNetwork:
     plan: Plan
     kernels: dict[str, SharedKernel]
     functions: dict[str, SharedFunction]
+    line_bytes: int
     quantizers: tuple[str, ...] = ()
     scales: Scales = NO_SCALES
 
     @cached_property
     def weight_offsets(self) -> tuple[int, ...]:
         """Of each constant in `weights.bin`."""
-        return _beside([array.nbytes for array in self.calls.constants])
+        return _beside([array.nbytes for array in self.calls.constants], self.line_bytes)
 
     def offset(self, value: Value) -> int:
         """Of a tensor in its place, bytes."""
@@ -69,7 +72,7 @@ class PlacedNetwork:
         if value.place is Place.CONSTANT:
             return self.weight_offsets[value.number]
         tensors = self.calls.inputs if value.place is Place.INPUT else self.calls.outputs
-        return _beside([tensor.nbytes for tensor in tensors])[value.number]
+        return _beside([tensor.nbytes for tensor in tensors], self.line_bytes)[value.number]
 
     def tensor(self, value: Value) -> Tensor:
         """Which one it is."""
@@ -89,12 +92,12 @@ class PlacedNetwork:
 
     @property
     def weights_bytes(self) -> int:
-        return sum(lines(array.nbytes) for array in self.calls.constants)
+        return sum(lines(array.nbytes, self.line_bytes) for array in self.calls.constants)
 
     def check_memory(self, nbytes: int) -> None:
         """Raise ExportError unless the network's data fits in so many bytes."""
         tensors = (*self.calls.inputs, *self.calls.outputs)
-        ends = sum(lines(tensor.nbytes) for tensor in tensors)
+        ends = sum(lines(tensor.nbytes, self.line_bytes) for tensor in tensors)
         needed = self.arena_bytes + self.weights_bytes + ends
         if needed > nbytes:
             raise ExportError(
@@ -110,7 +113,7 @@ def place(model: str, config: DeviceConfig, calls: Calls) -> PlacedNetwork:
     Raises
     ------
     ExportError
-        for a host function that has no C here, or a program with constants of its own.
+        for a host function that has no C here.
     CodegenError
         for a kernel that the device does not perform.
     """
@@ -119,21 +122,42 @@ def place(model: str, config: DeviceConfig, calls: Calls) -> PlacedNetwork:
     for name, func in calls.functions.items():
         if is_device(func):
             programs[name] = build_program(scheduled(func), config, name)
-            _check_places(programs[name])
         else:
             hosts[name] = host_function(name, func)
     arena = list(calls.arena)
     layers = []
     names = Names()
     functions = shared(list(hosts.values()))
+    calls, own = _with_own_constants(calls, programs)
     for call in calls.calls:
+        if call.function in own:
+            call = replace(call, arguments=(*call.arguments, *own[call.function]))
         layers.append(_layer(call, programs, hosts, functions, arena, names))
     kept, layers = _without_unused(arena, layers)
-    offsets = plan(_lifetimes(kept, layers))
+    alignments = [bytes_ for program in programs.values() for bytes_ in program.alignments]
+    line_bytes = max([LINE_BYTES, *alignments])
+    offsets = plan(_lifetimes(kept, layers, line_bytes))
     kernels = shared_kernels(list(programs.values()))
     return PlacedNetwork(
-        model, config, calls, tuple(layers), tuple(kept), offsets, kernels, functions
+        model, config, calls, tuple(layers), tuple(kept), offsets, kernels, functions, line_bytes
     )
+
+
+def _with_own_constants(
+    calls: Calls, programs: Mapping[str, Program]
+) -> tuple[Calls, dict[str | None, list[Value]]]:
+    """With the constants of programs among the network's, equal ones once; and which those of each
+    program are."""
+    constants = list(calls.constants)
+    numbers: dict[bytes, int] = {}
+    own: dict[str | None, list[Value]] = {}
+    for name, program in programs.items():
+        for constant in program.constants:
+            number = numbers.setdefault(constant.data, len(constants))
+            if number == len(constants):
+                constants.append(np.frombuffer(constant.data, "uint8"))
+            own.setdefault(name, []).append(Value(Place.CONSTANT, number))
+    return replace(calls, constants=constants), own
 
 
 def _layer(
@@ -162,26 +186,12 @@ def _item_bytes(dtype: str) -> int:
     return Tensor("", dtype, ()).nbytes
 
 
-def _check_places(program: Program) -> None:
-    if program.constants:
-        raise ExportError(
-            f"{program.name}: programs of {program.config.kind} devices have constants of their "
-            f"own ({', '.join(constant.name for constant in program.constants)}), for which "
-            "exported networks have no place yet"
-        )
-    if max(program.alignments, default=1) > LINE_BYTES:
-        raise ExportError(
-            f"{program.name}: an argument has to lie at a multiple of {max(program.alignments)} "
-            f"bytes, tensors lie at multiples of {LINE_BYTES}"
-        )
-
-
-def _beside(sizes: list[int]) -> tuple[int, ...]:
+def _beside(sizes: list[int], line_bytes: int) -> tuple[int, ...]:
     """Offsets of arrays that lie beside each other, whole lines each."""
     offsets, end = [], 0
     for nbytes in sizes:
         offsets.append(end)
-        end += lines(nbytes)
+        end += lines(nbytes, line_bytes)
     return tuple(offsets)
 
 
@@ -198,13 +208,13 @@ def _without_unused(arena: list[Tensor], layers: list[Layer]) -> tuple[list[Tens
     ]
 
 
-def _lifetimes(arena: Sequence[Tensor], layers: Sequence[Layer]) -> list[Lifetime]:
+def _lifetimes(arena: Sequence[Tensor], layers: Sequence[Layer], line_bytes: int) -> list[Lifetime]:
     calls: list[list[int]] = [[] for _ in arena]
     for index, layer in enumerate(layers):
         for value in layer.arguments:
             if value.place is Place.ARENA:
                 calls[value.number].append(index)
     return [
-        Lifetime(tensor.nbytes, min(users), max(users))
+        Lifetime(lines(tensor.nbytes, line_bytes), min(users), max(users))
         for tensor, users in zip(arena, calls, strict=True)
     ]

@@ -81,7 +81,8 @@ def readme(network: PlacedNetwork, cycles: dict[str, int]) -> str:
             *(f"| {what} | {nbytes:,} |" for what, nbytes in sizes),
             "",
             "Tensors between layers share the arena, each from the first layer that has it to the "
-            f"last one. No plan needs less than {least:,} bytes. All begin at multiples of 64.",
+            f"last one. No plan needs less than {least:,} bytes. All begin at multiples of "
+            f"{network.line_bytes}.",
             "",
             "| offset | bytes | tensor | layers |",
             "|---|---|---|---|",

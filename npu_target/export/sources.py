@@ -35,8 +35,8 @@ def net_header(network: PlacedNetwork) -> str:
 #define NET_ARENA_BYTES {network.arena_bytes}
 #define NET_WEIGHTS_BYTES {network.weights_bytes}
 
-// A line of the device's memory: where tensors begin.
-#define NET_ALIGNED __attribute__((aligned(64)))
+// Where tensors begin: at multiples of what the device asks for, and of a line of its memory.
+#define NET_ALIGNED __attribute__((aligned({network.line_bytes})))
 
 #ifdef __cplusplus
 extern "C" {{
@@ -172,7 +172,8 @@ def net_source(network: PlacedNetwork) -> str:
             "};",
             "",
             "NET_ALIGNED uint8_t net_arena[NET_ARENA_BYTES];",
-            '_Static_assert(NET_ARENA_BYTES % 64 == 0, "the arena is whole lines");',
+            f"_Static_assert(NET_ARENA_BYTES % {network.line_bytes} == 0, "
+            '"the arena is whole lines");',
             "",
             "void net_run(const net_input *input, net_output *output) {",
             "  npu_fence();  // the device sees what the caller wrote",

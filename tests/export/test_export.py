@@ -235,8 +235,37 @@ def test_golden_is_one_input_with_its_output(exported):
     assert output.size == 16 and np.ptp(output[:10]) > 0 and not output[10:].any()
 
 
-def test_programs_with_constants_of_their_own_are_refused(tmp_path, capsys):
-    arguments = ["--model=tiny", "--logs=none", "--device=vta-1x16x16", "--for=linux"]
-    assert main([*arguments, f"--output={tmp_path / 'net'}"]) != 0
-    assert "programs of vta devices have constants of their own" in capsys.readouterr().err
-    assert not (tmp_path / "net").exists()
+@pytest.fixture(scope="module")
+def vta(tiny_model, tmp_path_factory) -> Path:
+    """The small network for a device whose programs have constants of their own."""
+    folder = tmp_path_factory.mktemp("vta") / "net"
+    arguments = ["--model=tiny", "--logs=none", "--device=vta-1x16x16", f"--output={folder}"]
+    assert main([*arguments, f"--json={folder}.json"]) == 0
+    return folder
+
+
+@needs_make
+def test_a_device_with_constants_in_its_programs(vta):
+    done = make(vta, *SANITIZE, "check")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stderr == ""
+    layers = described(vta)["layers"]
+    cycles = {layer["name"]: layer["cycles"] for layer in layers if layer["cycles"] is not None}
+    assert cycles and layer_cycles(done.stdout) == cycles
+    assert re.search(r"output: (\d+) of \1 values equal", done.stdout)
+
+
+def test_commands_that_are_no_instructions_are_refused_for_the_core(tmp_path, capsys):
+    arguments = ["--model=tiny", "--logs=none", "--device=vta-1x16x16"]
+    for goal in ("linux", "baremetal"):
+        assert main([*arguments, f"--for={goal}", f"--output={tmp_path / 'net'}"]) != 0
+        error = capsys.readouterr().err
+        assert "commands of vta devices are no instructions of a RISC-V core" in error
+        assert error.count("\n") == 1 and not (tmp_path / "net").exists()
+
+
+@pytest.mark.riscv
+def test_make_says_that_such_commands_are_no_instructions(vta):
+    done = make(vta, "elf")
+    assert done.returncode != 0
+    assert "commands of vta devices are no instructions of a RISC-V core" in done.stderr

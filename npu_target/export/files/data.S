@@ -1,7 +1,7 @@
-// The files that are part of the program, each from the start of a line.
+// The files that are part of the program, each where any device's tensors may begin.
 .macro file symbol, path
   .globl \symbol
-  .balign 64
+  .balign 4096
 \symbol:
   .incbin "\path"
 .endm
