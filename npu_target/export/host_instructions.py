@@ -13,7 +13,7 @@ from .expressions import library_function
 _MIN_MAX = {True: 3, False: 2}  # of floats: compare, branch, move
 _CHOICE = 2  # a branch and a move
 _ROUND = 6  # size, compare, branch, add, subtract, sign
-_DIVISION, _REMAINDER = 4, 6  # by a constant: a product and shifts
+_DIVISION, _REMAINDER = 4, 5  # by a constant: a product and shifts
 # Of picolibc 1.8, counted: the mean of arguments that are spread normally, the call included.
 _LIBRARY = {
     "exp": 87, "erf": 130, "log": 100, "pow": 295, "tanh": 140, "exp2": 300, "log2": 110,

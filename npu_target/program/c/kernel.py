@@ -11,6 +11,7 @@ from ..expr import BOOLEAN_OPS, ZERO, Expr, Op
 from ..nodes import Command, Loop, Node
 from ..operand import Operand
 from ..program import Program
+from .bounds import Bounds, bounds
 from .constants import Constants, Known, fits_addition, number
 from .lines import CommandItem, Item, Line, Name, Scope, all_items, directly_in
 from .values import Term, Value, Values
@@ -26,6 +27,7 @@ _FUNCTION = {
     Op.LT: "npu_lt",
     Op.LE: "npu_le",
 }
+_NATURAL = {Op.FLOOR_DIV: "/", Op.FLOOR_MOD: "%"}  # of what is not negative
 
 
 class Kernel:
@@ -137,10 +139,26 @@ class Kernel:
         name = self._made.get((expr, home))
         if name is None:
             name = self._made[expr, home] = Name(self._fresh("t"))
-            text = _text(expr.op, [argument for _, argument in found])
+            names = [argument for _, argument in found]
+            text = _text(expr.op, names, self._is_natural(expr, loops))
             direct = directly_in(home, item)
             direct.expressions.append((f"const uint64_t {name} = ", *text, ";"))
         return home, name
+
+    @staticmethod
+    def _is_natural(expr: Expr, loops: dict[int, Scope | None]) -> bool:
+        """Whether it is a division that needs no regard for signs."""
+        if expr.op not in _NATURAL:
+            return False
+
+        def of_variable(loop_id: int) -> Bounds | None:
+            scope = loops[loop_id]
+            if scope is None:
+                return 0, 0
+            return (0, scope.extent - 1) if scope.is_fixed else None
+
+        dividend, divisor = (bounds(argument, of_variable) for argument in expr.args)
+        return dividend is not None and dividend[0] >= 0 and divisor is not None and divisor[0] > 0
 
     # ---- the ends of loops ---------------------------------------------------------------
 
@@ -166,13 +184,15 @@ class Kernel:
             scope.condition = (f"--{limit} != 0",)
 
 
-def _text(op: Op, arguments: list[Name]) -> Line:
-    """One operation. Numbers are words like all else where C would take them for something less."""
+def _text(op: Op, arguments: list[Name], is_natural: bool) -> Line:
+    """One operation, `is_natural` if it divides what is not negative. Numbers are words like all else where C would take them for something less."""
     texts: list[str | Name] = [*arguments]
     if op in (Op.SELECT, Op.EQ) or all(name.is_number for name in arguments):
         texts = [f"(uint64_t){name}" if name.is_number else name for name in arguments]
     if op is Op.SELECT:
         return (texts[0], " ? ", texts[1], " : ", texts[2])
+    if is_natural:
+        return (texts[0], f" {_NATURAL[op]} ", texts[1])
     if op in _INFIX:
         return (texts[0], f" {_INFIX[op]} ", texts[1])
     return (_FUNCTION[op], "(", texts[0], ", ", texts[1], ")")

@@ -180,6 +180,18 @@ def test_expressions_of_numbers_are_words() -> None:
 
 
 @needs_compiler
+@pytest.mark.parametrize("least", [0, -1])
+def test_what_is_not_negative_is_divided_without_regard_for_signs(least: int) -> None:
+    i = var(0)
+    values = [floor_div(i * 3 + least, 7), floor_mod(i * 3 + least, 7)]
+    body = [load(Operand(0, None, (), ((1, value),)), _words([])) for value in values]
+    program = kernel(Loop(0, const(9), tuple(body)))
+    text = kernel_source(program)
+    assert ("npu_floor_div(" in text) == ("npu_floor_mod(" in text) == (least < 0)
+    check(program, None, "-O2")
+
+
+@needs_compiler
 def test_the_variable_of_a_loop_of_one_turn_is_no_number_to_shift() -> None:
     word = Operand(0, None, (), ((1 << 32, var(0)),))
     check(kernel(Loop(0, const(1), (Command(0, Operand(), word),))))
