@@ -185,7 +185,8 @@ class Kernel:
 
 
 def _text(op: Op, arguments: list[Name], is_natural: bool) -> Line:
-    """One operation, `is_natural` if it divides what is not negative. Numbers are words like all else where C would take them for something less."""
+    """One operation, `is_natural` if it divides what is not negative. Numbers are words like all
+    else where C would take them for something less."""
     texts: list[str | Name] = [*arguments]
     if op in (Op.SELECT, Op.EQ) or all(name.is_number for name in arguments):
         texts = [f"(uint64_t){name}" if name.is_number else name for name in arguments]
