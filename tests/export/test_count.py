@@ -5,10 +5,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
-from exported_networks import copy_of, described, make, simulator
+from exported_networks import copy_of, described, host_network, make, simulator
+from host_modules import Expr, dequantized, module, op, quantized
+from tvm import relax
 
+from npu_target.device import preset
 from npu_target.export.cli import main
+from npu_target.export.folder import write_folder
+from npu_target.export.golden import Golden
+from npu_target.host import build_host, run_host
 
 pytestmark = pytest.mark.riscv
 
@@ -41,6 +48,43 @@ def test_a_small_network(exported):
     text = (exported / "README.md").read_text()
     for layer in described(exported)["layers"]:
         assert f"| {layer['instructions']:,} |" in text
+
+
+def test_host_functions(exported, tmp_path):
+    """Without a device: of each kind of function one."""
+
+    def make_all(x: Expr, y: Expr) -> tuple[Expr, ...]:
+        ones = relax.const(np.ones(48, "float32"))
+        pooled = op.nn.max_pool2d(op.reshape(x, (1, 16, 12, 4)), (3, 3), (1, 1), layout="NHWC")
+        return (
+            quantized(x, 48.1),
+            dequantized(y, 0.02),
+            op.nn.softmax(x),
+            op.permute_dims(x, [1, 0]),
+            quantized(op.nn.layer_norm(x, ones, ones, -1), 17.9),
+            quantized(op.sigmoid(dequantized(y, 0.03)), 100.0),
+            op.matmul(x, op.permute_dims(x, [1, 0])),
+            op.nn.relu(op.add(x, ones)),
+            pooled,
+        )
+
+    mod = module([((16, 48), "float32"), ((40, 30), "int8")], make_all)
+    random = np.random.default_rng(0)
+    inputs = [
+        random.normal(size=(16, 48)).astype("float32"),
+        random.integers(-128, 128, (40, 30)).astype("int8"),
+    ]
+    network = host_network(mod, preset("gemmini-16x16"))
+    folder = tmp_path / "net"
+    golden = Golden(inputs, run_host(build_host(mod), *inputs))
+    write_folder(folder, network, {}, golden, "native")
+    done = make(folder, simulator(exported), "count")
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = [line.split() for line in done.stdout.splitlines()]
+    found = {line[2]: int(line[3]) for line in lines if len(line) == 4 and line[1] == "host"}
+    said = {layer.name: layer.instructions for layer in network.layers}
+    assert len(found) >= 9
+    assert found == pytest.approx(said, rel=0.25)
 
 
 def test_outputs_are_compared(exported, tmp_path):
