@@ -7,7 +7,6 @@ to the parent, which decides what stops and when.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import subprocess
@@ -15,7 +14,7 @@ import sys
 import threading
 import time
 
-import psutil
+from npu_target.process_tree import descendants, kill_all
 
 STOP_SECONDS = 2.0
 
@@ -61,7 +60,7 @@ class Child:
 
     def stop(self) -> None:
         """Ask it to leave, then end it and everything it started. Safe to call twice."""
-        descendants = _descendants(self._process.pid)
+        started = descendants(self._process.pid)
         if self._process.stdin is not None and not self._process.stdin.closed:
             self._process.stdin.close()
         try:
@@ -69,17 +68,15 @@ class Child:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        for process in descendants:
-            _kill(process)
+        kill_all(started)
         if self._process.stdout is not None:
             self._process.stdout.close()
 
     def kill(self) -> None:
         """End it and everything it started at once, even where it is suspended or hung."""
-        descendants = _descendants(self._process.pid)
+        started = descendants(self._process.pid)
         self._process.kill()
-        for process in descendants:
-            _kill(process)
+        kill_all(started)
         self.stop()
 
 
@@ -89,8 +86,7 @@ def leave_with_parent() -> None:
     def watch() -> None:
         while os.read(0, 4096):
             pass
-        for process in _descendants(os.getpid()):
-            _kill(process)
+        kill_all(descendants(os.getpid()))
         os._exit(0)
 
     threading.Thread(target=watch, name="leave-with-parent", daemon=True).start()
@@ -120,15 +116,3 @@ def stop_all(children: list[Child]) -> None:
     deadline = time.monotonic() + 3 * STOP_SECONDS
     for thread in threads:
         thread.join(max(0.0, deadline - time.monotonic()))
-
-
-def _descendants(pid: int) -> list[psutil.Process]:
-    try:
-        return list(psutil.Process(pid).children(recursive=True))
-    except psutil.NoSuchProcess:
-        return []
-
-
-def _kill(process: psutil.Process) -> None:
-    with contextlib.suppress(psutil.NoSuchProcess):
-        process.kill()

@@ -10,13 +10,13 @@ from ..device import DeviceConfig, kind_of
 from ..files import write_atomically
 from ..program import Program
 from ..program.c import header_text
+from ..simulator_sources import copy_simulator, has_simulator
 from .arena import lines
 from .c_text import wrapped
 from .errors import ExportError
 from .golden import Golden, struct_bytes
 from .network import PlacedNetwork
 from .readme import readme
-from .simulator import copy_simulator, has_simulator
 from .sources import MADE, host_source, layer_table, net_header, net_source
 
 NATIVE = "native"  # what make calls it
@@ -32,6 +32,7 @@ _FILES = {
             "core.h",
             "count.c",
             "htif.c",
+            "issued.h",
             "mailbox.c",
             "mailbox.h",
             "memory.ld",

@@ -1,23 +1,19 @@
 // The layers, each with its program.
 #include "simulated.h"
 
-#include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <initializer_list>
-#include <stdexcept>
 
+#include "issued.h"
 #include "net.h"
-#include "sim/device_kind.h"
-#include "sim/host_core.h"
-#include "sim/program_run.h"
 
 extern "C" const char net_programs[];
 
 namespace {
 
 using npu::sim::Command;
-using Wrong = std::runtime_error;
 
 struct Layer {
   struct Argument {
@@ -37,45 +33,6 @@ const Layer kLayers[NET_LAYERS] = {
 uint64_t cycles[NET_LAYERS];
 std::string complaint;
 std::FILE* results = nullptr;
-
-std::string text(const Command& command) {
-  char words[64];
-  std::snprintf(words, sizeof words, "%u 0x%" PRIx64 " 0x%" PRIx64, command.funct, command.rs1,
-                command.rs2);
-  return words;
-}
-
-// That the kernel's C issues what the program does, for tensors where they lie here.
-void compare(const npu::sim::Program& program, const std::vector<uint64_t>& addresses,
-             const std::vector<Command>& issued) {
-  size_t count = 0;
-  npu::sim::for_each_command(program, addresses, {}, [&](const Command& wanted, uint32_t) {
-    if (count == issued.size()) throw Wrong("the kernel issues too few commands");
-    const Command& found = issued[count++];
-    if (found.funct != wanted.funct || found.rs1 != wanted.rs1 || found.rs2 != wanted.rs2) {
-      throw Wrong("command " + std::to_string(count - 1) + " is " + text(found) +
-                  ", the program has " + text(wanted));
-    }
-  });
-  if (count != issued.size()) throw Wrong("the kernel issues too many commands");
-}
-
-uint64_t simulate(const npu::sim::Program& program, const std::vector<uint8_t*>& data) {
-  const npu::sim::DeviceKind* kind = npu::sim::find_kind(program.kind);
-  if (kind == nullptr) throw Wrong("no simulator of " + program.kind + " was built in");
-  const std::vector<uint64_t> addresses = kind->addresses(program);
-  npu::sim::MemoryMap dram;
-  for (size_t i = 0; i < data.size(); ++i) {
-    const npu::sim::Argument& argument = program.arguments[i];
-    dram.add({addresses[i], argument.bytes, data[i], argument.is_output, argument.name});
-  }
-  npu::sim::RunOptions options;
-  options.checks_races = true;
-  const auto simulator = kind->simulator(program.numbers, dram, options);
-  npu::sim::HostCore host(program.host);
-  simulator->run(program, addresses, host);
-  return simulator->finish();
-}
 
 void write_words(std::initializer_list<uint64_t> words) {
   for (const uint64_t word : words) {
@@ -113,8 +70,8 @@ void simulate_layer(unsigned number, const std::vector<Command>& issued,
   try {
     const npu::sim::Program program =
         npu::sim::Program::parse({net_programs + layer.begin, layer.bytes});
-    compare(program, addresses, issued);
-    cycles[number] = simulate(program, data);
+    npu::platform::compare(program, addresses, issued);
+    cycles[number] = npu::platform::simulate(program, data);
     if (results != nullptr) write_results(number, program, data);
   } catch (const std::exception& error) {
     fail(number, error.what());

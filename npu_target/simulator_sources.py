@@ -1,25 +1,25 @@
-"""The simulator's sources, which need no TVM, as a part of an export."""
+"""The simulator's sources, which need no TVM, for programs that have it inside."""
 
 from __future__ import annotations
 
 import shutil
+from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
-
-from .. import device_api, devices
 
 _SOURCES = frozenset({".cc", ".h", ".def"})
+# Not imported: a kind of device may need what reading its sources does not.
+_SHARED, _KINDS = "npu_target.device_api", "npu_target.devices"
 
 
 def has_simulator(kind: str) -> bool:
     """Whether this package simulates a kind of device in C++."""
-    return _folder(devices, f"{kind}/simulator") is not None
+    return _folder(_KINDS, f"{kind}/simulator") is not None
 
 
 def copy_simulator(kind: str, to: Path) -> None:
     """Copy what simulates such a kind: `sim/`, whatever the kind, and `<kind>/`."""
-    sim = _folder(device_api, "sim")
-    own = _folder(devices, f"{kind}/simulator")
+    sim = _folder(_SHARED, "sim")
+    own = _folder(_KINDS, f"{kind}/simulator")
     assert sim is not None and own is not None
     _copy(sim, to / "sim")
     _copy(own, to / kind / "simulator")
@@ -27,9 +27,11 @@ def copy_simulator(kind: str, to: Path) -> None:
         shutil.copyfile(path, to / kind / path.name)
 
 
-def _folder(package: ModuleType, name: str) -> Path | None:
+def _folder(package: str, name: str) -> Path | None:
     """The folder with sources; an editable install has two, sources and what was built."""
-    for path in package.__path__:
+    spec = find_spec(package)
+    assert spec is not None and spec.submodule_search_locations is not None
+    for path in spec.submodule_search_locations:
         if any((Path(path) / name).glob("*.cc")):
             return Path(path) / name
     return None

@@ -1,0 +1,107 @@
+"""What all ELFs of a kind of device have inside, compiled once and kept."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from importlib.resources import files
+from pathlib import Path
+
+from ..device import DeviceConfig, kind_of
+from ..program.c import header_text
+from ..simulator_sources import copy_simulator, has_simulator
+from .errors import ElfError
+from .toolchain import BAREMETAL, EMULATED, Toolchain
+
+_OBJECT = "common.o"
+_PACKAGE = "npu_target"
+_FILES = {
+    BAREMETAL: ("external:main.c", "external:measured.c", "export:htif.c"),
+    EMULATED: ("external:main.c", "external:emulated.cc", "export:trap.c", "export:issued.h"),
+}
+_LINUX_FILES = ("external:main.c", "external:measured.c")
+_COMPILE_SECONDS = 1800.0
+
+
+def default_cache() -> Path:
+    """The user's folder for what may be made again."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "npu_target"
+
+
+def common_object(config: DeviceConfig, toolchain: Toolchain, cache: Path) -> Path:
+    """The folder that has the headers and `common.o` for ELFs of this kind of device, made in
+    `cache` unless it is there.
+
+    Raises ElfError for a kind that EMULATED has no simulator of, for sources that the compiler
+    refuses, and for a folder that cannot be written.
+    """
+    if toolchain.flavour == EMULATED and not has_simulator(config.kind):
+        raise ElfError(f"there is no simulator in C++ of devices of kind {config.kind}")
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".new-", dir=cache) as name:
+            return _made(config, toolchain, Path(name), cache)
+    except OSError as error:
+        raise ElfError(f"{cache} cannot be written: {error.strerror or error}") from error
+
+
+def _made(config: DeviceConfig, toolchain: Toolchain, new: Path, cache: Path) -> Path:
+    _write_sources(config, toolchain.flavour, new)
+    made = cache / f"{toolchain.flavour}-{_digest(new, toolchain)}"
+    if not (made / _OBJECT).exists():
+        _compile(toolchain, new)
+        try:
+            new.rename(made)
+        except OSError:
+            if not (made / _OBJECT).exists():  # of another process, which was faster
+                raise
+        else:
+            new.mkdir()  # for its own end
+    return made
+
+
+def _write_sources(config: DeviceConfig, flavour: str, folder: Path) -> None:
+    (folder / "npu.h").write_text(header_text())
+    (folder / "npu_start.h").write_text(kind_of(config).start_header())
+    for place in ("external:run.h", *_FILES.get(flavour, _LINUX_FILES)):
+        package, _, name = place.partition(":")
+        text = files(f"{_PACKAGE}.{package}").joinpath(f"files/{name}").read_text()
+        (folder / name).write_text(text)
+    if flavour == EMULATED:
+        copy_simulator(config.kind, folder / "simulator")
+
+
+def _digest(folder: Path, toolchain: Toolchain) -> str:
+    found = hashlib.sha256(repr((toolchain, toolchain.version)).encode())
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            found.update(str(path.relative_to(folder)).encode())
+            found.update(path.read_bytes())
+    return found.hexdigest()[:16]
+
+
+def _compile(toolchain: Toolchain, folder: Path) -> None:
+    """All sources as one object file; only that and the headers stay."""
+    sources = sorted(path for path in folder.rglob("*") if path.suffix in (".c", ".cc"))
+    objects = [f"{index}.o" for index in range(len(sources))]
+
+    def compile_one(source: Path, made: str) -> None:
+        name = str(source.relative_to(folder))
+        if source.suffix == ".c":
+            arguments = [*toolchain.c_flags, "-I.", "-c", name, "-o", made]
+            toolchain.c(arguments, folder, _COMPILE_SECONDS)
+        else:
+            arguments = [*toolchain.cxx_flags, "-I.", "-Isimulator", "-c", name, "-o", made]
+            toolchain.cxx(arguments, folder, _COMPILE_SECONDS)
+
+    with ThreadPoolExecutor(os.cpu_count() or 1) as executor:
+        list(executor.map(compile_one, sources, objects))
+    toolchain.c(["-nostdlib", "-r", *objects, "-o", _OBJECT], folder, _COMPILE_SECONDS)
+    shutil.rmtree(folder / "simulator", ignore_errors=True)
+    for path in folder.iterdir():
+        if path.name != _OBJECT and path.suffix != ".h":
+            path.unlink()
