@@ -74,9 +74,11 @@ def _run(options: argparse.Namespace) -> int:
     config, pipeline = find(options.device), options.pipeline
     check_model(options.model)
     stages = check_stages(options.print_ir_after)
-    header = Header.of(config, options.model, "python -m npu_target.build")
+    command = "python -m npu_target.build"
+    header = Header.of(config, options.model, command, runner=options.runner)
     folder = log_folder(options.logs, header)
     log = read_logs(folder, header, options.require_tuned)
+    runner = "" if log is None else log.header.runner
     for path in (options.output, options.json):
         if path is not None:
             check_can_write(path)
@@ -97,7 +99,7 @@ def _run(options: argparse.Namespace) -> int:
         results = chooser.results(
             network.layers, lambda name: status.update(f"choosing and checking: {name}")
         )
-    print_table(console, results, config)
+    print_table(console, results, config, runner=runner)
 
     def schedule(result: LayerResult) -> Schedule:
         return chooser.schedule(result.layer.operator)
@@ -110,7 +112,8 @@ def _run(options: argparse.Namespace) -> int:
         export(compile_network(partitioned.mod), options.output)
     console.print(f"{chooser.n_checked} programs compute what NumPy does", highlight=False)
     if options.json is not None:
-        write_json(options.json, to_json(results, config, model=options.model))
+        more = {"runner": runner} if runner else {}
+        write_json(options.json, to_json(results, config, model=options.model, **more))
     if options.dump is not None:
         dump_regions(options.dump, partitioned, chooser.schedule, config, pipeline)
     source = folder if log is not None else f"none ({folder} does not exist)"

@@ -1,4 +1,5 @@
-"""`python -m rpc_server.server`: simulated devices, registered with a tracker.
+"""`python -m rpc_server.server`: simulated devices, or what a command of the user's runs programs
+on, registered with a tracker.
 
 Each server is a process of its own. This one watches them: a server that ends is started again,
 and all are stopped when the tracker has gone away or on Ctrl-C.
@@ -10,8 +11,16 @@ import argparse
 import sys
 import threading
 import time
+from collections.abc import Callable
 
 from npu_target.device import DEFAULT_DEVICE, ConfigError, find
+from npu_target.external import ExternalError
+from npu_target.external.options import (
+    add_external_options,
+    add_runner_name,
+    external_device,
+    to_arguments,
+)
 
 from .address import LOOPBACK, Address, AddressError, check_can_bind
 from .process import Child, ProcessError, StopSignal, leave_with_parent, stop_all
@@ -25,7 +34,9 @@ _MOST_RESTARTS = 5
 _RESTART_WINDOW_SECONDS = 30.0
 
 
-def serving_child(device: str, tracker: Address, host: str, port: int) -> Child:
+def serving_child(
+    device: str, tracker: Address, host: str, port: int, *external_arguments: str
+) -> Child:
     """Start one server process; raises ProcessError when it does not come up."""
     return Child(
         "rpc_server.serving",
@@ -33,18 +44,20 @@ def serving_child(device: str, tracker: Address, host: str, port: int) -> Child:
         f"--tracker={tracker}",
         f"--host={host}",
         f"--port={port}",
+        *external_arguments,
     )
 
 
 class Watch(threading.Thread):
     """Starts servers again that ended, and looks whether the tracker is still there."""
 
-    def __init__(self, children: list[Child], tracker: Address, device: str, host: str) -> None:
+    def __init__(
+        self, children: list[Child], tracker: Address, start_another: Callable[[], Child]
+    ) -> None:
         super().__init__(name="watch", daemon=True)
         self.children = children
         self.tracker = tracker
-        self.device = device
-        self.host = host
+        self.start_another = start_another
         self.given_up = threading.Event()
         self.stopping = threading.Event()
         self.reason = ""
@@ -72,7 +85,7 @@ class Watch(threading.Thread):
                 raise ProcessError("servers end as soon as they are started; see the lines above")
             print(f"server {child.pid} ended (exit code {child.exit_code()}); starting another")
             child.stop()
-            self.children[index] = serving_child(self.device, self.tracker, self.host, 0)
+            self.children[index] = self.start_another()
 
     def _check_tracker(self) -> None:
         try:
@@ -87,8 +100,9 @@ class Watch(threading.Thread):
 def parser() -> argparse.ArgumentParser:
     result = argparse.ArgumentParser(
         prog="python -m rpc_server.server",
-        description="Serve simulated devices to the clients of a tracker. TVM's RPC has no "
-        "authentication: bind to other addresses than loopback only in a network that you trust.",
+        description="Serve simulated devices, or what --run-with runs programs on, to the clients "
+        "of a tracker. TVM's RPC has no authentication: bind to other addresses than loopback only "
+        "in a network that you trust.",
     )
     result.add_argument("--tracker", required=True, metavar="HOST:PORT", help="where to register")
     result.add_argument(
@@ -106,6 +120,9 @@ def parser() -> argparse.ArgumentParser:
         default=0,
         help="port of the first server, the next ones follow; 0 for any free ones (default: 0)",
     )
+    measuring = result.add_argument_group("measuring on something else than the simulator")
+    add_external_options(measuring)
+    add_runner_name(measuring)
     result.add_argument("--with-parent", action="store_true", help=argparse.SUPPRESS)
     return result
 
@@ -123,22 +140,33 @@ def main(arguments: list[str] | None = None) -> int:
             check_can_bind(Address(options.host, port))
         TrackerClient(tracker).close()
         warn_if_exposed(Address(options.host, options.port))
+        external = external_device(options, config)
+        name, runner = config.name, ""
+        if external is not None:
+            external.builder.prepare()  # once, not in each child
+            runner = external.name
+            name = f"{name}@{runner}"
+
+        def start(port: int = 0) -> Child:
+            more = to_arguments(options)
+            return serving_child(options.device, tracker, options.host, port, *more)
+
         for port in ports:
-            children.append(serving_child(options.device, tracker, options.host, port))
-            print(f"serving {config.name} on {Address(options.host, int(children[-1].ready))}")
-    except (AddressError, ConfigError, TrackerError, ProcessError) as error:
+            children.append(start(port))
+            print(f"serving {name} on {Address(options.host, int(children[-1].ready))}")
+    except (AddressError, ConfigError, ExternalError, TrackerError, ProcessError) as error:
         stop_all(children)
         print(f"error: {error}", file=sys.stderr)
         return 1
     stop_signal = StopSignal()
     print(
-        f"{len(children)} server(s) of {config.name} registered with tracker {tracker} "
-        f"as {device_key(config)}; Ctrl-C stops",
+        f"{len(children)} server(s) of {name} registered with tracker {tracker} "
+        f"as {device_key(config, runner)}; Ctrl-C stops",
         flush=True,
     )
     if options.with_parent:
         leave_with_parent()
-    watch = Watch(children, tracker, options.device, options.host)
+    watch = Watch(children, tracker, start)
     watch.start()
     stopped = stop_signal.wait(watch.given_up)
     watch.stopping.set()

@@ -1,4 +1,5 @@
-"""One device server in this process: TVM's RPC server with the simulated device loaded.
+"""One device server in this process: TVM's RPC server with the simulated device loaded, or with a
+command of the user's that measures.
 
 Started by `rpc_server.server` and `rpc_server.local`, which watch over it. Each session of a
 client runs in a process that TVM forks off, so a crash or a hang there ends that session.
@@ -17,6 +18,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any
 
+import psutil
 import tvm
 import tvm_ffi
 from tvm.rpc.server import PopenRPCServerState
@@ -24,7 +26,10 @@ from tvm.rpc.server import PopenRPCServerState
 import npu_target
 from npu_target.device import DeviceConfig, find
 from npu_target.device_api import create_module, last_stats, set_limits
+from npu_target.external import ExternalDevice, ExternalError
+from npu_target.external.options import add_external_options, add_runner_name, external_device
 from npu_target.packing import Packing
+from npu_target.program import Program, ProgramError
 
 from .address import Address, AddressError, check_can_bind, free_port
 from .process import StopSignal, leave_with_parent
@@ -71,7 +76,42 @@ def _run(
     _set_deadline(0.0)
     stats = last_stats()
     assert stats is not None
-    return math.floor(stats.cycles * 1e6 / clock_khz + 0.5) / 1e9
+    return _seconds(stats.cycles, clock_khz)
+
+
+def _seconds(cycles: int, clock_khz: int) -> float:
+    return math.floor(cycles * 1e6 / clock_khz + 0.5) / 1e9
+
+
+def _run_external(
+    device: ExternalDevice,
+    program: bytes,
+    name: str,
+    max_cycles: int,
+    deadline: float,
+    *arrays: Any,
+) -> float:
+    """As `_run`, by the user's command, which is ended past the deadline and when the client has
+    gone. Cycles are known when it is done, so nothing is gained by a limit on them."""
+    try:
+        parsed = Program.from_bytes(bytes(program), name)
+        given = [array.numpy() for array in arrays]
+        measured = device.measure(parsed, given, deadline, client_has_gone)
+    except ExternalError as error:
+        raise RuntimeError(f"NpuDeviceError [{error.kind}] {error}") from error
+    except ProgramError as error:
+        raise RuntimeError(f"NpuDeviceError [bad_program] {error}") from error
+    outputs = iter(device.outputs(parsed, measured))
+    for arg, array in zip(parsed.args, arrays, strict=True):
+        if arg.role == "output":
+            array.copyfrom(next(outputs))
+    return _seconds(measured.cycles, parsed.config.clock_khz)
+
+
+def client_has_gone() -> bool:
+    """Whether a session's client has closed its end, which TVM's server sees only between calls."""
+    connections = psutil.Process().net_connections("tcp")
+    return any(connection.status == psutil.CONN_CLOSE_WAIT for connection in connections)
 
 
 def _digest(array: Any) -> str:
@@ -84,12 +124,13 @@ def _pack(layout: str, source: Any, target: Any) -> None:
     target.copyfrom(Packing.from_json(str(layout)).pack(source.numpy()))
 
 
-def register_functions(config: DeviceConfig) -> None:
+def register_functions(config: DeviceConfig, external: ExternalDevice | None) -> None:
     """Make known what a client may call on this server besides the device itself."""
     described = json.dumps(
         {
             "device": config.name,
             "hash": config.hash,
+            "runner": "" if external is None else external.name,
             "npu_target": npu_target.__version__,
             "tvm": tvm.__version__,
         }
@@ -98,12 +139,13 @@ def register_functions(config: DeviceConfig) -> None:
     tvm_ffi.register_global_func(SET_DEADLINE, _set_deadline, override=True)
     tvm_ffi.register_global_func(DIGEST, _digest, override=True)
     tvm_ffi.register_global_func(PACK, _pack, override=True)
-    tvm_ffi.register_global_func(RUN, partial(_run, config.clock_khz), override=True)
+    run = partial(_run, config.clock_khz)
+    if external is not None:
+        run = partial(_run_external, external)
+    tvm_ffi.register_global_func(RUN, run, override=True)
 
 
-def start_server(
-    host: str, port: int, tracker: Address, config: DeviceConfig
-) -> PopenRPCServerState:
+def start_server(host: str, port: int, tracker: Address, key: str) -> PopenRPCServerState:
     """Start TVM's RPC server in a thread of this process; port 0 takes any free one.
 
     Raises AddressError when it cannot be bound.
@@ -117,7 +159,7 @@ def start_server(
                 first,
                 first + 1,
                 tracker_addr=tuple(tracker),
-                key=device_key(config),
+                key=key,
                 silent=True,
             )
         except ValueError:  # somebody took the port since it was checked
@@ -149,16 +191,22 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--host", required=True)
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--with-parent", action="store_true")
+    add_external_options(parser)
+    add_runner_name(parser)
     options = parser.parse_args(arguments)
 
     config = find(options.device)
-    register_functions(config)
     failed = threading.Event()
     _report_uncaught(failed)
     sys.excepthook = _quiet_excepthook
     try:
-        state = start_server(options.host, options.port, Address.parse(options.tracker), config)
-    except AddressError as error:
+        external = external_device(options, config)
+        if external is not None:
+            external.builder.prepare()  # not in the time of the first candidate
+        register_functions(config, external)
+        key = device_key(config, "" if external is None else external.name)
+        state = start_server(options.host, options.port, Address.parse(options.tracker), key)
+    except (AddressError, ExternalError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     PopenRPCServerState.current = state

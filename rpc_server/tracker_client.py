@@ -35,12 +35,13 @@ class Endpoint(NamedTuple):
     matchkey: str
 
 
-def device_key(config: DeviceConfig) -> str:
-    """The key under which servers of a device register: its name and its hash.
+def device_key(config: DeviceConfig, runner: str = "") -> str:
+    """The key under which servers of a device register: its name and its hash, and what measures
+    where that is not the simulator.
 
     The tracker's protocol gives a meaning to colons and blanks, which no device's name has.
     """
-    return f"{config.name}-{config.hash}"
+    return f"{config.name}-{config.hash}" + (f"@{runner}" if runner else "")
 
 
 class TrackerClient:
@@ -94,10 +95,11 @@ class TrackerClient:
         _, summary = self._ask([base.TrackerCode.SUMMARY])
         return int(summary["queue_info"].get(key, {"free": 0})["free"])
 
-    def require(self, config: DeviceConfig) -> int:
-        """The number of servers of a device. Raises NoDevice, naming what there is, for none."""
+    def require(self, config: DeviceConfig, runner: str = "") -> int:
+        """The number of servers of a device that measure so (see `device_key`). Raises NoDevice,
+        naming what there is, for none."""
         servers = self.servers()
-        key = device_key(config)
+        key = device_key(config, runner)
         if key in servers:
             return servers[key]
         there = ", ".join(f"{count} x {name}" for name, count in sorted(servers.items()))
@@ -105,6 +107,7 @@ class TrackerClient:
             f"tracker {self.address} has no server of {config.name} (key {key}); it has: "
             f"{there or 'none at all'}; start one with: python -m rpc_server.server "
             f"--tracker {self.address} --device {config.name}"
+            + (f" --runner {runner} --run-with 'COMMAND {{elf}} ...'" if runner else "")
         )
 
     def request(self, key: str, wait_seconds: float) -> Endpoint:

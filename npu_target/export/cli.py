@@ -72,9 +72,11 @@ def _run(options: argparse.Namespace) -> int:
 
     config = find(options.device)
     check_model(options.model)
-    header = Header.of(config, options.model, "python -m npu_target.export")
+    command = "python -m npu_target.export"
+    header = Header.of(config, options.model, command, runner=options.runner)
     folder = log_folder(options.logs, header)
     log = read_logs(folder, header, options.require_tuned)
+    runner = "" if log is None else log.header.runner
     check_folder(options.output)
     check_goal(config, GOALS[options.goal])
     if options.json is not None:
@@ -91,7 +93,7 @@ def _run(options: argparse.Namespace) -> int:
         results = chooser.results(
             model.layers, lambda name: status.update(f"choosing and checking: {name}")
         )
-    print_table(console, results, config)
+    print_table(console, results, config, runner=runner)
     with console.status("compiling"):
         mod = model.with_kernels(chooser.device_function).mod
         calls = calls_of(mod)

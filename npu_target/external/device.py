@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -45,16 +46,18 @@ class ExternalDevice:
         is_given_up: Callable[[], bool] = lambda: False,
     ) -> Measured:
         """Run a program once. `arrays` are as in `ElfBuilder.build`, `is_given_up` as in
-        `RunCommand.run`; compiling has so many seconds, and running again.
+        `RunCommand.run`; compiling and running have so many seconds.
 
         Raises ElfError and RunError.
         """
         prints_outputs = not self.command.takes("output")
         with tempfile.TemporaryDirectory(prefix="npu-external-") as name:
             folder = Path(name)
+            started = time.monotonic()
             elf = self.builder.build(program, arrays, folder, prints_outputs, timeout_seconds)
+            left = max(0.0, timeout_seconds - (time.monotonic() - started))
             return self.command.run(
-                elf.path, elf.inputs, elf.output_bytes, folder, timeout_seconds, is_given_up
+                elf.path, elf.inputs, elf.output_bytes, folder, left, is_given_up
             )
 
     def outputs(self, program: Program, measured: Measured) -> list[np.ndarray]:

@@ -2,7 +2,8 @@
 
 run FILE prints how many cycles it takes, how busy the array is, the bytes that move, and where the
 cycles went. --compare A B explains the difference of two runs: files as for run, or what --json
-wrote of them.
+wrote of them. --run-with COMMAND runs a program by a command instead, with --compare the second
+one.
 """
 
 from __future__ import annotations
@@ -14,25 +15,30 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from rich.console import Console
 
-from npu_target.device import DEFAULT_DEVICE, ConfigError, kind_named
+from npu_target.device import DEFAULT_DEVICE, ConfigError, DeviceConfig, find, kind_named
+from npu_target.external import ExternalDevice, ExternalError
+from npu_target.external.options import add_external_options, add_runner_name, external_device
 from npu_target.files import open_atomically, write_atomically
 from npu_target.program.expr import ProgramError
 
 from .breakdown import breakdown_table
 from .compare import comparison_tables, difference, explanation, read_result
 from .errors import SimError
+from .external import External
 from .run import MEMORIES, Options, Timeline, run_file
 
 _PROGRAM = "npu_target.sim"
 _STDOUT = "-"
 _FOREVER = 2**62
 _INTERRUPTED = 130
+_TIMEOUT_SECONDS = 600.0
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -109,6 +115,16 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FROM:TO",
         help="of these cycles only, counted from the start of the first run",
     )
+    external = parser.add_argument_group("on something else than the simulated device")
+    add_external_options(external)
+    add_runner_name(external)
+    external.add_argument(
+        "--timeout",
+        type=float,
+        default=_TIMEOUT_SECONDS,
+        metavar="SECONDS",
+        help="for one run by the command (default: %(default)g)",
+    )
     for role, what in (("input", "read from"), ("output", "written to")):
         parser.add_argument(
             f"--{role}",
@@ -130,7 +146,26 @@ def _options(arguments: argparse.Namespace) -> Options:
         races=arguments.races,
         inputs=_named_files("--input", arguments.input),
         outputs=_named_files("--output", arguments.output),
+        external=_external(arguments),
     )
+
+
+def _external(arguments: argparse.Namespace) -> External | None:
+    if arguments.run_with is None:
+        external_device(arguments, find(DEFAULT_DEVICE))  # refuses what says how to use it
+        return None
+    if not arguments.timeout > 0:
+        raise SimError(f"--timeout {arguments.timeout:g}: needs more than 0")
+    for option, default in (("memory", "ddr3"), ("races", False), ("timeline", None)):
+        if getattr(arguments, option) != default:
+            raise SimError(f"--{option} is of the simulated device, --run-with runs on another one")
+
+    def device(config: DeviceConfig) -> ExternalDevice:
+        made = external_device(arguments, config)
+        assert made is not None
+        return made
+
+    return External(device, arguments.timeout)
 
 
 def _named_files(option: str, items: Sequence[str]) -> dict[str, Path]:
@@ -177,7 +212,7 @@ def _run(arguments: argparse.Namespace, console: Console) -> None:
         raise SimError("--name: needs one stream")
     options = _options(arguments)
     if arguments.name:
-        options = Options(**{**vars(options), "name": arguments.name[0]})
+        options = replace(options, name=arguments.name[0])
     _check_folders(arguments, options)
     window = _window(arguments.timeline_cycles)
     if arguments.timeline is None:
@@ -221,6 +256,10 @@ def _run_with_timeline(
 
 
 def _print_result(result: dict[str, Any], console: Console) -> None:
+    if "runner" in result:
+        print(_title(result))
+        print(f"  cycles       {' '.join(f'{cycles:,}' for cycles in result['cycles'])}")
+        return
     last = result["runs"][-1]
     cycles = " ".join(f"{cycles:,}" for cycles in result["cycles"])
     order = " (cold first)" if len(result["cycles"]) > 1 else ""
@@ -248,7 +287,8 @@ def _print_result(result: dict[str, Any], console: Console) -> None:
 
 
 def _title(result: dict[str, Any]) -> str:
-    return f"{result['name']} on {result['device']}, {result['memory']}"
+    where = f"measured by {result['runner']}" if "runner" in result else result["memory"]
+    return f"{result['name']} on {result['device']}, {where}"
 
 
 def _compare(arguments: argparse.Namespace, console: Console) -> None:
@@ -261,10 +301,11 @@ def _compare(arguments: argparse.Namespace, console: Console) -> None:
     if len(names) > 2:
         raise SimError("--name: needs one for A and one for B")
     results = []
-    for path, name in zip(arguments.compare, names or [None, None], strict=True):
+    for letter, path, name in zip("AB", arguments.compare, names or [None, None], strict=True):
         result = read_result(path)
         if result is None:
-            result = run_file(path, Options(**{**vars(options), "name": name}))
+            external = options.external if letter == "B" else None
+            result = run_file(path, replace(options, name=name, external=external))
         results.append(result)
     text = json.dumps(difference(*results), indent=2)
     if arguments.json == _STDOUT:
@@ -307,7 +348,7 @@ def _one_line_errors(codes: list[int]) -> Iterator[None]:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-    except (SimError, ProgramError, ConfigError) as error:
+    except (SimError, ProgramError, ConfigError, ExternalError) as error:
         message = str(error)
     except RuntimeError as error:
         message = _device_error(error)

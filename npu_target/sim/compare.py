@@ -34,6 +34,11 @@ def read_result(path: Path) -> dict[str, Any] | None:
     if not isinstance(result, dict) or result.get("format") != FORMAT:
         return None
     try:
+        if "runner" in result:
+            runs = [run["cycles"] for run in result["runs"]]
+            is_whole = bool(runs) and all(type(cycles) is int and cycles > 0 for cycles in runs)
+            if is_whole:
+                return result
         run = result["runs"][-1]
         numbers = [run["cycles"], *(run[key] for key in _COUNTS)]
         numbers += [run["breakdown"][key] for key in kind_named(result["kind"]).profile.reasons]
@@ -47,8 +52,12 @@ def read_result(path: Path) -> dict[str, Any] | None:
 
 
 def difference(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Any]:
-    """B minus A of the last run of each, for machines. Raises SimError for kinds of device that
+    """B minus A, for machines: of the last run of each, or, where a command measured one of them,
+    of the first, with cold caches, and of cycles alone. Raises SimError for kinds of device that
     cannot be compared."""
+    if not _have_reasons(a, b):
+        first, second = _first_cycles(a, b)
+        return {"cycles": second - first, "explanation": explanation(a, b)}
     reasons = _terms(a, b).reasons
     first, second = a["runs"][-1], b["runs"][-1]
     kinds = _executed(first), _executed(second)
@@ -64,6 +73,14 @@ def difference(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def _have_reasons(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
+    return "runner" not in a and "runner" not in b
+
+
+def _first_cycles(a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[int, int]:
+    return a["runs"][0]["cycles"], b["runs"][0]["cycles"]
+
+
 def _executed(run: Mapping[str, Any]) -> dict[str, int]:
     """Commands by name, those of the host and those its loops came to."""
     counts = dict(run["issued"])
@@ -74,6 +91,8 @@ def _executed(run: Mapping[str, Any]) -> dict[str, int]:
 
 def explanation(a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
     """One sentence on the largest cause. Raises SimError as `difference` does."""
+    if not _have_reasons(a, b):
+        return _cycles_alone(a, b)
     terms = _terms(a, b)
     first, second = a["runs"][-1], b["runs"][-1]
     change = second["cycles"] - first["cycles"]
@@ -93,6 +112,21 @@ def explanation(a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
     direction = "more" if parts[key] > 0 else "fewer"
     text = f"{start}; the largest cause is {terms.reasons[key]}: {abs(parts[key]):,} {direction}"
     return f"{text}{_evidence(key, terms, first, second)}."
+
+
+def _cycles_alone(a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
+    _terms(a, b)
+    first, second = _first_cycles(a, b)
+    change = second - first
+    text = f"A and B take the same {first:,} cycles"
+    if change:
+        more = "more" if change > 0 else "fewer"
+        percent = 100 * abs(change) / first
+        text = f"B takes {abs(change):,} cycles ({percent:.1f} %) {more} than A"
+    outputs = [result.get("outputs", {}) for result in (a, b)]
+    wrong = [name for name in outputs[0] if outputs[0][name] != outputs[1].get(name)]
+    bytes_text = f"other bytes in {', '.join(wrong)}" if wrong else "the same outputs"
+    return f"{text}, with {bytes_text}. A command tells no reasons for its cycles."
 
 
 def _terms(a: Mapping[str, Any], b: Mapping[str, Any]) -> ProfileTerms:
@@ -121,7 +155,12 @@ def _evidence(
 
 
 def comparison_tables(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[Table]:
-    """Cycles by reason, then counts and commands by kind; each with the difference B - A."""
+    """Cycles by reason, then counts and commands by kind; each with the difference B - A. Of what a
+    command measured, cycles alone."""
+    if not _have_reasons(a, b):
+        alone = _table("First runs, with cold caches")
+        _row(alone, "cycles", *_first_cycles(a, b))
+        return [alone]
     reasons = _terms(a, b).reasons
     first, second = a["runs"][-1], b["runs"][-1]
     cycles = _table("Where the cycles went")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from npu_target.program import Arg, Program
 
 from .breakdown import named_counts
 from .errors import SimError
+from .external import External, external_result, run_external
 from .stream import pack, read_stream
 from .timeline import TimelineWriter
 
@@ -31,7 +33,8 @@ _BIAS_LIMIT = 1000
 
 @dataclass(frozen=True)
 class Options:
-    """How to run. `device` is a preset or a file, None for the program's own device.
+    """How to run. `device` is a preset or a file, None for the program's own device. `external` is
+    what runs programs instead of the simulated one.
 
     `races` refuses raw streams that race, and programs where launches do not refuse them anyway.
     """
@@ -43,6 +46,7 @@ class Options:
     name: str | None = None
     inputs: Mapping[str, Path] = field(default_factory=dict)
     outputs: Mapping[str, Path] = field(default_factory=dict)
+    external: External | None = None
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,8 @@ def _run_stream(path: Path, options: Options, timeline: Timeline | None) -> dict
     for option in ("inputs", "outputs"):
         if getattr(options, option):
             raise SimError(f"--{option[:-1]}: {path} is a raw stream, which has no arguments")
+    if options.external is not None:
+        raise SimError(f"--run-with: {path} is a raw stream; a command runs saved programs")
     config = find(options.device or DEFAULT_DEVICE)
     stream = read_stream(path, options.name, config)
     # It imports TVM, which takes a second that a wrong file should not cost.
@@ -106,6 +112,11 @@ def _run_program(path: Path, options: Options, timeline: Timeline | None) -> dic
     config = _device_of(program, options.device)
     program = replace(program, config=config)
     arrays = _arguments(program, options)
+    if options.external is not None:
+        runner, cycles, found = run_external(program, arrays, options.external, options.repeat)
+        _save_outputs(options, found)
+        more = {"format": FORMAT, "file": str(path), "outputs": _digests(program, found)}
+        return external_result(program, runner, cycles, **more)
     import tvm
 
     from npu_target.device_api import host_cost
@@ -120,12 +131,27 @@ def _run_program(path: Path, options: Options, timeline: Timeline | None) -> dic
         options.races,
         **_timeline_arguments(timeline, config),
     )
-    for name, target in options.outputs.items():
-        with target.open("wb") as file:
-            np.save(file, tensors[name].numpy())
+    found = {name: tensor.numpy() for name, tensor in tensors.items()}
+    _save_outputs(options, found)
     result = _result(path, program.name, config, options, profiles)
+    result["outputs"] = _digests(program, found)
     result["host"] = _host(host_cost(program.to_bytes()), result["runs"][0])
     return result
+
+
+def _save_outputs(options: Options, arrays: Mapping[str, np.ndarray]) -> None:
+    for name, target in options.outputs.items():
+        with target.open("wb") as file:
+            np.save(file, arrays[name])
+
+
+def _digests(program: Program, arrays: Mapping[str, np.ndarray]) -> dict[str, str]:
+    """The SHA-256 of each output."""
+    return {
+        arg.name: hashlib.sha256(arrays[arg.name].tobytes()).hexdigest()
+        for arg in program.args
+        if arg.role == "output"
+    }
 
 
 def _host(cost: HostCost, cold: Mapping[str, Any]) -> dict[str, float]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
-from .options import report_errors
+from .options import default_timeout, report_errors
 
 DROPPED = 3  # the exit code of a repair that could not keep all
 
@@ -50,7 +50,24 @@ def main(arguments: list[str] | None = None) -> int:
         "--servers",
         type=int,
         metavar="N",
-        help="how many simulated devices to start (default: one per processor)",
+        help="how many servers to start, or to use of the tracker's (default: one per processor, "
+        "or all of the tracker's)",
+    )
+    measuring.add_argument(
+        "--tracker", metavar="HOST:PORT", help="measure on the servers of this tracker"
+    )
+    measuring.add_argument(
+        "--runner",
+        metavar="NAME",
+        help="measure by this one, see rpc_server.server --run-with, into logs of its own beside "
+        "the folder; '' is the simulator (default: what measured the folder)",
+    )
+    measuring.add_argument(
+        "--timeout",
+        type=float,
+        metavar="SECONDS",
+        help="real time after which a candidate counts as hung (default: "
+        f"{default_timeout(''):g}, by a runner {default_timeout('any'):g})",
     )
     measuring.set_defaults(run=_remeasure)
     options = parser.parse_args(arguments)
@@ -58,6 +75,8 @@ def main(arguments: list[str] | None = None) -> int:
         value = getattr(options, name, None)
         if value is not None and value < 1:
             parser.error(f"--{name} must be at least 1, got {value}")
+    if getattr(options, "timeout", None) is not None and not options.timeout > 0:
+        parser.error(f"--timeout must be more than 0, got {options.timeout:g}")
     return report_errors(lambda: int(options.run(options)))
 
 
@@ -89,32 +108,49 @@ def _in_ranges(lines: list[tuple[int, str]]) -> Iterator[tuple[str, str]]:
 
 
 def _remeasure(options: argparse.Namespace) -> int:
+    from rpc_server.address import Address
+
     from ..device import find, preset
     from .build_pool import BuildPool
     from .cli import RUN_LOG_FILE
-    from .devices import device_pool
+    from .devices import check_runner, device_pool
     from .header import Header
     from .interrupt import Interrupt
     from .log import read_log
     from .measuring import Measurer
     from .progress import TuningProgress
-    from .remeasure import remeasure
+    from .remeasure import remeasure, remeasured_folder
     from .report import make_console
 
     header = Header.read(options.folder)
     config = find(options.device) if options.device else preset(header.device)
     header.check_device(Header.of(config, header.model, ""), options.folder)
+    runner = header.runner if options.runner is None else options.runner
+    tracker = None if options.tracker is None else Address.parse(options.tracker)
+    check_runner(runner, tracker)
+    target = remeasured_folder(options.folder, header, runner)
+    timeout = options.timeout or default_timeout(runner)
     console = make_console()
     log = read_log(options.folder, header)
     total = sum(min(options.best or 1 << 30, len(log.records_of(w.mod))) for w in log.workloads)
     with (
-        device_pool(config, None, options.servers, options.folder / RUN_LOG_FILE, console) as pool,
+        device_pool(
+            config,
+            tracker,
+            options.servers,
+            options.folder / RUN_LOG_FILE,
+            console,
+            runner,
+            timeout,
+        ) as pool,
         BuildPool(os.cpu_count() or 1, options.folder / RUN_LOG_FILE) as builders,
         Interrupt() as interrupt,
         TuningProgress(console, total) as progress,
     ):
-        measurer = Measurer(config, builders, pool, interrupt, pipeline=header.options)
-        results = remeasure(options.folder, options.best, config, measurer, progress)
+        measurer = Measurer(
+            config, builders, pool, interrupt, timeout_seconds=timeout, pipeline=header.options
+        )
+        results = remeasure(options.folder, options.best, config, measurer, progress, runner)
     for result in results:
         now = "none is left" if result.cycles is None else f"{result.cycles:,}"
         console.print(
@@ -122,6 +158,8 @@ def _remeasure(options: argparse.Namespace) -> int:
             f"{result.kept} schedules kept, {result.dropped} dropped",
             highlight=False,
         )
+    if target != options.folder:
+        console.print(f"wrote {target}", highlight=False)
     return 0
 
 

@@ -18,13 +18,14 @@ from ..pipeline_options import DEFAULT as DEFAULT_PIPELINE
 from ..pipeline_options import PipelineOptions
 from ..program import Program
 from ..schedule_rules import default_schedule
+from ..schedule_rules.traces import trace_json
 from ..target import make_target
 from ..topi import Operator
 from ..topi.routed import route_name, routes_of
 from .check import ProgramCheck
 from .errors import LogError, TuningError
 from .layers import Layer
-from .log import TuningLog
+from .log import RecordLine, TuningLog
 from .report import DEFAULT, FORCED, TUNED, LayerResult
 from .routes import BESIDE, ONLY
 from .schedules import default_of, routed_schedule, tuned_schedule
@@ -41,11 +42,15 @@ class _Choice:
     cycles: int
     packed: tuple[str, ...]  # arguments
     route: str | None = None
+    is_simulated: bool = False
 
 
 class Chooser:
     """Takes a layer's schedule from `log` where it has one that is faster than the default,
     compiled by `pipeline` both.
+
+    Logs of a runner decide by what it measured, which is what `results` has then; of a layer that
+    they do not have, the cycles are the simulator's.
 
     `routes` of `routes.ROUTES` says whether the device's routes may be taken: those that the logs
     have, none, or, wherever one serves a layer and is right, always the fastest of them.
@@ -61,6 +66,7 @@ class Chooser:
         self._config = config
         self._log = log
         self._pipeline = pipeline
+        self._runner = "" if log is None else log.header.runner
         self._only_routes = routes == ONLY
         if log is not None:
             log.routes = routes
@@ -112,7 +118,8 @@ class Chooser:
             progress(layer.name)
             choice = self._choice(layer.operator)
             result = LayerResult(layer, choice.default_cycles, choice.cycles, choice.source)
-            results.append(replace(result, packed=choice.packed, route=choice.route))
+            result = replace(result, packed=choice.packed, route=choice.route)
+            results.append(replace(result, is_simulated=choice.is_simulated))
         return results
 
     @property
@@ -144,6 +151,7 @@ class Chooser:
         default = default_of(operator, self._config)
         default_cycles = self._cycles(operator, default, DEFAULT)
         standard = self._made(DEFAULT, default_cycles, default_cycles, default)
+        standard = replace(standard, is_simulated=bool(self._runner))
         if self._only_routes:
             return self._forced(operator, default_cycles) or standard
         tuned = None
@@ -153,7 +161,9 @@ class Chooser:
             return standard
         cycles = self._cycles(operator, tuned, TUNED)
         records = self._log.records_of(workload_module(operator, self._config))
-        logged = round(records[0].seconds * self._config.clock_khz * 1e3)
+        logged = self._logged(records[0])
+        if self._runner:
+            return self._measured(records, default, tuned)
         if cycles != logged and self._pipeline == DEFAULT_PIPELINE:  # as it was logged
             raise LogError(
                 f"{self._log.folder} is out of date: for {operator.name} it has {logged} cycles, "
@@ -164,6 +174,20 @@ class Chooser:
             return self._made(TUNED, default_cycles, cycles, tuned)
         return standard
 
+    def _measured(
+        self, records: Sequence[RecordLine], default: Schedule, tuned: Schedule
+    ) -> _Choice:
+        """By what a runner measured. Where that was not the default schedule, nothing is gained."""
+        logged, trace = self._logged(records[0]), trace_json(default.trace)
+        of_default = (record for record in records if record.record[0] == trace)
+        before = self._logged(next(of_default, records[0]))
+        if records[0].record[0] == trace:
+            return self._made(DEFAULT, before, before, default)
+        return self._made(TUNED, before, logged, tuned)
+
+    def _logged(self, record: RecordLine) -> int:
+        return round(record.seconds * self._config.clock_khz * 1e3)
+
     def _forced(self, operator: Operator, default_cycles: int) -> _Choice | None:
         """The fastest route of those that serve an operator and are right; None for none."""
         choices = []
@@ -171,7 +195,8 @@ class Chooser:
             schedule = routed_schedule(operator, self._config, name)
             with suppress(TuningError):  # a program that relies on an order the device lacks
                 cycles = self._cycles(operator, schedule, name)
-                choices.append(self._made(FORCED, default_cycles, cycles, schedule))
+                choice = self._made(FORCED, default_cycles, cycles, schedule)
+                choices.append(replace(choice, is_simulated=bool(self._runner)))
         return min(choices, key=lambda choice: choice.cycles, default=None)
 
     def _made(self, source: str, default_cycles: int, cycles: int, schedule: Schedule) -> _Choice:

@@ -15,6 +15,7 @@ from .options import (
     add_output_options,
     add_pipeline_options,
     add_routes_option,
+    default_timeout,
     report_errors,
 )
 
@@ -101,9 +102,9 @@ def parser() -> argparse.ArgumentParser:
     measuring.add_argument(
         "--timeout",
         type=float,
-        default=30.0,
         metavar="SECONDS",
-        help="real time after which a candidate counts as hung (default: %(default)s)",
+        help="real time after which a candidate counts as hung (default: "
+        f"{default_timeout(''):g}, with --runner {default_timeout('any'):g})",
     )
     output = result.add_argument_group("output")
     add_output_options(output)
@@ -123,6 +124,8 @@ def main(arguments: list[str] | None = None) -> int:
         value = getattr(options, name)
         if value is not None and value < least:
             parser().error(f"--{name} must be at least {least}, got {value}")
+    if options.timeout is None:
+        options.timeout = default_timeout(options.runner)
     if not options.timeout > 0:
         parser().error(f"--timeout must be more than 0, got {options.timeout:g}")
     command = shlex.join(["python", "tune.py", *(sys.argv[1:] if arguments is None else arguments)])
@@ -136,7 +139,7 @@ def _run(options: argparse.Namespace, command: str) -> int:
     from ..device import find
     from ..partition import explain
     from ..stages import check_stages
-    from .devices import device_pool
+    from .devices import check_runner, device_pool
     from .dump import check_can_dump
     from .header import Header
     from .log import check_can_make, check_log, log_folder, open_log
@@ -148,14 +151,15 @@ def _run(options: argparse.Namespace, command: str) -> int:
     check_model(options.model)
     check_ops(options.ops)
     check_stages(options.print_ir_after)
-    header = Header.of(config, options.model, command, options.pipeline)
+    header = Header.of(config, options.model, command, options.pipeline, options.runner)
     folder = log_folder(options.logs, header)
     check_log(folder, header)
     check_can_make(folder)
     tracker = None if options.tracker is None else Address.parse(options.tracker)
+    check_runner(options.runner, tracker)
     if tracker is not None:
         with TrackerClient(tracker) as client:
-            client.require(config)
+            client.require(config, options.runner)
     if options.json is not None:
         check_can_write(options.json)
     for folder_to_fill in (options.dump, options.print_ir_to):
@@ -175,7 +179,15 @@ def _run(options: argparse.Namespace, command: str) -> int:
     layers = select_layers(network.layers, options.ops)
     with (
         open_log(folder, header) as log,
-        device_pool(config, tracker, options.servers, folder / RUN_LOG_FILE, console) as pool,
+        device_pool(
+            config,
+            tracker,
+            options.servers,
+            folder / RUN_LOG_FILE,
+            console,
+            options.runner,
+            options.timeout,
+        ) as pool,
     ):
         return _tune(options, command, config, layers, log, pool, console)
 
@@ -231,7 +243,7 @@ def _tune(
             if options.host_columns or options.json is not None:
                 results = with_host_costs(results, config, log, pipeline)
             if results:
-                print_table(console, results, config, options.host_columns)
+                print_table(console, results, config, options.host_columns, options.runner)
 
             def schedule(result: LayerResult) -> Schedule:
                 return best_schedule(result, config, log)
@@ -241,7 +253,8 @@ def _tune(
             stages = check_stages(options.print_ir_after)
             print_stages(stages, options.print_ir_to, results, config, schedule, pipeline)
             if options.json is not None:
-                write_json(options.json, to_json(results, config, model=options.model))
+                more = {"runner": options.runner} if options.runner else {}
+                write_json(options.json, to_json(results, config, model=options.model, **more))
     if interrupt.requested:
         resume = command if options.resume else f"{command} --resume"
         print(
@@ -258,7 +271,7 @@ def _print_summary(console: Console, progress: TuningProgress, log: TuningLog) -
     failed = _listed(progress.failures)
     rejected = _listed(progress.rejections)
     console.print(
-        f"{progress.measured} candidates at {progress.rate:.1f} a second"
+        f"{progress.measured} candidates at {progress.rate_text}"
         + (f"; failed: {failed}" if failed else "")
         + (f"; not worth measuring: {rejected}" if rejected else "")
         + f"; logs in {log.folder}",

@@ -14,7 +14,18 @@ from rpc_server.address import Address
 from rpc_server.local import LocalServers
 
 from ..device import DeviceConfig
-from .pool import DevicePool
+from .errors import TuningError
+from .pool import PATIENCE_SECONDS, DevicePool
+
+
+def check_runner(runner: str, tracker: Address | None) -> None:
+    """Raise TuningError now for a runner that no tracker is to be asked for."""
+    if runner and tracker is None:
+        raise TuningError(
+            f"--runner {runner} needs --tracker HOST:PORT, a tracker with servers of it; start "
+            f"them with: python -m rpc_server.server --tracker HOST:PORT --runner {runner} "
+            "--run-with 'COMMAND {elf} {input} {output}'"
+        )
 
 
 @contextlib.contextmanager
@@ -24,12 +35,19 @@ def device_pool(
     servers: int | None,
     output_file: Path,
     console: Console,
+    runner: str = "",
+    timeout_seconds: float = 0.0,
 ) -> Iterator[DevicePool]:
-    """`servers` of the tracker's (None: all), or, without a tracker, that many servers (None: one
-    per processor) on loopback. What processes have to say goes to `output_file`."""
+    """`servers` of the tracker's (None: all) on which `runner` measures, or, without a tracker,
+    that many simulated ones (None: one per processor) on loopback. What processes have to say goes
+    to `output_file`. Without a server it goes on for a minute, or for `timeout_seconds`, which a
+    measurement may take."""
     with contextlib.ExitStack() as stack:
         if tracker is not None:
-            pool = DevicePool(tracker, config, output_file, servers)
+            patience = max(PATIENCE_SECONDS, timeout_seconds)
+            pool = DevicePool(
+                tracker, config, output_file, servers, patience_seconds=patience, runner=runner
+            )
         else:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="npu-devices-"))
             count = servers or os.cpu_count() or 1

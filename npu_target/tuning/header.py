@@ -32,6 +32,7 @@ class Header:
     `device` is the device's name, `device_hash` its DeviceConfig.hash, `device_numbers` what the
     hash is made of. `command` is the command line that made the folder, for the reader.
     `pipeline` is how programs were compiled, and left out of the file where it is the default.
+    `runner` is what measured, empty and left out where it was the simulator.
     """
 
     format: int
@@ -43,15 +44,23 @@ class Header:
     tvm: str
     command: str
     pipeline: str = str(DEFAULT)
+    runner: str = ""
 
     def __post_init__(self) -> None:
         """Raises LogError for names that cannot be those of folders."""
         check_name("the device's name", self.device, LogError)
         check_name("the model's name", self.model, LogError)
+        if self.runner:
+            check_name("the runner's name", self.runner, LogError)
 
     @classmethod
     def of(
-        cls, config: DeviceConfig, model: str, command: str, pipeline: PipelineOptions = DEFAULT
+        cls,
+        config: DeviceConfig,
+        model: str,
+        command: str,
+        pipeline: PipelineOptions = DEFAULT,
+        runner: str = "",
     ) -> Header:
         """The header of logs made now."""
         numbers = {name: int(value) for name, value in config.numbers().items()}
@@ -65,7 +74,14 @@ class Header:
             tvm.__version__,
             command,
             str(pipeline),
+            runner,
         )
+
+    @property
+    def measured_on(self) -> str:
+        """The device's name, and what measures there where that is not the simulator: that of a
+        folder."""
+        return f"{self.device}@{self.runner}" if self.runner else self.device
 
     @property
     def options(self) -> PipelineOptions:
@@ -80,6 +96,8 @@ class Header:
         fields = dataclasses.asdict(self)
         if self.pipeline == str(DEFAULT):
             del fields["pipeline"]
+        if not self.runner:
+            del fields["runner"]
         text = json.dumps(fields, indent=2) + "\n"
         write_atomically(folder / HEADER_FILE, text.encode())
 
@@ -105,6 +123,7 @@ class Header:
                 f"{path}: not a header of format {FORMAT}; tune again into another --logs folder"
             )
         fields.setdefault("pipeline", str(DEFAULT))
+        fields.setdefault("runner", "")
         wanted: dict[str, Any] = {field.name: field.type for field in dataclasses.fields(cls)}
         types = {"int": int, "str": str, "dict[str, int]": dict}
         for name, kind in wanted.items():
@@ -127,6 +146,12 @@ class Header:
             raise LogError(
                 f"{folder} holds cycles of programs compiled by pipeline {self.pipeline}, needed "
                 f"{current.pipeline}; give another --logs folder"
+            )
+        if self.runner != current.runner:
+            raise LogError(
+                f"{folder} holds cycles measured by {self.runner or 'the simulator'}, needed those "
+                f"of {current.runner or 'the simulator'}; give another --logs folder, or another "
+                "--runner"
             )
         for name in ("npu_target", "tvm"):
             made, now = getattr(self, name), getattr(current, name)

@@ -1,6 +1,6 @@
 """A folder of tuning logs: a MetaSchedule database, what failed, and what made it.
 
-    tuning_logs/<device>/<model>/
+    tuning_logs/<device>/<model>/     or <device>@<runner>, measured by a command of the user's
         header.json                   device, model, versions: see header.py
         database_workload.json        MetaSchedule's JSONDatabase, line by line
         database_tuning_record.json
@@ -187,7 +187,7 @@ class TuningLog:
 
 def log_folder(logs: Path, header: Header) -> Path:
     """The folder, in a folder `logs`, of the logs with this header."""
-    return logs / header.device / header.model
+    return logs / header.measured_on / header.model
 
 
 def read_log(folder: Path, current: Header) -> TuningLog:

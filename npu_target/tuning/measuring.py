@@ -99,8 +99,13 @@ class Measurer:
         for index in done:
             yield index, _result(running[index].future)
 
-    def measure_all(self, schedules: Sequence[tuple[Operator, Any]]) -> list[Result]:
-        """The results of these operators' traces. Raises KeyboardInterrupt when interrupted."""
+    def measure_all(
+        self,
+        schedules: Sequence[tuple[Operator, Any]],
+        progress: Callable[[int, int], None] = lambda done, total: None,
+    ) -> list[Result]:
+        """The results of these operators' traces; `progress` is told how many of all are there.
+        Raises KeyboardInterrupt when interrupted."""
         compiling = [self.compile(operator, trace) for operator, trace in schedules]
         results: dict[int, Result] = {}
         running: dict[int, Running] = {}
@@ -116,6 +121,7 @@ class Measurer:
             for index, result in self.finished(running, blocking=True):
                 results[index] = result
                 del running[index]
+                progress(len(results), len(schedules))
         return [results[index] for index in range(len(schedules))]
 
 

@@ -12,7 +12,15 @@ from ..pipeline_options import DEFAULT, PIPELINES, PipelineError, PipelineOption
 from .routes import BESIDE, ROUTES
 
 DEFAULT_LOGS = Path("tuning_logs")
+# How long a candidate may take: simulated, and where a command of the user's runs it.
+_SIMULATED_SECONDS = 30.0
+_EXTERNAL_SECONDS = 600.0
 INTERRUPTED = 130  # the exit code that a shell expects after Ctrl-C
+
+
+def default_timeout(runner: str) -> float:
+    """Seconds that a candidate may take where the user has given none."""
+    return _EXTERNAL_SECONDS if runner else _SIMULATED_SECONDS
 
 
 def add_network_options(parser: argparse._ActionsContainer) -> None:
@@ -58,6 +66,13 @@ def add_network_options(parser: argparse._ActionsContainer) -> None:
         default=DEFAULT_LOGS,
         metavar="DIR",
         help="tuning logs are in DIR/<device>/<model>/ (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--runner",
+        default="",
+        metavar="NAME",
+        help="by what measures under this name, see rpc_server.server --run-with, instead of the "
+        "simulator: tuning logs are in DIR/<device>@NAME/<model>/",
     )
 
 

@@ -40,7 +40,8 @@ class DevicesLost(TuningError):
 class DevicePool:
     """Measures jobs on the servers that a tracker has for a device. A context manager.
 
-    At most `servers` of them are used. `on_lost` is told the port of a server whose session
+    At most `servers` of them are used. They are the simulator's, or those on which `runner`
+    measures. `on_lost` is told the port of a server whose session
     ended in an error, and may start another. What worker processes print goes to `output_file`.
     Raises NoDevice or TrackerError when there is nothing to begin with.
     """
@@ -53,12 +54,14 @@ class DevicePool:
         servers: int | None = None,
         on_lost: Callable[[int], None] | None = None,
         patience_seconds: float = PATIENCE_SECONDS,
+        runner: str = "",
     ) -> None:
         with TrackerClient(tracker) as client:
-            available = client.require(config)
+            available = client.require(config, runner)
         self.size = min(available, servers or available)
         self._tracker = tracker
         self._config = config
+        self._runner = runner
         self._on_lost = on_lost
         self._patience_seconds = patience_seconds
         self._jobs: queue.SimpleQueue[tuple[Job, Future[Outcome]]] = queue.SimpleQueue()
@@ -128,8 +131,9 @@ class DevicePool:
             # First: a server waits only a few seconds for the client it was reserved for.
             worker.start()
             with TrackerClient(self._tracker) as client:
-                endpoint = client.request(device_key(self._config), _REQUEST_SECONDS)
-            worker.call(connect, endpoint, self._config, timeout_seconds=_CONNECT_SECONDS)
+                endpoint = client.request(device_key(self._config, self._runner), _REQUEST_SECONDS)
+            arguments = endpoint, self._config, self._runner
+            worker.call(connect, *arguments, timeout_seconds=_CONNECT_SECONDS)
         except (NoDevice, TrackerError, WorkerDied, WorkerTimeout, WorkerError) as error:
             text = error.text if isinstance(error, WorkerError) else str(error)
             mismatch = isinstance(error, WorkerError) and error.kind == ServerMismatch.__name__

@@ -67,6 +67,11 @@ class TuningProgress:
     def stage(self, text: str) -> None:
         """Say what is going on now."""
         self._live.update(self._task, description=self._described(text))
+        self._maybe_line(text)
+
+    def stage_of(self, text: str, done: int, total: int) -> None:
+        """The same of something that has got so far."""
+        self.stage(f"{text}: {done} of {total}")
 
     def note(self, text: str) -> None:
         """A line that stays."""
@@ -78,9 +83,8 @@ class TuningProgress:
         self.measured += 1
         if failure is not None:
             self._failures[failure] += 1
-        self._live.update(self._task, completed=self._done, rate=f"{self.rate:.1f}/s")
-        if not self._console.is_terminal and time.monotonic() - self._last_line > _LINE_SECONDS:
-            self._print_line(layer)
+        self._live.update(self._task, completed=self._done, rate=self.rate_text)
+        self._maybe_line(layer)
 
     def rejected(self, kinds: Mapping[str, int]) -> None:
         """So many candidates were not worth a measurement, by kind; they are no trials."""
@@ -96,6 +100,16 @@ class TuningProgress:
         return self.measured / max(time.monotonic() - self._started, 1e-9)
 
     @property
+    def rate_text(self) -> str:
+        """The rate in a unit in which it is no 0."""
+        if not self.measured:
+            return "0/s"
+        for unit, seconds in (("s", 1), ("min", 60)):
+            if self.rate * seconds >= 1:
+                return f"{self.rate * seconds:.1f}/{unit}"
+        return f"{self.rate * 3600:.1f}/h"
+
+    @property
     def failures(self) -> dict[str, int]:
         """How many candidates failed, by kind."""
         return dict(self._failures)
@@ -108,11 +122,15 @@ class TuningProgress:
     def _described(self, text: str) -> str:
         return f"{text}  {self._cycles}" if self._cycles else text
 
+    def _maybe_line(self, text: str) -> None:
+        if not self._console.is_terminal and time.monotonic() - self._last_line > _LINE_SECONDS:
+            self._print_line(text)
+
     def _print_line(self, text: str) -> None:
         self._last_line = time.monotonic()
         failed = sum(self._failures.values())
         self._console.print(
-            f"[{self._done}/{self._total}] {self._described(text)}, {self.rate:.1f} measured/s"
+            f"[{self._done}/{self._total}] {self._described(text)}, measured {self.rate_text}"
             + (f", {failed} failed" if failed else ""),
             highlight=False,
             markup=False,

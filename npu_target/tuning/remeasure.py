@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..device import DeviceConfig
@@ -14,7 +14,7 @@ from .errors import LogError, TuningError
 from .failure import DOES_NOT_APPLY, Failure
 from .header import Header
 from .layers import Layer
-from .log import RecordLine, TuningLog, lock_folder, open_log
+from .log import RecordLine, TuningLog, check_can_make, lock_folder, log_folder, open_log
 from .measuring import Measurer
 from .progress import TuningProgress
 from .recorder import Recorder
@@ -44,19 +44,25 @@ def remeasure(
     config: DeviceConfig,
     measurer: Measurer,
     progress: TuningProgress,
+    runner: str = "",
 ) -> list[Remeasured]:
     """Replay and measure the records of a folder, of each layer the fastest `most` or all, and
-    put logs of the results in its place.
+    put logs of the results at the place of `remeasured_folder`: in its own, or, where it was
+    measured by another than `runner`, beside it.
 
-    The folder stays as it is until all is done. Schedules that no longer apply, equal programs, and
-    layers whose operator has other attributes now, are dropped. Raises LogError for a folder that
-    cannot be read or written or is of another device, TuningError when interrupted.
+    What is there stays as it is until all is done. Schedules that no longer apply, equal programs,
+    and layers whose operator has other attributes now, are dropped. Raises LogError for a folder
+    that cannot be read or written or is of another device, TuningError when interrupted.
     """
     header = Header.read(folder)
     command = header.command.split(" && ")[0] + f" && {COMMAND} {folder.name}"
-    new_header = Header.of(config, header.model, command, header.options)
+    new_header = Header.of(config, header.model, command, header.options, runner)
     header.check_device(new_header, folder)
-    new_folder = folder.with_name(folder.name + _NEW_SUFFIX)
+    target = remeasured_folder(folder, header, runner)
+    if target != folder:
+        check_can_make(target)
+        target.parent.mkdir(parents=True, exist_ok=True)
+    new_folder = target.with_name(target.name + _NEW_SUFFIX)
     with lock_folder(folder):
         old = TuningLog(folder, header)
         shutil.rmtree(new_folder, ignore_errors=True)
@@ -75,11 +81,31 @@ def remeasure(
                     progress.stage(layer.name)
                     results.append(_remeasure(old, layer, records, config, measurer, recorder))
                     if measurer.interrupted():
-                        raise TuningError(f"stopped; {folder} is as it was")
-            _replace(folder, new_folder)
+                        raise TuningError(f"stopped; {target} is as it was")
+            _replace(target, new_folder)
         finally:
             shutil.rmtree(new_folder, ignore_errors=True)
     return results
+
+
+def remeasured_folder(folder: Path, header: Header, runner: str) -> Path:
+    """Where the logs of a folder go that are measured by `runner`. Raises LogError for logs of
+    another runner at a place that does not tell, and for a folder of other logs that is there."""
+    if header.runner == runner:
+        return folder
+    resolved = folder.resolve()
+    if resolved.parts[-2:] != (header.measured_on, header.model):
+        raise LogError(
+            f"{folder} is not {header.measured_on}/{header.model} in some folder, so there is no "
+            f"place beside it for what {runner or 'the simulator'} measures"
+        )
+    target = log_folder(folder.resolve().parents[1], replace(header, runner=runner))
+    if target.exists():
+        raise LogError(
+            f"{target} is there already: remeasure that folder, or move it away to have it made "
+            f"from {folder}"
+        )
+    return target
 
 
 def _dropped(name: str, records: list[RecordLine], config: DeviceConfig) -> Remeasured:
@@ -123,8 +149,9 @@ def _replace(folder: Path, new_folder: Path) -> None:
     old_folder = folder.with_name(folder.name + _OLD_SUFFIX)
     try:
         shutil.rmtree(old_folder, ignore_errors=True)
-        folder.rename(old_folder)
+        if folder.exists():
+            folder.rename(old_folder)
         new_folder.rename(folder)
-        shutil.rmtree(old_folder)
+        shutil.rmtree(old_folder, ignore_errors=True)
     except OSError as error:
         raise LogError(f"{folder} cannot be replaced: {error.strerror}") from error

@@ -27,12 +27,13 @@ _FILE_COLUMNS = 120
 
 @dataclass(frozen=True)
 class LayerResult:
-    """A layer with its simulated cycles for one run, by its default schedule and by its best.
+    """A layer with its cycles for one run, by its default schedule and by its best.
 
     `source` is TUNED or DEFAULT, whichever the best is, or FORCED for a route that was asked for.
     `trials` is how many candidates were measured, `host` what the best asks of the host core,
     `packed` the arguments that it has packed; None where that is not known. `route` is the device's
-    route that computes the layer, None for a schedule.
+    route that computes the layer, None for a schedule. `is_simulated` marks, where a runner's logs
+    give the cycles, a layer that they do not have.
     """
 
     layer: Layer
@@ -43,6 +44,7 @@ class LayerResult:
     host: HostCost | None = None
     packed: tuple[str, ...] | None = None
     route: str | None = None
+    is_simulated: bool = False
 
     def utilization(self, config: DeviceConfig) -> float:
         """Share of the array's peak, 0 to 1."""
@@ -76,6 +78,7 @@ def to_json(results: Sequence[LayerResult], config: DeviceConfig, **more: Any) -
                 "utilization": result.utilization(config),
                 "schedule": result.source,
                 **({} if result.route is None else {"route": result.route}),
+                **({"is_simulated": True} if result.is_simulated else {}),
                 **({} if result.trials is None else {"trials": result.trials}),
                 **({} if result.packed is None else {"packed": list(result.packed)}),
                 **result.host_columns(),
@@ -114,9 +117,12 @@ def print_table(
     results: Sequence[LayerResult],
     config: DeviceConfig,
     has_host_columns: bool = False,
+    runner: str = "",
 ) -> None:
-    """One line a layer, and the network's total; on request, what the host does for each."""
-    table = Table(title=f"{config.name}: cycles of one run", title_justify="left")
+    """One line a layer, and the network's total; on request, what the host does for each. `runner`
+    is what measured, empty for the simulator."""
+    by = f", measured by {runner}" if runner else ""
+    table = Table(title=f"{config.name}: cycles of one run{by}", title_justify="left")
     table.add_column("layer", no_wrap=True, overflow="ellipsis")
     for heading in ("count", "MACs", "default", "cycles", "speedup", "of peak"):
         table.add_column(heading, justify="right", no_wrap=True)
@@ -134,7 +140,7 @@ def print_table(
             f"{result.cycles:,}",
             f"{result.default_cycles / result.cycles:.2f}x",
             f"{result.utilization(config):.1%}" if result.layer.macs else "-",
-            result.source if result.route is None else f"{result.source}: {result.route}",
+            _source(result),
             ", ".join(result.packed or ()) or "-",
             *(_host_cells(result) if has_host_columns else ()),
         )
@@ -157,6 +163,11 @@ def print_table(
     if cycles:
         milliseconds = cycles / config.clock_khz
         console.print(f"{milliseconds:.2f} ms on the device at {config.clock_khz / 1000:g} MHz")
+
+
+def _source(result: LayerResult) -> str:
+    text = result.source if result.route is None else f"{result.source}: {result.route}"
+    return f"{text}, simulated" if result.is_simulated else text
 
 
 def _host_cells(result: LayerResult) -> list[str]:

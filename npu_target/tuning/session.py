@@ -80,19 +80,25 @@ class _Arrays:
 class DeviceSession:
     """A session with one server: the device's tensors live as long as it does."""
 
-    def __init__(self, endpoint: Endpoint, config: DeviceConfig) -> None:
+    def __init__(self, endpoint: Endpoint, config: DeviceConfig, runner: str) -> None:
         """Connect. Raises RuntimeError when the server is gone, ServerMismatch when it serves
-        another device or version."""
+        another device or version, or measures by something else than `runner`."""
         self._numbers = kind_of(config).numbers
         self._session = rpc.connect(endpoint.host, endpoint.port, endpoint.matchkey)
         self._device = self._session.ext_dev(0)
         described = json.loads(str(self._session.get_function(_DESCRIBE)()))
-        wanted = {"hash": config.hash, "npu_target": npu_target.__version__, "tvm": tvm.__version__}
+        wanted = {
+            "hash": config.hash,
+            "runner": runner,
+            "npu_target": npu_target.__version__,
+            "tvm": tvm.__version__,
+        }
         for name, value in wanted.items():
             if described[name] != value:
                 raise ServerMismatch(
-                    f"the server at {endpoint.host}:{endpoint.port} has {name} {described[name]}, "
-                    f"needed {value}; start it from the same installation"
+                    f"the server at {endpoint.host}:{endpoint.port} has {name} "
+                    f"{described[name] or 'none'}, needed {value or 'none'}; start it from the "
+                    "same installation"
                 )
         self._set_deadline = self._session.get_function(_SET_DEADLINE)
         self._run = self._session.get_function(_RUN)
@@ -163,14 +169,14 @@ class DeviceSession:
 _session: DeviceSession | None = None
 
 
-def connect(endpoint: Endpoint, config: DeviceConfig) -> None:
+def connect(endpoint: Endpoint, config: DeviceConfig, runner: str) -> None:
     """Give this process a session with the server at `endpoint`, in place of the one it had.
 
     Raises as DeviceSession does.
     """
     global _session
     _session = None
-    _session = DeviceSession(endpoint, config)
+    _session = DeviceSession(endpoint, config, runner)
 
 
 def measure(job: Job) -> Outcome:

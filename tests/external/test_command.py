@@ -6,8 +6,8 @@ import sys
 import time
 from pathlib import Path
 
-import psutil
 import pytest
+from fake_device import sleepers
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -58,19 +58,8 @@ def test_a_line_that_was_lost(tmp_path):
         run("a line lost", tmp_path, "-")
 
 
-def sleepers() -> list[psutil.Process]:
-    """Of fake_runner.py, wherever they hang."""
-    found = []
-    for process in psutil.process_iter(["cmdline", "status"]):
-        text = " ".join(process.info["cmdline"] or [])
-        if "time.sleep(600)" in text and process.info["status"] != psutil.STATUS_ZOMBIE:
-            found.append(process)
-    return found
-
-
 @pytest.mark.parametrize(("how", "kind"), [("hang", "timed_out"), ("leave a child", None)])
 def test_nothing_is_left_behind(how, kind, tmp_path):
-    before = {process.pid for process in sleepers()}
     started = time.monotonic()
     if kind is None:
         run(how, tmp_path)
@@ -80,9 +69,9 @@ def test_nothing_is_left_behind(how, kind, tmp_path):
         assert caught.value.kind == kind
     assert time.monotonic() - started < 20
     deadline = time.monotonic() + 10
-    while {process.pid for process in sleepers()} - before and time.monotonic() < deadline:
+    while sleepers(tmp_path / "kernel.elf") and time.monotonic() < deadline:
         time.sleep(0.1)
-    assert {process.pid for process in sleepers()} <= before
+    assert not sleepers(tmp_path / "kernel.elf")
 
 
 def test_a_run_that_nobody_waits_for_is_ended(tmp_path):
