@@ -77,11 +77,12 @@ class ElfBuilder:
         sources = ["kernel.c", "call.c"]
         if self.toolchain.flavour in (BAREMETAL, EMULATED):
             (folder / "data.S").write_text(_data(program, places, self.toolchain.flavour))
-            (folder / "program.npu").write_bytes(program.to_bytes())
             sources.append("data.S")
+        if self.toolchain.flavour == EMULATED:
+            (folder / "program.npu").write_bytes(program.to_bytes())
         objects = [f"-I{common}", *sources, str(common / "common.o")]
         chain = self.toolchain
-        flags = [*chain.c_flags, *chain.link_flags]
+        flags = [*chain.c_flags, *chain.link_flags(common)]
         # The simulator needs the library of C++, which links C alike.
         link = chain.cxx_link if chain.flavour == EMULATED else chain.c
         link([*flags, *objects, "-o", _ELF], folder, timeout_seconds)

@@ -14,15 +14,24 @@ from ..device import DeviceConfig, kind_of
 from ..program.c import header_text
 from ..simulator_sources import copy_simulator, has_simulator
 from .errors import ElfError
-from .toolchain import BAREMETAL, EMULATED, Toolchain
+from .toolchain import BAREMETAL, EMULATED, LINUX, Toolchain
 
 _OBJECT = "common.o"
 _PACKAGE = "npu_target"
+_SHARED = ("external:run.h", "external:main.c", "export:core.h", "export:core.c")
 _FILES = {
-    BAREMETAL: ("external:main.c", "external:measured.c", "export:htif.c"),
-    EMULATED: ("external:main.c", "external:emulated.cc", "export:trap.c", "export:issued.h"),
+    LINUX: ("external:measured.c",),
+    BAREMETAL: (
+        "external:measured.c",
+        "export:start.S",
+        "export:bare_metal.c",
+        "export:htif.c",
+        "export:memory.ld",
+        "export:checks.ld",
+    ),
+    EMULATED: ("external:emulated.cc", "export:trap.c", "export:issued.h"),
 }
-_LINUX_FILES = ("external:main.c", "external:measured.c")
+_KEPT = (".h", ".ld")
 _COMPILE_SECONDS = 1800.0
 
 
@@ -33,8 +42,8 @@ def default_cache() -> Path:
 
 
 def common_object(config: DeviceConfig, toolchain: Toolchain, cache: Path) -> Path:
-    """The folder that has the headers and `common.o` for ELFs of this kind of device, made in
-    `cache` unless it is there.
+    """The folder with headers, scripts of the linker and `common.o` for ELFs of this kind of device,
+    made in `cache` unless it is there.
 
     Raises ElfError for a kind that EMULATED has no simulator of, for sources that the compiler
     refuses, and for a folder that cannot be written.
@@ -67,7 +76,7 @@ def _made(config: DeviceConfig, toolchain: Toolchain, new: Path, cache: Path) ->
 def _write_sources(config: DeviceConfig, flavour: str, folder: Path) -> None:
     (folder / "npu.h").write_text(header_text())
     (folder / "npu_start.h").write_text(kind_of(config).start_header())
-    for place in ("external:run.h", *_FILES.get(flavour, _LINUX_FILES)):
+    for place in (*_SHARED, *_FILES[flavour]):
         package, _, name = place.partition(":")
         text = files(f"{_PACKAGE}.{package}").joinpath(f"files/{name}").read_text()
         (folder / name).write_text(text)
@@ -86,12 +95,12 @@ def _digest(folder: Path, toolchain: Toolchain) -> str:
 
 def _compile(toolchain: Toolchain, folder: Path) -> None:
     """All sources as one object file; only that and the headers stay."""
-    sources = sorted(path for path in folder.rglob("*") if path.suffix in (".c", ".cc"))
+    sources = sorted(path for path in folder.rglob("*") if path.suffix in (".c", ".cc", ".S"))
     objects = [f"{index}.o" for index in range(len(sources))]
 
     def compile_one(source: Path, made: str) -> None:
         name = str(source.relative_to(folder))
-        if source.suffix == ".c":
+        if source.suffix != ".cc":
             arguments = [*toolchain.c_flags, "-I.", "-c", name, "-o", made]
             toolchain.c(arguments, folder, _COMPILE_SECONDS)
         else:
@@ -103,5 +112,5 @@ def _compile(toolchain: Toolchain, folder: Path) -> None:
     toolchain.c(["-nostdlib", "-r", *objects, "-o", _OBJECT], folder, _COMPILE_SECONDS)
     shutil.rmtree(folder / "simulator", ignore_errors=True)
     for path in folder.iterdir():
-        if path.name != _OBJECT and path.suffix != ".h":
+        if path.name != _OBJECT and path.suffix not in _KEPT:
             path.unlink()

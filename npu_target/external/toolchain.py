@@ -105,9 +105,8 @@ class Toolchain:
             return (*_ARCH, "--specs=picolibc.specs", "-DNPU_BARE_METAL")
         return _ARCH
 
-    @cached_property
-    def link_flags(self) -> tuple[str, ...]:
-        """To link."""
+    def link_flags(self, common: Path) -> tuple[str, ...]:
+        """To link, with the linker's scripts in this folder."""
         if self.flavour != BAREMETAL:
             return ("-static", *self.flags)
         places = {
@@ -118,6 +117,9 @@ class Toolchain:
             "__stack_size": STACK_BYTES,
         }
         return (
+            "-nostartfiles",
+            f"-T{common / 'memory.ld'}",
+            str(common / "checks.ld"),
             *(f"-Wl,--defsym={name}={value:#x}" for name, value in places.items()),
             f"-Wl,--section-start=.npu_memory={ARGUMENTS:#x}",
             *self.flags,

@@ -30,7 +30,7 @@ from ..target import make_target
 from ..topi import Operator
 from ..topi.definition import definition, operator_in
 from .builder import NpuBuilder
-from .devices import device_pool
+from .devices import check_runner, device_pool
 from .fits_device import FitsDevice
 from .runner import NpuRunner
 from .workload import operator_of
@@ -48,16 +48,21 @@ def measured_on(
     servers: int | None = None,
     seed: int = 0,
     timeout_seconds: float = 30.0,
+    runner: str = "",
 ) -> Iterator[tuple[NpuBuilder, NpuRunner]]:
     """A builder and a runner on simulated devices: a tracker's, or some of its own on loopback
-    while it runs, `servers` of them (None: all, or one per processor).
+    while it runs, `servers` of them (None: all, or one per processor). With a `runner`, on those of
+    the tracker's by which it measures.
 
     Inputs are drawn from `seed`; a candidate that takes longer than so many seconds fails.
     """
     console = Console(quiet=True)
     with tempfile.TemporaryDirectory(prefix="npu-tuning-") as folder:
         output = Path(folder) / "run.log"
-        with device_pool(config, tracker, servers, output, console) as pool:
+        check_runner(runner, tracker)
+        with device_pool(
+            config, tracker, servers, output, console, runner, timeout_seconds
+        ) as pool:
             builder = NpuBuilder(config)
             try:
                 yield builder, NpuRunner(pool, seed, timeout_seconds)

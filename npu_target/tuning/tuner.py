@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
+from typing import Any
 
 from tvm.s_tir import Schedule
 
 from ..device import DeviceConfig
 from ..schedule_rules import routed_designs
 from ..schedule_rules.traces import trace_json
+from ..topi import Operator
 from .batch import Batch
 from .candidate import Candidate
 from .errors import TuningError
@@ -23,7 +25,7 @@ from .failure import DEVICE_LOST, Failure
 from .layer_search import BATCH, LayerSearch
 from .layers import Layer
 from .log import DEFAULT_TRIAL, RecordLine, TuningLog
-from .measuring import Measurer
+from .measuring import Measurer, Result
 from .progress import TuningProgress
 from .recorder import Recorder
 from .report import LayerResult
@@ -162,14 +164,10 @@ class Tuner:
             trace_json(default_of(state.layer.operator, self._config).trace)
             for state in self.states
         ]
-        results = self._measurer.measure_all(
-            [
-                (state.layer.operator, trace)
-                for state, trace in zip(self.states, traces, strict=True)
-            ],
-            partial(self._progress.stage_of, stage),
-        )
-        self._measurer.check_devices()
+        schedules = [
+            (state.layer.operator, trace) for state, trace in zip(self.states, traces, strict=True)
+        ]
+        results = self._measure_twice(schedules, stage)
         for state, trace, result in zip(self.states, traces, results, strict=True):
             if isinstance(result, Failure):
                 raise TuningError(
@@ -180,6 +178,20 @@ class Tuner:
             state.known_schedules.append((trace, cycles))
             self._measurer.limit_cycles(state.layer.operator, _HOPELESS * cycles)
         self._show_network()
+
+    def _measure_twice(self, schedules: Sequence[tuple[Operator, Any]], stage: str) -> list[Result]:
+        """Results without which there is no going on. A command may fail for reasons of its own, so
+        what does gets a second turn there; the simulator would say the same again."""
+        progress = partial(self._progress.stage_of, stage)
+        results = self._measurer.measure_all(schedules, progress)
+        self._measurer.check_devices()
+        failed = [i for i, result in enumerate(results) if isinstance(result, Failure)]
+        if failed and self._log.header.runner:
+            again = self._measurer.measure_all([schedules[i] for i in failed], progress)
+            self._measurer.check_devices()
+            for index, result in zip(failed, again, strict=True):
+                results[index] = result
+        return results
 
     def _record_defaults(self) -> None:
         """Write down the default schedule of each layer that the logs have nothing of: where the
@@ -222,11 +234,9 @@ class Tuner:
                 trace = trace_json(self._log.parse(line).trace)
                 state.known_schedules.append((trace, state.cycles(line.seconds)))
             known += [(state, line) for line in lines[:1]]
-        results = self._measurer.measure_all(
-            [(state.layer.operator, line.record[0]) for state, line in known],
-            partial(self._progress.stage_of, stage),
+        results = self._measure_twice(
+            [(state.layer.operator, line.record[0]) for state, line in known], stage
         )
-        self._measurer.check_devices()
         for (state, line), result in zip(known, results, strict=True):
             logged = state.cycles(line.seconds)
             # The simulator takes the same cycles every time; a command may be of something else.

@@ -28,7 +28,7 @@ from npu_target.external import (
     Toolchain,
 )
 from npu_target.external.elf import PAGE_BYTES, offsets
-from npu_target.program import Program
+from npu_target.program import Arg, Program
 from npu_target.schedule_rules import default_schedule
 
 CONFIG = preset("gemmini-16x16")
@@ -141,7 +141,9 @@ def test_a_core_without_the_device():
     device = ExternalDevice(RunCommand.parse("qemu-riscv64 {elf} {input} {output}"), builder)
     with pytest.raises(ExternalError) as caught:
         device.measure(program, arrays_of(program), 300.0)
-    assert caught.value.kind == "run_error" and "SIGILL" in str(caught.value)
+    assert caught.value.kind == "run_error" and "a command; no device takes it on this core" in str(
+        caught.value
+    )
 
 
 @pytest.mark.riscv
@@ -170,13 +172,55 @@ def test_without_an_operating_system_inputs_are_inside(tmp_path):
     assert memory[place : place + arrays[-1].nbytes] == arrays[-1].tobytes()
 
 
+def spike(builder: ElfBuilder) -> ExternalDevice:
+    """QEMU's machine of that name, which has no device."""
+    machine = "qemu-system-riscv64 -machine spike -m 64M -bios none -display none -monitor none"
+    return ExternalDevice(RunCommand.parse(f"{machine} -serial stdio -kernel {{elf}}"), builder)
+
+
+@pytest.mark.riscv
+def test_without_an_operating_system_it_starts_counts_and_prints(tmp_path):
+    """A program without commands, of a kind of device that needs none at the start."""
+    config = preset("vta-1x16x16")
+    args = (Arg("x", "input", "int8", (100,)), Arg("y", "output", "int8", (333,)))
+    program = Program("idle", config, args, ())
+    arrays = arrays_of(program)
+    device = spike(ElfBuilder(config, Toolchain(BAREMETAL), tmp_path))
+    measured = device.measure(program, arrays, 120.0)
+    assert measured.cycles > 0
+    np.testing.assert_array_equal(device.outputs(program, measured)[0], arrays[1])
+
+
+@pytest.mark.riscv
+def test_without_an_operating_system_a_trap_says_what_it_is(tmp_path):
+    program = program_of(OPERATORS[2])
+    with pytest.raises(ExternalError) as caught:
+        spike(ElfBuilder(CONFIG, Toolchain(BAREMETAL), tmp_path)).measure(
+            program, arrays_of(program), 120.0
+        )
+    assert caught.value.kind == "run_error"
+    assert "exit code 1" in str(caught.value) and "a command; no device" in str(caught.value)
+
+
 @pytest.mark.riscv
 def test_memory_that_does_not_suffice(tmp_path):
     chain = Toolchain(BAREMETAL, flags=("-Wl,--defsym=__flash_size=0x100",))
     builder = ElfBuilder(CONFIG, chain, tmp_path / "cache")
     program = program_of(OPERATORS[0])
-    with pytest.raises(ElfError, match=r"region `flash' overflowed by [0-9]+ bytes"):
+    with pytest.raises(ElfError, match=r"region `FLASH' overflowed by [0-9]+ bytes"):
         builder.build(program, arrays_of(program), tmp_path)
+
+
+@pytest.mark.riscv
+def test_memory_somewhere_else(tmp_path):
+    places = {"__flash": 0x40000000, "__ram": 0x50000000}
+    flags = [f"-Wl,--defsym={name}={place:#x}" for name, place in places.items()]
+    flags.append("-Wl,--section-start=.npu_memory=0x60000000")
+    builder = ElfBuilder(CONFIG, Toolchain(BAREMETAL, flags=tuple(flags)), tmp_path / "cache")
+    program = program_of(OPERATORS[0])
+    symbols = _symbols(builder.build(program, arrays_of(program), tmp_path).path)
+    assert symbols["npu_memory"] == 0x60000000
+    assert symbols["_start"] == 0x40000000 and 0x50000000 < symbols["tohost"] < 0x50040000
 
 
 def _symbols(elf: Path) -> dict[str, int]:

@@ -56,7 +56,7 @@ class PlayedMeasurer:
             name, _, place = entry.digest.partition(":")
             yield index, played(self.times[name][int(place)])
 
-    def measure_all(self, schedules):
+    def measure_all(self, schedules, progress=None):
         return [played(self.defaults.get(operator.name, 1000)) for operator, _ in schedules]
 
 
@@ -105,6 +105,9 @@ class QuietProgress:
         self.pruned = 0
 
     def stage(self, text) -> None:
+        pass
+
+    def stage_of(self, text, done, total) -> None:
         pass
 
     def network(self, default_cycles, cycles) -> None:
@@ -188,7 +191,7 @@ class PlayedMeasurerOfKnown(PlayedMeasurer):
 
     calls = 0
 
-    def measure_all(self, schedules):
+    def measure_all(self, schedules, progress=None):
         self.calls += 1
         first = self.calls == 1
         return super().measure_all(schedules) if first else [played(500) for _ in schedules]
@@ -245,7 +248,7 @@ def test_a_search_begins_from_the_default_and_the_logs_best(tune):
     tune(PlayedMeasurer(times), 20, LAYERS[:1])
 
     class Measurer(PlayedMeasurer):
-        def measure_all(self, schedules):
+        def measure_all(self, schedules, progress=None):
             # The default schedule, then the logs' best.
             self.defaults = {LAYERS[0].name: 600 if self.defaults else 1000}
             return super().measure_all(schedules)

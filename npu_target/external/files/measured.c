@@ -1,13 +1,7 @@
 // A RISC-V core with the device: cycles are the core's own.
+#include "core.h"
+#include "npu.h"
 #include "run.h"
-
-#include "npu_start.h"
-
-#if defined(__linux__)
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#endif
 
 // What is read of other memory before the run, so that caches hold none of the arguments, as the
 // simulator's do. Without an operating system they lie where the loader has put them.
@@ -19,12 +13,6 @@
 #endif
 #endif
 
-static uint64_t now(void) {
-  uint64_t count;
-  __asm__ volatile("rdcycle %0" : "=r"(count)::"memory");
-  return count;
-}
-
 static void evict(void) {
 #if NPU_EVICT_BYTES > 0
   static volatile unsigned char other[NPU_EVICT_BYTES];
@@ -33,18 +21,13 @@ static void evict(void) {
 }
 
 uint64_t npu_measure(void) {
-#if defined(__linux__)
-  // The device translates addresses; a page that is not there would have to be brought first.
-  if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0) {
-    perror("mlockall: memory cannot be kept in place (see ulimit -l)");
-    exit(1);
-  }
-#endif
-  npu_start();
+  core_start();
   evict();
   npu_fence();
-  const uint64_t begin = now();
+  const uint64_t begin = core_cycles();
   npu_call();
   npu_fence();
-  return now() - begin;
+  const uint64_t cycles = core_cycles() - begin;
+  core_check();
+  return cycles;
 }
