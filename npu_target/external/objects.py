@@ -42,7 +42,7 @@ def default_cache() -> Path:
 
 
 def common_object(config: DeviceConfig, toolchain: Toolchain, cache: Path) -> Path:
-    """The folder with headers, scripts of the linker and `common.o` for ELFs of this kind of device,
+    """The folder with headers, linker scripts and `common.o` for ELFs of this kind of device,
     made in `cache` unless it is there.
 
     Raises ElfError for a kind that EMULATED has no simulator of, for sources that the compiler
