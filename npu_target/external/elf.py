@@ -10,7 +10,7 @@ import numpy as np
 
 from ..device import DeviceConfig
 from ..program import Program
-from ..program.c import kernel_name, kernel_source
+from ..program.c import constant_names, kernel_name, kernel_source
 from .errors import ElfError
 from .objects import common_object, default_cache
 from .toolchain import BAREMETAL, EMULATED, Toolchain
@@ -127,6 +127,7 @@ def _call(
     program: Program, places: Sequence[int], prints_outputs: bool, toolchain: Toolchain
 ) -> str:
     kernel, n_bytes = kernel_name(program), _memory_bytes(program, places)
+    constants = constant_names(program)
     types = ["const void *" if arg.role == "input" else "void *" for arg in program.args]
     table = "".join(
         f"  {{{place}, {arg.nbytes}, {int(arg.role == 'output')}}},\n"
@@ -139,6 +140,9 @@ def _call(
         "",
         f"const npu_argument npu_arguments[] = {{\n{table}}};",
         f"const unsigned npu_argument_count = {len(places)};",
+        *(f"extern const uint8_t {name}[];" for name in constants),
+        f"const unsigned char* const npu_constants[] = {{{', '.join(constants) or 'NULL'}}};",
+        f"const unsigned npu_constant_count = {len(constants)};",
         f"const size_t npu_memory_bytes = {n_bytes};",
         f"const int npu_prints_outputs = {int(prints_outputs)};",
     ]

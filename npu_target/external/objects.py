@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shutil
@@ -17,6 +18,7 @@ from .errors import ElfError
 from .toolchain import BAREMETAL, EMULATED, LINUX, Toolchain
 
 _OBJECT = "common.o"
+_LOCK = ".lock"
 _PACKAGE = "npu_target"
 _SHARED = ("external:run.h", "external:main.c", "export:core.h", "export:core.c")
 _FILES = {
@@ -52,8 +54,11 @@ def common_object(config: DeviceConfig, toolchain: Toolchain, cache: Path) -> Pa
         raise ElfError(f"there is no simulator in C++ of devices of kind {config.kind}")
     try:
         cache.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".new-", dir=cache) as name:
-            return _made(config, toolchain, Path(name), cache)
+        with (cache / _LOCK).open("w") as lock:
+            # Others that need the same wait for it; the system opens the lock when this ends.
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            with tempfile.TemporaryDirectory(prefix=".new-", dir=cache) as name:
+                return _made(config, toolchain, Path(name), cache)
     except OSError as error:
         raise ElfError(f"{cache} cannot be written: {error.strerror or error}") from error
 
@@ -63,13 +68,8 @@ def _made(config: DeviceConfig, toolchain: Toolchain, new: Path, cache: Path) ->
     made = cache / f"{toolchain.flavour}-{_digest(new, toolchain)}"
     if not (made / _OBJECT).exists():
         _compile(toolchain, new)
-        try:
-            new.rename(made)
-        except OSError:
-            if not (made / _OBJECT).exists():  # of another process, which was faster
-                raise
-        else:
-            new.mkdir()  # for its own end
+        new.rename(made)
+        new.mkdir()  # which is deleted where it was
     return made
 
 

@@ -26,8 +26,11 @@ uint64_t measure() {
   std::vector<uint64_t> addresses;
   for (unsigned i = 0; i < npu_argument_count; ++i) {
     data.push_back(npu_memory + npu_arguments[i].offset);
-    addresses.push_back(reinterpret_cast<uint64_t>(data.back()));
   }
+  for (unsigned i = 0; i < npu_constant_count; ++i) {
+    data.push_back(const_cast<uint8_t*>(npu_constants[i]));  // the device only reads them
+  }
+  for (const uint8_t* tensor : data) addresses.push_back(reinterpret_cast<uint64_t>(tensor));
   npu_call();
   npu::platform::compare(program, addresses, issued);
   return npu::platform::simulate(program, data);

@@ -17,6 +17,10 @@ typedef struct {
 extern const npu_argument npu_arguments[];
 extern const unsigned npu_argument_count;
 
+// What the kernel has of its own and the device reads.
+extern const unsigned char* const npu_constants[];
+extern const unsigned npu_constant_count;
+
 // All arguments, at the distances from each other that they have in the simulator; what outputs
 // hold before the run as well. The contents are the file of inputs.
 extern unsigned char npu_memory[];

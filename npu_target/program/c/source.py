@@ -24,6 +24,11 @@ def kernel_name(program: Program) -> str:
     return f"kernel_{_identifier(program.name)}"
 
 
+def constant_names(program: Program) -> list[str]:
+    """The names of the C arrays that hold the program's own constants, `const uint8_t` each."""
+    return [f"{kernel_name(program)}_constant{index}" for index in range(len(program.constants))]
+
+
 def kernel_source(program: Program, n_words: int = 0) -> str:
     """The function `void kernel_<name>(const void *a0, ..., void *a<n>)`, whose parameters are the
     program's arguments in their order. It needs `npu.h`, and issues exactly the stream of
@@ -41,12 +46,14 @@ def kernel_source(program: Program, n_words: int = 0) -> str:
     ]
     parameters += [f"uint64_t a{n_tensors + index}" for index in range(n_words)]
     lines += ['#include "npu.h"', ""]
-    for index, constant in enumerate(program.constants, len(program.args)):
-        lines += _data(f"constant{index}", constant.data, program.alignments[index])
+    names = constant_names(program)
+    for index, constant in enumerate(program.constants):
+        alignment = program.alignments[len(program.args) + index]
+        lines += _data(names[index], constant.data, alignment)
     name, joined = kernel_name(program), ", ".join(parameters) or "void"
     lines += [f"void {name}({joined});", f"void {name}({joined}) {{"]
     for index, constant in enumerate(program.constants, len(program.args)):
-        address = f"(uint64_t)(uintptr_t)constant{index}"
+        address = f"(uint64_t)(uintptr_t){names[index - len(program.args)]}"
         lines.append(f"{_INDENT}const uint64_t a{index} = {address};  // {constant.name}")
     for index, arg in enumerate(program.args[:n_tensors]):
         if index in kernel.arguments:
@@ -63,7 +70,8 @@ def _data(name: str, data: bytes, alignment: int) -> list[str]:
     """An array of bytes."""
     rows = [data[at : at + _ROW_BYTES] for at in range(0, len(data), _ROW_BYTES)]
     return [
-        f"static const uint8_t {name}[{len(data)}] __attribute__((aligned({alignment}))) = {{",
+        f"extern const uint8_t {name}[{len(data)}];",
+        f"const uint8_t {name}[{len(data)}] __attribute__((aligned({alignment}))) = {{",
         *(_INDENT + "".join(f"{byte}," for byte in row) for row in rows),
         "};",
         "",
