@@ -154,6 +154,22 @@ def test_wrong_input(options, says):
     assert says in ends_with_one_line("rpc_server.server", *options)
 
 
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--run-with", "true {input}"), "has no {elf}, so it has nothing to run"),
+        (("--run-with", "no-such-runner {elf}"), "there is no program no-such-runner"),
+        (("--run-with", "true {elf} {input}", "--elf-cc", "no-gcc"), "no-gcc is not installed"),
+        (("--run-with", "true {elf} {input}", "--elf-cc", "false"), "false refuses"),
+        (("--runner", "board"), "say how to use --run-with"),
+    ],
+)
+def test_a_command_that_cannot_be(options, says, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with running_tracker() as (_, address):
+        assert says in ends_with_one_line("rpc_server.server", "--tracker", address, *options)
+
+
 def test_something_else_where_the_tracker_should_be():
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))

@@ -45,8 +45,11 @@ def pool(tracker, tmp_path):
 
 @pytest.fixture
 def job(add_program):
-    program = add_program(OPERATOR, CONFIG)
-    return Job(program.to_bytes(), program.name, OPERATOR, 0, 3.0)
+    def make(timeout_seconds: float = 60.0) -> Job:
+        program = add_program(OPERATOR, CONFIG)
+        return Job(program.to_bytes(), program.name, OPERATOR, 0, timeout_seconds)
+
+    return make
 
 
 def test_clients_do_not_mix_them_up(tracker, tmp_path):
@@ -65,7 +68,7 @@ def test_whatever_it_does_costs_one_measurement(fake, pool, job):
     fake.behaves(hows)
     lost = 0
     for how in hows:
-        outcome = pool.submit(job).result(60)
+        outcome = pool.submit(job(3.0 if how == "hang" else 60.0)).result(90)
         lost += outcome.session_lost
         kind = outcome.failure and outcome.failure.kind
         assert kind == BEHAVIOURS[how], (how, outcome)
@@ -79,7 +82,7 @@ def test_whatever_it_does_costs_one_measurement(fake, pool, job):
 
 def test_a_run_whose_client_has_gone_is_ended(fake, tracker, pool, job):
     fake.behaves(["hang"])
-    pool.submit(Job(job.program, job.name, OPERATOR, 0, 500.0))
+    pool.submit(job(500.0))
     _wait_until(lambda: sleepers(fake.answer), 20)
     pool.close()
     _wait_until(lambda: not sleepers(fake.answer), 20)
