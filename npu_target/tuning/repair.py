@@ -104,7 +104,10 @@ def _repair_header(folder: Path, config: DeviceConfig | None, model: str | None)
     except LogError:
         if config is None or model is None:
             raise
-    header = Header.of(config, model, "python -m npu_target.tuning repair")
+    # Which of them measured is in the folder's name as well.
+    parent, prefix = folder.resolve().parent.name, f"{config.name}@"
+    runner = parent[len(prefix) :] if parent.startswith(prefix) else ""
+    header = Header.of(config, model, "python -m npu_target.tuning repair", runner=runner)
     path = folder / HEADER_FILE
     if path.exists():
         path.rename(_beside(path))

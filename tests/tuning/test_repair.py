@@ -297,6 +297,14 @@ def test_a_line_without_a_checksum_that_cannot_be_a_workload_goes(folder):
     assert (workloads.kept, workloads.dropped) == (2, [(3, "cannot be read")])
 
 
+def test_a_lost_header_tells_what_measured_by_the_name_of_its_folder(tmp_path):
+    for place, runner in (("gemmini-8x8@board", "board"), ("gemmini-8x8", ""), ("elsewhere@x", "")):
+        folder = tmp_path / place / "resnet18"
+        folder.mkdir(parents=True)
+        repair(folder, preset("gemmini-8x8"), "resnet18")
+        assert Header.read(folder).runner == runner
+
+
 def test_a_lost_header_is_restored_when_device_and_model_are_given(folder):
     (folder / HEADER_FILE).write_text("{")
     with pytest.raises(LogError):
