@@ -120,15 +120,17 @@ def without_race_checks() -> Iterator[None]:
         set_race_checks(True)
 
 
-def program_cycles(program: bytes, max_cycles: int = 0) -> int | None:
+def program_cycles(program: bytes, max_cycles: int = 0, device: Device | None = None) -> int | None:
     """Simulated cycles of one run of a program file with cold caches; None past `max_cycles`
-    (0: no limit). No values are computed, which would take several times as long, and addresses
-    are not checked: for programs that the compiler made.
+    (0: no limit). `device` is another one, of the same kind, than the program's own. No values are
+    computed, which would take several times as long, and addresses are not checked: for programs
+    that the compiler made.
 
     Raises RuntimeError [bad_program] for a malformed program, and [race] for one whose result
     depends on an order of commands that the hardware does not keep.
     """
-    cycles = int(_call("npu.sim.program_cycles", program, max_cycles))
+    numbers = plain_numbers(device.numbers()) if device is not None else {}
+    cycles = int(_call("npu.sim.program_cycles", program, max_cycles, numbers))
     return None if cycles < 0 else cycles
 
 

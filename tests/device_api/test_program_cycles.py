@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import tvm
@@ -43,3 +45,14 @@ def test_stops_past_a_limit():
 def test_a_malformed_program_is_an_error():
     with pytest.raises(RuntimeError, match=r"\[bad_program\]"):
         program_cycles(b"no program")
+
+
+def test_on_another_device_than_it_was_made_for():
+    """As if it had been made for that one; its own host counts, too."""
+    program = program_of(OPERATORS[0])
+    slow = GemminiConfig(
+        name="slow", l2_hit_latency_cycles=40, dram_banks=0, host_cycles_per_instruction=3
+    )
+    made_for_it = replace(program, config=slow)
+    cycles = program_cycles(program.to_bytes(), device=slow)
+    assert cycles == program_cycles(made_for_it.to_bytes()) != program_cycles(program.to_bytes())

@@ -6,6 +6,7 @@
 
 #include "sim/host_core.h"
 #include "src/ffi_error.h"
+#include "src/ffi_numbers.h"
 #include "src/simulators.h"
 
 namespace npu {
@@ -15,10 +16,12 @@ namespace ffi = tvm::ffi;
 
 constexpr int64_t kPastTheLimit = -1;
 
-// The cycles of one run on a device with cold caches; -1 past `max_cycles` (0: no limit).
-int64_t program_cycles(const ffi::Bytes& file, int64_t max_cycles) {
+// The cycles of one run with cold caches, on a device with these numbers, or on the program's own
+// when there are none; -1 past `max_cycles` (0: no limit).
+int64_t program_cycles(const ffi::Bytes& file, int64_t max_cycles, const FfiNumbers& numbers) {
   return with_ffi_errors([&]() -> int64_t {
-    const sim::Program program = sim::Program::parse({file.data(), file.size()});
+    sim::Program program = sim::Program::parse({file.data(), file.size()});
+    put_on(numbers, program);
     sim::RunOptions options;
     options.max_cycles = static_cast<uint64_t>(max_cycles);
     options.computes_values = false;

@@ -7,6 +7,8 @@
 #include <string>
 
 #include "sim/config_fields.h"
+#include "sim/host_config.h"
+#include "sim/program.h"
 
 namespace npu {
 
@@ -22,6 +24,13 @@ inline FfiNumbers numbers_of(const sim::ConfigPairs& pairs) {
   FfiNumbers numbers;
   for (const auto& [name, value] : pairs) numbers.Set(name, value);
   return numbers;
+}
+
+// Has a program run on a device with these numbers; with none, it stays on its own.
+inline void put_on(const FfiNumbers& numbers, sim::Program& program) {
+  if (numbers.empty()) return;
+  program.numbers = pairs_of(numbers);
+  program.host = sim::HostConfig::from_pairs(program.numbers);
 }
 
 }  // namespace npu

@@ -121,11 +121,7 @@ void profile_program(ffi::PackedArgs args, ffi::Any* result) {
   constexpr int kTensors = 7;
   with_ffi_errors([&] {
     sim::Program program = sim::Program::parse(view(args[0].cast<ffi::Bytes>()));
-    const auto fields = args[1].cast<FfiNumbers>();
-    if (!fields.empty()) {
-      program.numbers = pairs_of(fields);
-      program.host = sim::HostConfig::from_pairs(program.numbers);
-    }
+    put_on(args[1].cast<FfiNumbers>(), program);
     const std::vector<uint64_t> addresses = addresses_of(program);
     const sim::MemoryMap dram = map_arguments(program, addresses, args.Slice(kTensors));
     sim::RunOptions options = launch_options();
