@@ -15,6 +15,7 @@ from pkgutil import resolve_name
 from types import FunctionType, MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from .calibration import CalibrationSet
 from .command_set import CommandSet
 from .config import DeviceConfig
 from .copy_rules import CopyRules
@@ -66,6 +67,7 @@ class DeviceKind:
     start_header_at : the place of a C header, `package:path`, whose `npu_start()` is what a device
         needs before its first command, which `npu.h` issues; of none, its commands are no
         instructions of a RISC-V core, and exports run on its simulator alone.
+    calibration_at : the place of its `CalibrationSet`, if there is one.
     """
 
     name: str
@@ -84,6 +86,7 @@ class DeviceKind:
     profile: ProfileTerms = field(default_factory=ProfileTerms)
     simulator_at: str | None = None
     start_header_at: str | None = None
+    calibration_at: str | None = None
 
     def __post_init__(self) -> None:
         """Raises KindError for what can be told without importing the parts."""
@@ -160,6 +163,11 @@ class DeviceKind:
         return self._part("cost_at", Cost)
 
     @cached_property
+    def calibration(self) -> CalibrationSet | None:
+        """What is measured to make its simulator true to a device; None where it says nothing."""
+        return None if self.calibration_at is None else self._part("calibration_at", CalibrationSet)
+
+    @cached_property
     def simulate(self) -> Callable[[Any], Mapping[str, int]]:
         """Its simulator, of a kind that gives the place of one."""
         return self._part("simulator_at", FunctionType)
@@ -189,7 +197,7 @@ class DeviceKind:
         self.start_header()
         if self.simulator_at is not None:
             _ = self.simulate
-        _ = self.commands, self.numbers, self._intrinsic_classes, self.cost
+        _ = self.commands, self.numbers, self._intrinsic_classes, self.cost, self.calibration
         self._classes("routes_at", Route)
         if self.has_schedules:
             _ = self.emission

@@ -110,3 +110,10 @@ def test_parts_that_are_something_else(part: str, place: str, message: str) -> N
     kind = replace(KIND, **changes)
     with pytest.raises(KindError, match=f"{part} .*{message}"):
         kind.check()
+
+
+def test_the_set_to_calibrate_with_is_looked_at() -> None:
+    place = "npu_target.devices.gemmini.calibration:GemminiCalibrationSet"  # a class, no set
+    with pytest.raises(KindError, match=r"calibration_at .* is a ABCMeta, needs a CalibrationSet"):
+        replace(KIND, calibration_at=place).check()
+    assert replace(KIND, calibration_at=None).calibration is None

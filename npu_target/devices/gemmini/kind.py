@@ -38,4 +38,5 @@ GEMMINI = DeviceKind(
     ),
     profile=PROFILE,
     start_header_at="npu_target.devices.gemmini:host/npu_start.h",
+    calibration_at="npu_target.devices.gemmini.calibration:CALIBRATION",
 )
