@@ -1,0 +1,7 @@
+"""What is wrong with a calibration, for its user."""
+
+from __future__ import annotations
+
+
+class CalibrationError(ValueError):
+    """The text is one line and says what to do."""
