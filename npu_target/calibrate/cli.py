@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -157,7 +158,14 @@ def _new(console: Console, options: argparse.Namespace, start: DeviceConfig) -> 
 
     with console.status("making programs and layers"):
         experiments = experiments_of(start, options.skip)
-    return Measurements(options.run_with, experiments)
+    return Measurements(_command(options), experiments)
+
+
+def _command(options: argparse.Namespace) -> str:
+    """What measures: the command, and how its ELFs are made."""
+    from ..external.options import to_arguments
+
+    return shlex.join(to_arguments(options))
 
 
 def _check_same(
@@ -166,10 +174,10 @@ def _check_same(
     """That what is there was measured by the command, and runs on the device."""
     from ..device import kind_of
 
-    if options.run_with not in (None, measurements.command):
+    if options.run_with is not None and _command(options) != measurements.command:
         raise CalibrationError(
-            f"{options.measurements} has what {measurements.command!r} measured; give another "
-            "file for what another command measures"
+            f"{options.measurements} has what {measurements.command} measured; give another file "
+            "for what another command measures"
         )
     made = measurements.config
     if made.kind != start.kind:

@@ -31,7 +31,7 @@ FORMAT = "npu_target.calibrate/1"
 class Measurements:
     """Experiments and the cycles of each one's runs, both in the same order.
 
-    command : what measured them.
+    command : what measured them, as options of the command line.
     """
 
     command: str
