@@ -3,7 +3,8 @@
 A definition without a bias sets its sums to zero first.  Where every row of zeros is next touched
 by a step that begins a reduction there, the steps of its first part write instead of adding, and
 the zeros are left out: they would keep the copy engine busy for about as many cycles as there are
-rows.
+rows, behind the stores of what was there before.  Of a reduction in several nests of steps, parts
+of it that are loaded one after the other, the first one is where it begins.
 
 That is found out by going through the function in its order, with the set of rows that are zero
 because zeros were written and nothing came since.  Row sets are integers, a bit a row.  Iterations
@@ -32,7 +33,7 @@ _MOST_VISITS = 1 << 15
 
 def overwritten_sums(parts: Iterable[Statement], memories: Memories) -> set[Nest]:
     """The zeros to leave out, and the steps that overwrite in the first part of their reduction:
-    all of a tile, or none."""
+    for a tile all that there are, or none."""
     accesses = _accesses(Sequence(tuple(parts)), memories.sums)
     nests: dict[str, list[Nest]] = {}
     with_zeros: set[str] = set()
@@ -52,7 +53,7 @@ def overwritten_sums(parts: Iterable[Statement], memories: Memories) -> set[Nest
         nest
         for tile in walk.proved
         for nest in nests[tile]
-        if isinstance(nest, StepNest) or (isinstance(nest, CopyNest) and nest.is_zeros)
+        if walk.begins.get(nest) or (isinstance(nest, CopyNest) and nest.is_zeros)
     }
 
 
@@ -199,6 +200,7 @@ class _Walk:
 
     def __init__(self, tiles: set[str]) -> None:
         self.proved = tiles  # those of which nothing speaks against it so far
+        self.begins: dict[Nest, bool] = {}  # of steps, whether they begin reductions
         self._zero = dict.fromkeys(sorted(tiles), 0)  # masks of rows that wait for their start
         self._visits = 0
 
@@ -246,7 +248,9 @@ class _Walk:
         tile = access.tile
         zero = self._zero.get(tile, 0) if tile is not None else 0
         if isinstance(access.nest, StepNest) and tile in self._zero:
-            if rows & ~zero or not once:
+            begins = bool(rows & zero)  # and goes on with one where no row of it waits
+            is_known = self.begins.setdefault(access.nest, begins) == begins
+            if not is_known or (begins and (rows & ~zero or not once)):
                 self.proved.discard(tile)
             self._zero[tile] = zero & ~rows
         elif access.is_zeros and tile is not None:

@@ -74,7 +74,17 @@ def test_a_bias_is_added_to():
     assert not overwriting_steps(program)
 
 
-def test_parts_of_a_reduction_add_to_zeros():
+def test_the_first_part_of_a_reduction_overwrites():
+    """Two parts are two nests of steps, of which the second one adds."""
+    structure = MacStructure(split_depth=True)
+    tiles = {"blocks": [2, 3], "steps": [2, 2], "depth": [2, 3]}
+    program = program_of(MATMUL, structure, **tiles)
+    assert not starting_loads(program)
+    assert 0 < overwriting_steps(program) < len(commands(program, isa.Preload)) / 2
+
+
+def test_parts_of_a_reduction_in_a_loop_add_to_zeros():
+    """The loop's steps begin a reduction in its first iteration only."""
     structure = MacStructure(split_depth=True)
     tiles = {"blocks": [2, 3], "steps": [2, 2], "depth": [3, 2]}
     program = program_of(MATMUL, structure, **tiles)
