@@ -98,7 +98,14 @@ class Placer:
             for one in last:
                 self.dealer.behind(one, loop.extent, self.steps.positions(depth), found)
             last = found
+            if self._is_rest(copy, depth):
+                break
         return last[0].copy.operation if last else None
+
+    def _is_rest(self, copy: Copy, depth: int) -> bool:
+        """Whether all that follows the last iteration of the loop at a depth is the rest of a copy:
+        of a store whatever follows the last sums, since the next steps come to these last."""
+        return not copy.operation.is_load and not self.steps.reduces(depth)
 
     def _refined(self, free: Sequence[Copy]) -> Steps:
         """The steps with an outer loop in two, where copies are dealt out more evenly then."""
@@ -208,6 +215,9 @@ class Placer:
             parts += self.dealer.ahead(bound, loop.extent, inner, due_first)
         for bound in after:
             parts += self.dealer.behind(bound, loop.extent, inner, after_last)
+        after_last = [
+            x for x in after_last if not (x.copy.leaves_rest and self._is_rest(x.copy, depth))
+        ]
         parts += self.dealer.spread(free, int(bool(due_first)), loop.extent)
         at_once = self.dealer.at_once(parts, loop.extent)
         for part in at_once:

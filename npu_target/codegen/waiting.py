@@ -97,12 +97,17 @@ def dealt_out(
         steps = steps._replace(is_first=True, due=tuple(due), free=tuple(free), held=tuple(held))
         return None, tuple(stay), steps
     before = closed(before, stay)
-    kept = [*before.free, *before.after, *before.held, *before.last]
+    others = [*due, *free, *held, *before.free, *before.held, *before.last]
     # What is left of others may be told differently from one iteration to the next.
-    reloads = tuple([w for w in due if w.nest.is_static and not w.conflicts(kept)])
-    due = [w.rest(partial(rest, before, w)) if w in reloads else w for w in due]
+    tied = [w for w in before.after if w.nest.is_static and conflict(w.touched, steps.touched)]
+    stores = [w for w in tied if not w.conflicts(others)]
+    before = before._replace(after=tuple([w for w in before.after if w not in stores]))
+    kept = [*before.free, *before.after, *before.held, *before.last]
+    reloads = [w for w in due if w.nest.is_static and not w.conflicts(kept)]
+    shared = (*reloads, *stores)
+    due = [w.rest(partial(rest, before, w)) if w in shared else w for w in (*stores, *due)]
     steps = steps._replace(due=tuple(due), free=tuple(free), held=tuple(held))
-    return before._replace(reloads=reloads), (), steps
+    return before._replace(reloads=shared), (), steps
 
 
 def closed(steps: Open, copies: Iterable[Waiting]) -> Open:
