@@ -16,12 +16,12 @@ constexpr Cycle kLookAheadCycles = 16;
 
 ExecuteUnit::ExecuteUnit(const Config& config, ReservationStation& station,
                          PortCalendar& spad_writes, PortCalendar& spad_reads,
-                         PortCalendar& acc_reads)
+                         PortCalendar& acc_reads, PortCalendar& acc_writes)
     : config_(config),
       station_(station),
       spad_writes_(spad_writes),
       spad_reads_(spad_reads),
-      mesh_(config, station, acc_reads) {}
+      mesh_(config, station, acc_reads, acc_writes) {}
 
 void ExecuteUnit::step(Cycle now) {
   Run run;

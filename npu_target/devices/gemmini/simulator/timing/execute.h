@@ -31,7 +31,7 @@ namespace npu::gemmini::timing {
 class ExecuteUnit {
  public:
   ExecuteUnit(const Config& config, ReservationStation& station, PortCalendar& spad_writes,
-              PortCalendar& spad_reads, PortCalendar& acc_reads);
+              PortCalendar& spad_reads, PortCalendar& acc_reads, PortCalendar& acc_writes);
 
   // When the next run begins, as far as known; kNever if nothing can begin yet.
   NPU_INLINE Cycle next_step() const {

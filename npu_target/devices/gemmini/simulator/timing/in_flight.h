@@ -20,6 +20,16 @@ class InFlight {
     done_[next_] = done;
     advance();
   }
+  // A request that takes a place until nobody knows when. Returns the place, for done_at().
+  size_t push_open() {
+    const size_t place = next_;
+    push(kNever);
+    return place;
+  }
+  void done_at(size_t place, Cycle done) {
+    done_[place] = done;
+    earliest_ = done_[next_] + 1;
+  }
   // The same where any place that is free will do: one for all requests, or push() for all.
   void push_in_any_order(Cycle done) {
     size_t place = next_;

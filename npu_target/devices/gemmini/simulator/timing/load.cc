@@ -1,6 +1,7 @@
 #include "gemmini/simulator/timing/load.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "gemmini/simulator/timing/stages.h"
 
@@ -15,25 +16,65 @@ constexpr Cycle kStepLeadCycles = 16;
 }  // namespace
 
 LoadUnit::LoadUnit(const Config& config, ReservationStation& station, L2& l2,
-                   PortCalendar& spad_writes, PortCalendar& acc_reads)
+                   PortCalendar& spad_writes, PortCalendar& acc_reads,
+                   const PortCalendar& acc_writes)
     : dim_("dim", config.dim),
       spad_bank_rows_("spad_bank_rows", config.spad_bank_rows),
       acc_bank_rows_("acc_bank_rows", config.acc_bank_rows),
       station_(station),
       spad_writes_(spad_writes),
       acc_reads_(acc_reads),
+      acc_writes_(acc_writes),
       reader_(config, l2),
       in_flight_(config.loads_in_flight) {}
 
 Cycle LoadUnit::next_step() const {
-  if (id_ != ReservationStation::kNone) return last_sent_ - kStepLeadCycles;
+  const Cycle late = next_late_write();
+  if (id_ != ReservationStation::kNone) return std::min(late, last_sent_ - kStepLeadCycles);
   const ReservationStation::Id next = station_.pending(Queue::kLoad, 0);
-  if (next == ReservationStation::kNone || station_.issued(next) == kNever) return kNever;
-  return std::max(
-      {station_.issued(next) + kLoadQueueStages, controller_free_, in_flight_.earliest()});
+  if (next == ReservationStation::kNone || station_.issued(next) == kNever) return late;
+  return std::min(late, std::max({station_.issued(next) + kLoadQueueStages, controller_free_,
+                                  in_flight_.earliest()}));
+}
+
+Cycle LoadUnit::next_late_write() const {
+  if (late_.empty()) return kNever;
+  const LateLoad& late = late_.front();
+  const Arrival& arrival = late.arrivals[late.next];
+  return std::max(arrival.from + arrival.written, late_free_) - kStepLeadCycles;
+}
+
+void LoadUnit::write_late(Cycle now) {
+  LateLoad& late = late_.front();
+  const LoadOperation& load = station_.operation(late.id).load;
+  for (; late.next < late.arrivals.size(); ++late.next) {
+    Arrival& arrival = late.arrivals[late.next];
+    for (; arrival.written < arrival.cycles; ++arrival.written) {
+      const int64_t block = arrival.first_block + arrival.written * arrival.blocks / arrival.cycles;
+      Cycle at = std::max(arrival.from + arrival.written, late_free_);
+      if (load.is_acc) {
+        const int64_t row = load.first_row + arrival.row + block * load.block_stride_rows;
+        at = acc_writes_.first_free(BankMask{1} << acc_bank_rows_.divide(row), at);
+      }
+      late_free_ = at;
+      if (at > now + kStepLeadCycles) return;
+      take_ports(load, arrival.row, block, block, at, at + 1);
+      late_free_ = at + 1;
+    }
+  }
+  in_flight_.done_at(late.place, late_free_);
+  if (Recorder* recorder = station_.recorder()) {
+    recorder->transfers(late.id, late.begun + kLoadRequestStages, late_free_);
+  }
+  station_.complete(Queue::kLoad, late.id, late_free_);
+  late_.pop_front();
 }
 
 void LoadUnit::step(Cycle now) {
+  if (next_late_write() <= now) {
+    write_late(now);
+    return;
+  }
   if (id_ == ReservationStation::kNone) {
     id_ = station_.take(Queue::kLoad);
     begun_ = now;
@@ -49,7 +90,14 @@ void LoadUnit::step(Cycle now) {
   // A command of one row still spends a cycle in each of two states.
   controller_free_ = std::max(
       {begun_ + rows_, begun_ + 2, last_sent_ - kLoadRequestStages - kLoadRequestQueueRows});
-  end(last_write_);
+  if (late_arrivals_.empty()) {
+    end(last_write_);
+    return;
+  }
+  if (Recorder* recorder = station_.recorder()) recorder->works(id_, begun_, controller_free_);
+  late_.push_back({id_, in_flight_.push_open(), begun_, std::move(late_arrivals_)});
+  late_arrivals_.clear();
+  id_ = ReservationStation::kNone;
 }
 
 void LoadUnit::end(Cycle last_write) {
@@ -122,16 +170,23 @@ void LoadUnit::begin_reads(const LoadOperation& load) {
 }
 
 void LoadUnit::run_reads(const LoadOperation& load, Cycle until) {
-  if (packet_) {
+  const bool is_late = is_written_late(load);
+  if (packet_ && !is_late) {
     run_rows_alike(load, until);
     return;
   }
   do {
-    last_sent_ = reader_.read(row_, begun_ + kLoadRequestStages + next_row_,
-                              [&](int64_t first_block, int64_t last_block, Cycle from, Cycle to) {
-                                take_ports(load, next_row_, first_block, last_block, from, to);
-                                last_write_ = std::max(last_write_, to - 1);
-                              });
+    last_sent_ =
+        reader_.read(row_, begun_ + kLoadRequestStages + next_row_,
+                     [&](int64_t first_block, int64_t last_block, Cycle from, Cycle to) {
+                       if (is_late) {
+                         late_arrivals_.push_back({next_row_, first_block,
+                                                   last_block - first_block + 1, from, to - from});
+                         return;
+                       }
+                       take_ports(load, next_row_, first_block, last_block, from, to);
+                       last_write_ = std::max(last_write_, to - 1);
+                     });
     row_.address += load.stride_bytes;
   } while (++next_row_ < rows_ && last_sent_ < until);
 }

@@ -4,10 +4,12 @@
 
 namespace npu::gemmini::timing {
 
-Mesh::Mesh(const Config& config, ReservationStation& station, PortCalendar& acc_reads)
+Mesh::Mesh(const Config& config, ReservationStation& station, PortCalendar& acc_reads,
+           PortCalendar& acc_writes)
     : latency_(kArrayReadStages + 2 * config.dim + 1),
       station_(station),
       acc_reads_(acc_reads),
+      acc_writes_(acc_writes),
       leaving_(static_cast<size_t>(config.mesh_tag_queue_entries), Leaving{0, -1}),
       last_leaving_(leaving_.size() - 1),
       // The tag of request i - entries leaves with the request after it.

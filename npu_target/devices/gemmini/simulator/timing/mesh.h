@@ -24,7 +24,8 @@ namespace npu::gemmini::timing {
 // request cannot enter while the queue is full. The PRELOAD completes when its tag leaves.
 class Mesh {
  public:
-  Mesh(const Config& config, ReservationStation& station, PortCalendar& acc_reads);
+  Mesh(const Config& config, ReservationStation& station, PortCalendar& acc_reads,
+       PortCalendar& acc_writes);
 
   // The first cycle in which the rows of the next request may be read.
   Cycle earliest_request() const {
@@ -78,16 +79,16 @@ class Mesh {
     for (size_t i = 1; i < pending_count_; ++i) pending_[i - 1] = pending_[i];
     --pending_count_;
     if (operation.acc_banks == 0) last_spad_result_ = last_result_;
-    if (operation.accumulates) {
-      acc_reads_.take(operation.acc_banks, start + latency_,
-                      std::min<Cycle>(end, start + operation.second.rows()) + latency_);
-    }
+    const Cycle rows_end = std::min<Cycle>(end, start + operation.second.rows()) + latency_;
+    acc_writes_.take(operation.acc_banks, start + latency_, rows_end);
+    if (operation.accumulates) acc_reads_.take(operation.acc_banks, start + latency_, rows_end);
     station_.complete(Queue::kExecute, preload, last_result_, true);
   }
 
   const Cycle latency_;
   ReservationStation& station_;
   PortCalendar& acc_reads_;
+  PortCalendar& acc_writes_;
   std::array<Pending, 3> pending_{};  // the oldest first
   size_t pending_count_ = 0;
   int64_t requests_ = 0;

@@ -18,8 +18,8 @@ using BankMask = uint64_t;
 // for the cycles left over. That is exact as long as a span is written down before anybody asks
 // about its cycles, which holds because data move through the pipelines of stages.h between the
 // decision and the port. Source: ScratchpadBank (a write wins over a read, single-ported),
-// Scratchpad (an execute read wins over a store's read), AccumulatorMem (an accumulating write
-// takes the read port too).
+// Scratchpad (an execute read wins over a store's read, the array's results over a load's data for
+// the accumulator), AccumulatorMem (an accumulating write takes the read port too).
 //
 // Spans are kept in order of time; those that ended before `expire` are forgotten.
 class PortCalendar {

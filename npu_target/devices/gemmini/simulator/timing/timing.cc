@@ -32,9 +32,10 @@ Timing::Timing(const Config& config)
       spad_writes_(span_capacity(config_)),
       spad_reads_(2 * config_.ex_queue_entries),
       acc_reads_(span_capacity(config_)),
+      acc_writes_(span_capacity(config_)),
       station_(config_),
-      load_(config_, station_, l2_, spad_writes_, acc_reads_),
-      execute_(config_, station_, spad_writes_, spad_reads_, acc_reads_),
+      load_(config_, station_, l2_, spad_writes_, acc_reads_, acc_writes_),
+      execute_(config_, station_, spad_writes_, spad_reads_, acc_reads_, acc_writes_),
       store_(config_, station_, l2_, spad_writes_, spad_reads_, acc_reads_),
       loops_(config_, station_) {}
 
@@ -186,6 +187,7 @@ Stats Timing::stats() const {
 
 void Timing::step(Cycle now) {
   if (next_step_[static_cast<int>(Queue::kLoad)] == now) {
+    acc_writes_.expire(now);
     load_.step(now);
     refresh(bit_of(Queue::kLoad));
   } else if (next_step_[static_cast<int>(Queue::kExecute)] == now) {

@@ -113,6 +113,7 @@ class Timing {
   PortCalendar spad_writes_;
   PortCalendar spad_reads_;
   PortCalendar acc_reads_;
+  PortCalendar acc_writes_;
   ReservationStation station_;
   LoadUnit load_;
   ExecuteUnit execute_;

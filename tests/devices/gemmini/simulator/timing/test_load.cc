@@ -4,6 +4,9 @@
 namespace npu::gemmini::testing {
 namespace {
 
+constexpr uint32_t kSpadBank = 256;  // rows of banks of the small device
+constexpr uint32_t kAccBank = 128;
+
 Stream mvins(int count, uint64_t rows, uint64_t cols) {
   Stream stream;
   for (int i = 0; i < count; ++i) {
@@ -81,6 +84,42 @@ const Test pixels("timing/load: pixel repeats write every row that often", [] {
   };
   CHECK_EQUAL(with_repeats(1), with_repeats(0));
   CHECK_EQUAL(with_repeats(3), with_repeats(1) + 2 * 16);
+});
+
+// Results of `rows` rows each, to rows 0 to 15 of the accumulator, one after another.
+Stream results(int count, uint64_t rows) {
+  return repeat(count, {preload(2 * kSpadBank, kAcc, rows), compute(0, rows)});
+}
+
+const Test results_first("timing/load: data give way to the array's results for their bank", [] {
+  // A load whose data come while the array works.
+  const auto with_load = [](uint32_t to, uint64_t rows) {
+    Stream stream = results(12, rows);
+    stream.push_back(mvin(kDram, to, 16, 16));
+    const Stream others = results(20, rows);
+    stream.insert(stream.end(), others.begin(), others.end());
+    return warm(stream);
+  };
+  const uint64_t alone = warm(results(32, 16));
+  CHECK_EQUAL(with_load(kAcc + kAccBank + 32, 16), alone);
+  // A result a cycle: all 16 rows are written behind the last, and the load completes then.
+  CHECK_EQUAL(with_load(kAcc + 32, 16), alone + 16 + 1);
+  // New weights take 16 cycles, results of 8 rows half of them.
+  CHECK_EQUAL(with_load(kAcc + 32, 8), warm(results(32, 8)));
+});
+
+const Test behind("timing/load: what comes behind such data waits as well", [] {
+  const auto second_load = [](uint32_t first_to) {
+    Stream stream = results(2, 16);
+    stream.push_back(mvin(kDram, first_to, 16, 16));
+    stream.push_back(mvin(kDram + 4096, 64, 16, 64));
+    const Stream others = results(30, 16);
+    stream.insert(stream.end(), others.begin(), others.end());
+    // It is stored, which waits for it.
+    stream.push_back(mvout(kDram + 8192, 64, 16, 64));
+    return warm(stream);
+  };
+  CHECK(second_load(kAcc + 32) > second_load(kAcc + kAccBank + 32) + 64);
 });
 
 }  // namespace
