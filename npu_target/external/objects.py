@@ -47,11 +47,15 @@ def common_object(config: DeviceConfig, toolchain: Toolchain, cache: Path) -> Pa
     """The folder with headers, linker scripts and `common.o` for ELFs of this kind of device,
     made in `cache` unless it is there.
 
-    Raises ElfError for a kind that EMULATED has no simulator of, for sources that the compiler
-    refuses, and for a folder that cannot be written.
+    Raises ElfError for a kind that EMULATED has no simulator of, for one whose commands no core
+    could issue otherwise, for sources that the compiler refuses, and for a folder that cannot be
+    written.
     """
+    kind = kind_of(config)
     if toolchain.flavour == EMULATED and not has_simulator(config.kind):
         raise ElfError(f"there is no simulator in C++ of devices of kind {config.kind}")
+    if toolchain.flavour != EMULATED and kind.start_header_at is None:
+        raise ElfError(kind.no_instructions)
     try:
         cache.mkdir(parents=True, exist_ok=True)
         with (cache / _LOCK).open("w") as lock:
@@ -75,7 +79,11 @@ def _made(config: DeviceConfig, toolchain: Toolchain, new: Path, cache: Path) ->
 
 def _write_sources(config: DeviceConfig, flavour: str, folder: Path) -> None:
     (folder / "npu.h").write_text(header_text())
-    (folder / "npu_start.h").write_text(kind_of(config).start_header())
+    kind = kind_of(config)
+    # What traps needs no device that is ready for it.
+    is_free = flavour == EMULATED and kind.start_header_at is None
+    start = "static inline void npu_start(void) {}\n" if is_free else kind.start_header()
+    (folder / "npu_start.h").write_text(start)
     for place in (*_SHARED, *_FILES[flavour]):
         package, _, name = place.partition(":")
         text = files(f"{_PACKAGE}.{package}").joinpath(f"files/{name}").read_text()
