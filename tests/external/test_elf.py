@@ -125,9 +125,7 @@ def test_another_kind_of_device_with_constants_of_its_own(tmp_path):
 @pytest.mark.parametrize("flavour", [LINUX, BAREMETAL])
 def test_commands_that_no_core_has(tmp_path, flavour):
     builder = ElfBuilder(preset("vta-1x16x16"), Toolchain(flavour), tmp_path)
-    with pytest.raises(
-        ElfError, match="vta devices are no instructions of a RISC-V core"
-    ):
+    with pytest.raises(ElfError, match="vta devices are no instructions of a RISC-V core"):
         builder.prepare()
 
 
