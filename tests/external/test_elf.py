@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from program_strategies import programs
 
 from npu_target import topi
 from npu_target.codegen_tir import build_program
-from npu_target.device import DeviceConfig, preset
+from npu_target.device import DeviceConfig, kind_of, preset
 from npu_target.device_api import create_module, last_stats
 from npu_target.external import (
     BAREMETAL,
@@ -26,6 +27,7 @@ from npu_target.external import (
     ExternalError,
     RunCommand,
     Toolchain,
+    objects,
 )
 from npu_target.external.elf import PAGE_BYTES, offsets
 from npu_target.program import Arg, Program
@@ -202,13 +204,17 @@ def spike(builder: ElfBuilder) -> ExternalDevice:
 
 
 @pytest.mark.riscv
-def test_without_an_operating_system_it_starts_counts_and_prints(tmp_path):
+def test_without_an_operating_system_it_starts_counts_and_prints(tmp_path, monkeypatch):
     """A program without commands, of a kind of device that needs none at the start."""
-    config = preset("vta-1x16x16")
+    (tmp_path / "ready_npu").mkdir()
+    (tmp_path / "ready_npu" / "start.h").write_text("static inline void npu_start(void) {}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    kind = replace(kind_of(CONFIG), start_header_at="ready_npu:start.h")
+    monkeypatch.setattr(objects, "kind_of", lambda config: kind)
     args = (Arg("x", "input", "int8", (100,)), Arg("y", "output", "int8", (333,)))
-    program = Program("idle", config, args, ())
+    program = Program("idle", CONFIG, args, ())
     arrays = arrays_of(program)
-    device = spike(ElfBuilder(config, Toolchain(BAREMETAL), tmp_path))
+    device = spike(ElfBuilder(CONFIG, Toolchain(BAREMETAL), tmp_path / "cache"))
     measured = device.measure(program, arrays, 120.0)
     assert measured.cycles > 0
     np.testing.assert_array_equal(device.outputs(program, measured)[0], arrays[1])
