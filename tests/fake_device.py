@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
+import pytest
 
 from npu_target.device import DeviceConfig, kind_of
 from npu_target.topi import Operator
@@ -54,6 +55,14 @@ class FakeDevice:
             f"--elf-cc={_FOLDER / 'fake_gcc.sh'}",
             f"--runner={RUNNER}",
         ]
+
+    @contextmanager
+    def served(self) -> Iterator[Address]:
+        """A tracker with a server of this device, which keeps what it compiles in its folder."""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("XDG_CACHE_HOME", str(self.folder / "cache"))
+            with served(*self.arguments) as address:
+                yield address
 
 
 def sleepers(answer: Path) -> list[psutil.Process]:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_lines import refusal
 from tvm.s_tir import Schedule
 from tvm.s_tir import meta_schedule as ms
 
@@ -98,13 +99,6 @@ def built(folder: Path, logs: Path, *arguments: str) -> tuple[Path, dict]:
 def expected_scores(network: Network, image: np.ndarray) -> np.ndarray:
     """The integer network computed by the host alone."""
     return run_host(build_host(network.quantized.mod), image)[0]
-
-
-def refused(capsys, *arguments: str) -> str:
-    assert build.main(list(arguments)) == 1
-    error = capsys.readouterr().err
-    assert error.startswith("error: ") and error.count("\n") == 1, error
-    return error
 
 
 def test_a_build_takes_the_faster_of_tuned_and_default(
@@ -238,7 +232,7 @@ def test_what_is_wrong_is_refused_by_name(network, tmp_path, capsys, monkeypatch
 
     monkeypatch.setattr(choose, "build_program", wrong)
     arguments = ["--model=tiny", f"--logs={tmp_path / 'none'}", "-o", str(tmp_path / "x.so")]
-    error = refused(capsys, *arguments)
+    error = refusal(build.main, capsys, *arguments)
     assert f"{layer.name}: the program of its default schedule on gemmini-16x16 is wrong" in error
     detail = r" \d+ of \d+ elements differ, the first at \[0" if times == 0 else " command "
     assert re.search(rf"\[{kind}\]{detail}", error)
@@ -259,7 +253,7 @@ def test_what_is_wrong_with_a_scale_of_its_own_is_refused(network, tmp_path, cap
 
     monkeypatch.setattr(choose, "build_program", wrong)
     arguments = ["--model=tiny", f"--logs={tmp_path / 'none'}", "-o", str(tmp_path / "x.so")]
-    error = refused(capsys, *arguments)
+    error = refusal(build.main, capsys, *arguments)
     assert f"{layer.name}: the program of its default schedule on gemmini-16x16 is wrong" in error
     assert len(seen) == 2
 
@@ -312,10 +306,10 @@ def test_another_pipeline_computes_the_same_and_is_shown(network, logs, tmp_path
 
 def test_require_tuned_names_what_is_missing(network, logs, tmp_path, capsys):
     arguments = ["--model=tiny", "-o", str(tmp_path / "x.so"), "--require-tuned"]
-    error = refused(capsys, *arguments, f"--logs={logs}")
+    error = refusal(build.main, capsys, *arguments, f"--logs={logs}")
     assert f"has no schedule for {network.layers[-1].name}; tune them with" in error
     assert not (tmp_path / "x.so").exists()
-    error = refused(capsys, *arguments, f"--logs={tmp_path / 'none'}")
+    error = refusal(build.main, capsys, *arguments, f"--logs={tmp_path / 'none'}")
     assert "does not exist; tune first" in error
 
 
@@ -327,5 +321,7 @@ def test_logs_whose_times_do_not_hold_are_refused(network, tmp_path, capsys):
     )
     with open_log(tmp_path / CONFIG.name / "tiny", HEADER) as log:
         log.add(wrong, {"task": layer.name, "program": "", "cycles": 1})
-    error = refused(capsys, "--model=tiny", f"--logs={tmp_path}", "-o", str(tmp_path / "x.so"))
+    error = refusal(
+        build.main, capsys, "--model=tiny", f"--logs={tmp_path}", "-o", str(tmp_path / "x.so")
+    )
     assert "is out of date" in error and f"its schedule now gives {cycles}" in error

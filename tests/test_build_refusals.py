@@ -6,6 +6,7 @@ import dataclasses
 import json
 
 import pytest
+from command_lines import refusal
 
 from npu_target import build, run
 from npu_target.device import preset
@@ -16,13 +17,6 @@ CONFIG = preset("gemmini-16x16")
 HEADER = Header.of(CONFIG, "tiny", "")
 
 pytestmark = pytest.mark.usefixtures("tiny_model")
-
-
-def refused(capsys, *arguments: str) -> str:
-    assert build.main(list(arguments)) == 1
-    error = capsys.readouterr().err
-    assert error.startswith("error: ") and error.count("\n") == 1, error
-    return error
 
 
 @pytest.mark.parametrize(
@@ -39,7 +33,7 @@ def refused(capsys, *arguments: str) -> str:
 )
 def test_wrong_input_is_one_line(tmp_path, monkeypatch, capsys, arguments, says):
     monkeypatch.chdir(tmp_path)
-    assert says in refused(capsys, *arguments)
+    assert says in refusal(build.main, capsys, *arguments)
     assert not list(tmp_path.iterdir())
 
 
@@ -47,7 +41,9 @@ def test_logs_of_another_device_are_refused(tmp_path, capsys):
     folder = tmp_path / CONFIG.name / "tiny"
     folder.mkdir(parents=True)
     Header.of(CONFIG.replace(dim=8), "tiny", "").write(folder)
-    error = refused(capsys, "--model=tiny", f"--logs={tmp_path}", "-o", str(tmp_path / "x.so"))
+    error = refusal(
+        build.main, capsys, "--model=tiny", f"--logs={tmp_path}", "-o", str(tmp_path / "x.so")
+    )
     assert "logs of another device" in error and "dim 8 (needed 16)" in error
 
 
@@ -56,7 +52,9 @@ def test_damaged_logs_are_refused(tmp_path, capsys):
     folder.mkdir(parents=True)
     HEADER.write(folder)
     (folder / RECORDS_FILE).write_text("[0, ")
-    error = refused(capsys, "--model=tiny", f"--logs={tmp_path}", "-o", str(tmp_path / "x.so"))
+    error = refusal(
+        build.main, capsys, "--model=tiny", f"--logs={tmp_path}", "-o", str(tmp_path / "x.so")
+    )
     assert "line 1 is cut off" in error
 
 
@@ -65,7 +63,7 @@ def test_a_device_whose_name_leads_elsewhere_is_refused(tmp_path, capsys):
     (tmp_path / "device.json").write_text(json.dumps(fields))
     logs = tmp_path / "a" / "logs"
     arguments = ["--model=tiny", f"--logs={logs}", f"--device={tmp_path / 'device.json'}"]
-    error = refused(capsys, *arguments, "-o", str(tmp_path / "x.so"))
+    error = refusal(build.main, capsys, *arguments, "-o", str(tmp_path / "x.so"))
     assert "name is '../../evil', must be 1 to 100 of the characters" in error
     assert [path.name for path in tmp_path.iterdir()] == ["device.json"]
 

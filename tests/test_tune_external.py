@@ -41,11 +41,9 @@ def fake(layer, tmp_path_factory) -> FakeDevice:
 
 
 @pytest.fixture(scope="module")
-def tracker(fake, tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-        with served(*fake.arguments) as address:
-            yield address
+def tracker(fake):
+    with fake.served() as address:
+        yield address
 
 
 def tune(logs: Path, tracker: Address, runner: str, *arguments: str) -> int:

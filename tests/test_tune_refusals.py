@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tiny_network
+from command_lines import refusal
 
 from npu_target.device import preset
 from npu_target.tuning.cli import main
@@ -23,14 +24,6 @@ pytestmark = pytest.mark.usefixtures("tiny_model")
 
 def folder_of(logs: Path) -> Path:
     return logs / CONFIG.name / "tiny"
-
-
-def refused(capsys, *arguments: str) -> str:
-    """The one line that tune.py ends with."""
-    assert main(list(arguments)) == 1
-    error = capsys.readouterr().err
-    assert error.startswith("error: ") and error.count("\n") == 1, error
-    return error
 
 
 @pytest.mark.parametrize(
@@ -53,7 +46,7 @@ def refused(capsys, *arguments: str) -> str:
 )
 def test_wrong_input_is_one_line(tmp_path, monkeypatch, capsys, arguments, says):
     monkeypatch.chdir(tmp_path)
-    assert says in refused(capsys, *arguments)
+    assert says in refusal(main, capsys, *arguments)
     assert not list(tmp_path.iterdir()), "nothing is left behind"
 
 
@@ -78,7 +71,7 @@ def test_senseless_numbers_are_refused(capsys, arguments, says):
 
 def test_a_tracker_that_is_not_there(tmp_path, capsys):
     address = Address("127.0.0.1", free_port("127.0.0.1"))
-    error = refused(capsys, "--model=tiny", f"--logs={tmp_path}", f"--tracker={address}")
+    error = refusal(main, capsys, "--model=tiny", f"--logs={tmp_path}", f"--tracker={address}")
     assert f"no tracker answers at {address}" in error
 
 
@@ -87,8 +80,12 @@ def test_weights_of_the_wrong_shape(tmp_path, capsys):
     arrays = {name: np.zeros(shape, np.float32) for name, shape in shapes.items()}
     arrays["fc.weight"] = np.zeros((3, 3), np.float32)
     np.savez(tmp_path / "weights.npz", **arrays)
-    error = refused(
-        capsys, "--model=tiny", f"--logs={tmp_path / 'logs'}", f"--weights={tmp_path}/weights.npz"
+    error = refusal(
+        main,
+        capsys,
+        "--model=tiny",
+        f"--logs={tmp_path / 'logs'}",
+        f"--weights={tmp_path}/weights.npz",
     )
     assert "fc.weight" in error and "(3, 3)" in error
 
@@ -96,7 +93,8 @@ def test_weights_of_the_wrong_shape(tmp_path, capsys):
 def test_a_model_too_large_for_a_memory(tmp_path, capsys):
     small = CONFIG.replace(name="small", spad_banks=1, spad_bank_rows=16)
     small.save(tmp_path / "small.json")
-    error = refused(
+    error = refusal(
+        main,
         capsys,
         "--model=tiny",
         f"--logs={tmp_path / 'logs'}",
@@ -125,13 +123,13 @@ def logs(tmp_path) -> Path:
 )
 def test_damaged_logs_are_refused_at_once(logs, capsys, name, text, says):
     (folder_of(logs) / name).write_text(text)
-    error = refused(capsys, "--model=tiny", f"--logs={logs}")
+    error = refusal(main, capsys, "--model=tiny", f"--logs={logs}")
     assert says in error and "python -m npu_target.tuning repair" in error
 
 
 def test_logs_of_another_device_are_refused_at_once(logs, capsys):
     Header.of(CONFIG.replace(clock_khz=1), "tiny", "").write(folder_of(logs))
-    assert "logs of another device" in refused(capsys, "--model=tiny", f"--logs={logs}")
+    assert "logs of another device" in refusal(main, capsys, "--model=tiny", f"--logs={logs}")
 
 
 def test_logs_of_another_version_are_refused_at_once(logs, capsys):
@@ -139,4 +137,4 @@ def test_logs_of_another_version_are_refused_at_once(logs, capsys):
     (folder_of(logs) / "header.json").write_text(
         re.sub(r'"npu_target": "[^"]*"', '"npu_target": "0.0.0"', text)
     )
-    assert "made with npu_target 0.0.0" in refused(capsys, "--model=tiny", f"--logs={logs}")
+    assert "made with npu_target 0.0.0" in refusal(main, capsys, "--model=tiny", f"--logs={logs}")

@@ -6,7 +6,8 @@ Told from how cycles change with each field alone, as if all changed them in pro
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, islice
+from operator import itemgetter
 
 import numpy as np
 
@@ -29,17 +30,10 @@ def promising_pairs(
         both = np.stack([slopes[name] for name in names], axis=1)
         steps, _, rank, _ = np.linalg.lstsq(both * weights[:, None], -left * weights, rcond=None)
         rounded = np.rint(steps)
-        if rank < 2 or not rounded.all():
-            continue
-        rest = float(np.sum((weights * (left + both @ rounded)) ** 2))
-        values = {
-            name: int(getattr(config, name) + step)
-            for name, step in zip(names, rounded, strict=True)
-        }
-        if changed(config, values) is not None:
-            pairs.append((rest, values))
-    pairs.sort(key=lambda pair: pair[0])
-    return [values for _, values in pairs[:most]]
+        if rank == 2 and rounded.all():
+            rest = float(np.sum((weights * (left + both @ rounded)) ** 2))
+            pairs.append((rest, _moved(config, names, rounded)))
+    return _best(config, pairs, most)
 
 
 def in_place_of(
@@ -66,14 +60,27 @@ def in_place_of(
         columns = np.stack([slopes[name] for name in names], axis=1)
         steps, *_ = np.linalg.lstsq(columns * weights[:, None], -lost * weights, rcond=None)
         rest = float(np.sum((weights * (lost + columns @ steps)) ** 2))
-        values = {
-            name: int(getattr(config, name) + round(step))
-            for name, step in zip(names, steps, strict=True)
-        }
-        if changed(before, values) is not None:
-            found.append((rest, values))
-    found.sort(key=lambda one: one[0])
-    return [values for _, values in found[:most]]
+        found.append((rest, _moved(config, names, np.rint(steps))))
+    return _best(before, found, most)
+
+
+def _moved(config: DeviceConfig, names: Sequence[str], steps: np.ndarray) -> dict[str, int]:
+    """The values of these fields, each by its steps, which are whole, from where it is."""
+    return {
+        name: int(getattr(config, name) + step) for name, step in zip(names, steps, strict=True)
+    }
+
+
+def _best(
+    config: DeviceConfig, found: Sequence[tuple[float, dict[str, int]]], most: int
+) -> list[Mapping[str, int]]:
+    """So many of the values that the config can have, those that leave least first."""
+    possible = (
+        values
+        for _, values in sorted(found, key=itemgetter(0))
+        if changed(config, values) is not None
+    )
+    return list(islice(possible, most))
 
 
 def _slopes(

@@ -164,7 +164,8 @@ class _Planner:
 
 
 def _relu_cut(call: relax.Expr) -> float | None:
-    """Where a call that is ReLU cuts off above, infinity for nowhere; None of other calls."""
+    """The largest value that a ReLU lets through, infinity for one without a limit; None for a call
+    that is no ReLU."""
     if op_name(call) == "relax.clip":
         low, high = (float(bound.value) for bound in call.args[1:])
         return high if low == 0.0 < high else None

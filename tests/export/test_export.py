@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_lines import refusal
 from exported_networks import (
     HAS_MAKE,
     SANITIZE,
@@ -178,13 +179,6 @@ def test_the_same_network_is_exported_the_same(exported, tmp_path):
             assert (folder / path.relative_to(exported)).read_bytes() == path.read_bytes()
 
 
-def refused(capsys, *arguments: str) -> str:
-    assert main(list(arguments)) == 1
-    error = capsys.readouterr().err
-    assert error.startswith("error: ") and error.count("\n") == 1, error
-    return error
-
-
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -209,7 +203,7 @@ def test_wrong_input_is_one_line(tmp_path, monkeypatch, capsys, arguments, says)
     (tmp_path / "full/mine.txt").write_text("")
     (tmp_path / "other").mkdir()
     (tmp_path / "other/net.h").write_text("int mine;")
-    assert says in refused(capsys, *arguments)
+    assert says in refusal(main, capsys, *arguments)
     assert not (tmp_path / "net").exists() and (tmp_path / "full/mine.txt").exists()
 
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 from external.fake_runner import BEHAVIOURS
-from fake_device import RUNNER, FakeDevice, served, sleepers
+from fake_device import RUNNER, FakeDevice, sleepers
 
 from npu_target.device import preset
 from npu_target.topi import Add
@@ -29,11 +29,9 @@ def fake(tmp_path_factory) -> FakeDevice:
 
 
 @pytest.fixture(scope="module")
-def tracker(fake, tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-        with served(*fake.arguments) as address:
-            yield address
+def tracker(fake):
+    with fake.served() as address:
+        yield address
 
 
 @pytest.fixture
