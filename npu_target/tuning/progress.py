@@ -130,7 +130,8 @@ class TuningProgress:
         self._last_line = time.monotonic()
         failed = sum(self._failures.values())
         self._console.print(
-            f"[{self._done}/{self._total}] {self._described(text)}, measured {self.rate_text}"
+            f"[{self._done}/{self._total}] {self._described(text)}"
+            + (f", measured {self.rate_text}" if self.measured else "")
             + (f", {failed} failed" if failed else ""),
             highlight=False,
             markup=False,
