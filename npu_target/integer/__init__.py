@@ -1,0 +1,15 @@
+"""Integer networks: operations on int8 tensors whose numbers have names, whoever computes them."""
+
+from .operation import IntegerOperation, emit, operation_of, register_operation
+from .quantization import Quantization
+from .requantize import RULES, Requantize
+
+__all__ = [
+    "RULES",
+    "IntegerOperation",
+    "Quantization",
+    "Requantize",
+    "emit",
+    "operation_of",
+    "register_operation",
+]
