@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from npu_target.frontend import FrontendError, load
+from npu_target.frontend import SUFFIXES, FrontendError, load
 
 
 def test_an_unknown_suffix_is_refused(tmp_path):
@@ -13,6 +13,6 @@ def test_an_unknown_suffix_is_refused(tmp_path):
 
 
 def test_a_file_that_is_not_there_is_refused(monkeypatch):
-    monkeypatch.setattr("npu_target.frontend.load.SUFFIXES", {".net": "net"})
+    monkeypatch.setitem(SUFFIXES, ".net", "net")
     with pytest.raises(FrontendError, match=r"gone\.net is not there"):
         load(Path("gone.net"))
