@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING
 from .tuning.options import (
     add_network_options,
     add_output_options,
-    add_pipeline_options,
-    add_require_tuned_option,
-    add_routes_option,
+    add_print_options,
+    add_production_options,
     report_errors,
 )
 
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
     import tvm
     from tvm.s_tir import Schedule
 
-    from .tuning.header import Header
-    from .tuning.log import TuningLog
     from .tuning.report import LayerResult
 
 
@@ -41,15 +38,9 @@ def parser() -> argparse.ArgumentParser:
     )
     result.add_argument("-o", "--output", type=Path, required=True, metavar="FILE")
     add_network_options(result)
-    add_require_tuned_option(result)
-    add_routes_option(
-        result,
-        "take the device's routes, ways to compute a layer without a schedule, such as its "
-        "vendor's library, where the logs have one that is faster, nowhere, or wherever one serves "
-        "a layer",
-    )
+    add_production_options(result)
     add_output_options(result)
-    add_pipeline_options(result)
+    add_print_options(result)
     return result
 
 
@@ -59,47 +50,24 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from .device import find
-    from .partition import explain
     from .stages import check_stages
-    from .tuning.choose import Chooser
     from .tuning.dump import check_can_dump, dump_regions
     from .tuning.explain_schedule import explain_schedules
-    from .tuning.header import Header
-    from .tuning.log import log_folder
-    from .tuning.network import check_model, load_network
     from .tuning.print_stages import print_stages
-    from .tuning.report import check_can_write, make_console, print_table, to_json, write_json
+    from .tuning.production import choose, production
+    from .tuning.report import check_can_write, make_console, to_json, write_json
 
-    config, pipeline = find(options.device), options.pipeline
-    check_model(options.model)
     stages = check_stages(options.print_ir_after)
-    command = "python -m npu_target.build"
-    header = Header.of(config, options.model, command, runner=options.runner)
-    folder = log_folder(options.logs, header)
-    log = read_logs(folder, header, options.require_tuned)
-    runner = "" if log is None else log.header.runner
+    wanted = production(options, "python -m npu_target.build")
+    config, chooser, pipeline = wanted.config, wanted.chooser, options.pipeline
     for path in (options.output, options.json):
         if path is not None:
             check_can_write(path)
-    for folder_to_fill in (options.dump, options.print_ir_to):
-        if folder_to_fill is not None:
-            check_can_dump(folder_to_fill)
+    for folder in (options.dump, options.print_ir_to):
+        if folder is not None:
+            check_can_dump(folder)
     console = make_console()
-    chooser = Chooser(config, log, options.routes, pipeline)
-    with console.status("loading, quantizing and partitioning the model"):
-        network = load_network(
-            options.model, config, options.weights, options.weights_seed, options.calibrate
-        )
-    if options.explain:
-        explain(network.partitioned, console)
-    if options.require_tuned:
-        chooser.require_tuned(network.layers, folder)
-    with console.status("choosing schedules") as status:
-        results = chooser.results(
-            network.layers, lambda name: status.update(f"choosing and checking: {name}")
-        )
-    print_table(console, results, config, runner=runner)
+    network, results = choose(wanted, options, console)
 
     def schedule(result: LayerResult) -> Schedule:
         return chooser.schedule(result.layer.operator)
@@ -112,22 +80,12 @@ def _run(options: argparse.Namespace) -> int:
         export(compile_network(partitioned.mod), options.output)
     console.print(f"{chooser.n_checked} programs compute what NumPy does", highlight=False)
     if options.json is not None:
-        more = {"runner": runner} if runner else {}
+        more = {"runner": wanted.runner} if wanted.runner else {}
         write_json(options.json, to_json(results, config, model=options.model, **more))
     if options.dump is not None:
         dump_regions(options.dump, partitioned, chooser.schedule, config, pipeline)
-    source = folder if log is not None else f"none ({folder} does not exist)"
-    console.print(f"wrote {options.output}; tuning logs: {source}", highlight=False)
+    console.print(f"wrote {options.output}; tuning logs: {wanted.logs}", highlight=False)
     return 0
-
-
-def read_logs(folder: Path, header: Header, require_tuned: bool) -> TuningLog | None:
-    """The logs in `folder`; None where there is no such folder and none are required."""
-    from .tuning.log import read_log
-
-    if not folder.exists() and not require_tuned:
-        return None
-    return read_log(folder, header)
 
 
 def compile_network(mod: tvm.ir.IRModule) -> tvm.runtime.Executable:

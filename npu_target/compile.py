@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from .device import DEFAULT_DEVICE
-from .tuning.options import add_pipeline_options, report_errors
+from .tuning.options import add_pipeline_option, add_print_options, report_errors
 
 
 def parser() -> argparse.ArgumentParser:
@@ -33,7 +33,8 @@ def parser() -> argparse.ArgumentParser:
     )
     result.add_argument("--device", default=DEFAULT_DEVICE, metavar="NAME|FILE")
     result.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the program there")
-    add_pipeline_options(result)
+    add_pipeline_option(result)
+    add_print_options(result)
     return result
 
 

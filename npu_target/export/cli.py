@@ -6,7 +6,12 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from ..tuning.options import add_network_options, add_require_tuned_option, report_errors
+from ..tuning.options import (
+    add_explain_option,
+    add_network_options,
+    add_production_options,
+    report_errors,
+)
 
 # What an export is for, and what make calls it.
 GOALS = {"native": "native", "linux": "linux", "baremetal": "elf"}
@@ -21,7 +26,8 @@ def parser() -> argparse.ArgumentParser:
     )
     result.add_argument("-o", "--output", type=Path, required=True, metavar="DIR")
     add_network_options(result)
-    add_require_tuned_option(result)
+    add_production_options(result)
+    add_explain_option(result)
     result.add_argument(
         "--for",
         dest="goal",
@@ -55,13 +61,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from ..build import read_logs
-    from ..device import find
-    from ..tuning.choose import Chooser, cycles_of
-    from ..tuning.header import Header
-    from ..tuning.log import log_folder
-    from ..tuning.network import check_model, load_network
-    from ..tuning.report import check_can_write, make_console, print_table, write_json
+    from ..tuning.choose import cycles_of
+    from ..tuning.production import choose, production
+    from ..tuning.report import check_can_write, make_console, write_json
     from .calls import calls_of
     from .folder import check_folder, check_goal, write_folder
     from .golden import Golden, golden_inputs, golden_outputs
@@ -70,32 +72,16 @@ def _run(options: argparse.Namespace) -> int:
     from .report import to_json
     from .scales import scales_of
 
-    config = find(options.device)
-    check_model(options.model)
-    command = "python -m npu_target.export"
-    header = Header.of(config, options.model, command, runner=options.runner)
-    folder = log_folder(options.logs, header)
-    log = read_logs(folder, header, options.require_tuned)
-    runner = "" if log is None else log.header.runner
+    wanted = production(options, "python -m npu_target.export")
+    config = wanted.config
     check_folder(options.output)
     check_goal(config, GOALS[options.goal])
     if options.json is not None:
         check_can_write(options.json)
     console = make_console()
-    chooser = Chooser(config, log)
-    with console.status("loading, quantizing and partitioning the model"):
-        model = load_network(
-            options.model, config, options.weights, options.weights_seed, options.calibrate
-        )
-    if options.require_tuned:
-        chooser.require_tuned(model.layers, folder)
-    with console.status("choosing schedules") as status:
-        results = chooser.results(
-            model.layers, lambda name: status.update(f"choosing and checking: {name}")
-        )
-    print_table(console, results, config, runner=runner)
+    model, _ = choose(wanted, options, console)
     with console.status("compiling"):
-        mod = model.with_kernels(chooser.device_function).mod
+        mod = model.with_kernels(wanted.chooser.device_function).mod
         calls = calls_of(mod)
         reads_integers = options.input == "integer"
         network = replace(

@@ -6,6 +6,7 @@ import shutil
 from importlib.resources import files
 from pathlib import Path
 
+from ..core_sources import BARE_METAL, COUNTERS, TRAPS, core_source
 from ..device import DeviceConfig, kind_of
 from ..files import write_atomically
 from ..program import Program
@@ -20,32 +21,18 @@ from .readme import readme
 from .sources import MADE, host_source, layer_table, net_header, net_source
 
 NATIVE = "native"  # what make calls it
-_FILES = {
-    **{name: name for name in ("main.c", "data.S", "Makefile")},
-    **{
-        name: f"platform/{name}"
-        for name in (
-            "bare_metal.c",
-            "beside.cc",
-            "checks.ld",
-            "core.c",
-            "core.h",
-            "count.c",
-            "htif.c",
-            "issued.h",
-            "mailbox.c",
-            "mailbox.h",
-            "memory.ld",
-            "native.cc",
-            "platform.h",
-            "riscv.c",
-            "simulated.cc",
-            "simulated.h",
-            "start.S",
-            "trap.c",
-        )
-    },
-}
+_TOP_FILES = ("main.c", "data.S", "Makefile")
+_PLATFORM_FILES = (
+    "beside.cc",
+    "count.c",
+    "mailbox.c",
+    "mailbox.h",
+    "native.cc",
+    "platform.h",
+    "riscv.c",
+    "simulated.cc",
+    "simulated.h",
+)
 
 
 def check_goal(config: DeviceConfig, goal: str) -> None:
@@ -117,10 +104,9 @@ def _write(
         "simulator/layers.inc": layer_table(network, cycles, programs),
         "README.md": readme(network, cycles),
         **{f"kernels/{name}.c": kernel.text for name, kernel in kernels.items()},
-        **{
-            path: files(__package__).joinpath(f"files/{name}").read_text()
-            for name, path in _FILES.items()
-        },
+        **{name: _text(name) for name in _TOP_FILES},
+        **{f"platform/{name}": _text(name) for name in _PLATFORM_FILES},
+        **{f"platform/{name}": core_source(name) for name in (*COUNTERS, *BARE_METAL, *TRAPS)},
     }
     texts["Makefile"] = texts["Makefile"].replace(
         f".DEFAULT_GOAL = {NATIVE}", f".DEFAULT_GOAL = {goal}"
@@ -137,6 +123,10 @@ def _write(
     write_atomically(folder / "simulator/programs.bin", data)
     if has_simulator(network.config.kind):
         copy_simulator(network.config.kind, folder / "simulator")
+
+
+def _text(name: str) -> str:
+    return files(__package__).joinpath(f"files/{name}").read_text()
 
 
 def _programs(network: PlacedNetwork) -> dict[str, Program]:

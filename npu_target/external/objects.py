@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 from pathlib import Path
 
+from ..core_sources import BARE_METAL, COUNTERS, TRAPS, core_source
 from ..device import DeviceConfig, kind_of
 from ..program.c import header_text
 from ..simulator_sources import copy_simulator, has_simulator
@@ -19,19 +20,16 @@ from .toolchain import BAREMETAL, EMULATED, LINUX, Toolchain
 
 _OBJECT = "common.o"
 _LOCK = ".lock"
-_PACKAGE = "npu_target"
-_SHARED = ("external:run.h", "external:main.c", "export:core.h", "export:core.c")
+# Of this package, and of what an export has as well.
 _FILES = {
-    LINUX: ("external:measured.c",),
-    BAREMETAL: (
-        "external:measured.c",
-        "export:start.S",
-        "export:bare_metal.c",
-        "export:htif.c",
-        "export:memory.ld",
-        "export:checks.ld",
-    ),
-    EMULATED: ("external:emulated.cc", "export:trap.c", "export:issued.h"),
+    LINUX: ("run.h", "main.c", "measured.c"),
+    BAREMETAL: ("run.h", "main.c", "measured.c"),
+    EMULATED: ("run.h", "main.c", "emulated.cc"),
+}
+_CORE_SOURCES = {
+    LINUX: COUNTERS,
+    BAREMETAL: (*COUNTERS, *BARE_METAL),
+    EMULATED: (*COUNTERS, *TRAPS),
 }
 _KEPT = (".h", ".ld")
 _COMPILE_SECONDS = 1800.0
@@ -84,10 +82,10 @@ def _write_sources(config: DeviceConfig, flavour: str, folder: Path) -> None:
     is_free = flavour == EMULATED and kind.start_header_at is None
     start = "static inline void npu_start(void) {}\n" if is_free else kind.start_header()
     (folder / "npu_start.h").write_text(start)
-    for place in (*_SHARED, *_FILES[flavour]):
-        package, _, name = place.partition(":")
-        text = files(f"{_PACKAGE}.{package}").joinpath(f"files/{name}").read_text()
-        (folder / name).write_text(text)
+    for name in _FILES[flavour]:
+        (folder / name).write_text(files(__package__).joinpath(f"files/{name}").read_text())
+    for name in _CORE_SOURCES[flavour]:
+        (folder / name).write_text(core_source(name))
     if flavour == EMULATED:
         copy_simulator(config.kind, folder / "simulator")
 

@@ -13,7 +13,8 @@ from .options import (
     INTERRUPTED,
     add_network_options,
     add_output_options,
-    add_pipeline_options,
+    add_pipeline_option,
+    add_print_options,
     add_routes_option,
     default_timeout,
     report_errors,
@@ -108,7 +109,8 @@ def parser() -> argparse.ArgumentParser:
     )
     output = result.add_argument_group("output")
     add_output_options(output)
-    add_pipeline_options(output)
+    add_pipeline_option(output)
+    add_print_options(output)
     output.add_argument(
         "--host-columns",
         action="store_true",

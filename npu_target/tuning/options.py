@@ -83,13 +83,20 @@ def add_routes_option(parser: argparse._ActionsContainer, text: str) -> None:
     )
 
 
-def add_require_tuned_option(parser: argparse._ActionsContainer) -> None:
-    """Whether a layer without a logged schedule is an error."""
+def add_production_options(parser: argparse._ActionsContainer) -> None:
+    """What a network's production takes from the logs, and how it compiles."""
     parser.add_argument(
         "--require-tuned",
         action="store_true",
         help="fail where the logs have no schedule for a layer",
     )
+    add_routes_option(
+        parser,
+        "take the device's routes, ways to compute a layer without a schedule, such as its "
+        "vendor's library, where the logs have one that is faster, nowhere, or wherever one serves "
+        "a layer",
+    )
+    add_pipeline_option(parser)
 
 
 def add_output_options(parser: argparse._ActionsContainer) -> None:
@@ -104,9 +111,7 @@ def add_output_options(parser: argparse._ActionsContainer) -> None:
         help="leave each layer's program in DIR, with its input, weights and expected output as "
         ".npy files and a .json file that tells the arguments and their addresses",
     )
-    parser.add_argument(
-        "--explain", action="store_true", help="print for each operation where it runs and why"
-    )
+    add_explain_option(parser)
     parser.add_argument(
         "--explain-schedule",
         action="store_true",
@@ -115,8 +120,15 @@ def add_output_options(parser: argparse._ActionsContainer) -> None:
     )
 
 
-def add_pipeline_options(parser: argparse._ActionsContainer) -> None:
-    """How to compile, and what to show of that."""
+def add_explain_option(parser: argparse._ActionsContainer) -> None:
+    """Whether to say what runs where."""
+    parser.add_argument(
+        "--explain", action="store_true", help="print for each operation where it runs and why"
+    )
+
+
+def add_pipeline_option(parser: argparse._ActionsContainer) -> None:
+    """How to compile."""
     parser.add_argument(
         "--pipeline",
         type=_pipeline,
@@ -125,6 +137,10 @@ def add_pipeline_options(parser: argparse._ActionsContainer) -> None:
         help=f"compile with these optimizations: {', '.join(PIPELINES)}, then flags to switch on "
         f"or off, such as O0,+overlap; flags: {', '.join(flags())} (default: %(default)s, all)",
     )
+
+
+def add_print_options(parser: argparse._ActionsContainer) -> None:
+    """What to show of compiling."""
     parser.add_argument(
         "--print-ir-after",
         action="append",

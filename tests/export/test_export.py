@@ -179,6 +179,15 @@ def test_the_same_network_is_exported_the_same(exported, tmp_path):
             assert (folder / path.relative_to(exported)).read_bytes() == path.read_bytes()
 
 
+def test_an_export_compiles_as_it_is_told(exported, tmp_path, capsys):
+    folder = tmp_path / "net"
+    arguments = ["--model=tiny", "--logs=none", f"--output={folder}", "--pipeline=O0", "--explain"]
+    assert main([*arguments, f"--json={folder}.json"]) == 0
+    slower = cycles_of(folder)
+    assert sum(slower.values()) > sum(cycles_of(exported).values())
+    assert "Where each operation runs" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
