@@ -15,9 +15,15 @@ _DEVIATION = np.array([0.229, 0.224, 0.225], "float32")
 
 
 def load_image(file: str | Path, height: int, width: int) -> np.ndarray:
-    """An image file (BMP, PNG, JPEG, ...) as float32 (1, height, width, 3), normalized.
+    """An image file as float32 (1, height, width, 3), normalized; see :func:`load_pixels`."""
+    return normalize(load_pixels(file, height, width))
 
-    The image is converted to RGB and resized to the whole of height x width (bilinear).
+
+def load_pixels(file: str | Path, height: int, width: int, mode: str = "RGB") -> np.ndarray:
+    """An image file (BMP, PNG, JPEG, ...) as uint8 (1, height, width, 3); with mode ``L`` of one
+    channel, its brightness.
+
+    The image is resized to the whole of height x width (bilinear).
 
     Raises :class:`ModelError` if the file is not there, is no image, or Pillow is missing.
     """
@@ -30,10 +36,10 @@ def load_image(file: str | Path, height: int, width: int) -> np.ndarray:
         raise ModelError(f"{file}: no such image file")
     try:
         with Image.open(path) as image:
-            resized = image.convert("RGB").resize((width, height), Image.Resampling.BILINEAR)
+            resized = image.convert(mode).resize((width, height), Image.Resampling.BILINEAR)
     except (UnidentifiedImageError, OSError, Image.DecompressionBombError) as error:
         raise ModelError(f"{file}: not a readable image ({error})") from error
-    return normalize(np.asarray(resized)[np.newaxis])
+    return np.asarray(resized).reshape(1, height, width, -1)
 
 
 def normalize(pixels: np.ndarray) -> np.ndarray:
