@@ -21,6 +21,7 @@ from npu_target.codegen_tir import CodegenError, build_program
 from npu_target.device import preset
 from npu_target.devices.gemmini import isa
 from npu_target.host import build_host, run_host
+from npu_target.inputs import read_inputs
 from npu_target.packing import Packing
 from npu_target.program import Command, Loop, Node, Operand, Program
 from npu_target.schedule_rules import space_generator
@@ -32,7 +33,7 @@ from npu_target.tuning.errors import TuningError
 from npu_target.tuning.header import Header
 from npu_target.tuning.layers import Layer
 from npu_target.tuning.log import open_log
-from npu_target.tuning.network import Network, load_network
+from npu_target.tuning.network import Network, inputs_of, load_network
 from npu_target.tuning.schedules import default_of
 from npu_target.tuning.workload import workload_module
 
@@ -128,7 +129,9 @@ def test_a_build_takes_the_faster_of_tuned_and_default(
 def test_the_file_computes_what_the_host_computes(network, logs, tmp_path, with_logs):
     output, _ = built(tmp_path, logs if with_logs else tmp_path / "none")
     for image in network.model.calibration_inputs(3, seed=9):
-        np.testing.assert_array_equal(run.run_file(output, image), expected_scores(network, image))
+        np.testing.assert_array_equal(
+            run.run_file(output, [image])[0], expected_scores(network, image)
+        )
 
 
 def test_the_file_runs_in_another_process(network, logs, tmp_path):
@@ -161,7 +164,9 @@ def test_the_file_runs_in_another_process(network, logs, tmp_path):
         timeout=120,
     )
     assert done.returncode == 0, done.stderr
-    wanted = expected_scores(network, network.model.preprocess(tmp_path / "image.bmp"))
+    wanted = expected_scores(
+        network, *read_inputs(tmp_path / "image.bmp", inputs_of(network.model))[0]
+    )
     np.testing.assert_array_equal(np.load(tmp_path / "scores.npy"), wanted)
     lines = done.stdout.splitlines()
     assert len(lines) == 3
@@ -301,7 +306,7 @@ def test_another_pipeline_computes_the_same_and_is_shown(network, logs, tmp_path
     assert names == {layer.name for layer in network.layers}
     assert "placed" not in capsys.readouterr().out
     (image,) = network.model.calibration_inputs(1, seed=9)
-    np.testing.assert_array_equal(run.run_file(file, image), expected_scores(network, image))
+    np.testing.assert_array_equal(run.run_file(file, [image])[0], expected_scores(network, image))
 
 
 def test_require_tuned_names_what_is_missing(network, logs, tmp_path, capsys):

@@ -84,6 +84,6 @@ def test_running_what_is_not_there(tmp_path, capsys):
     common = ["--model=tiny", f"--image={image}"]
     assert "is not there" in run_refused(capsys, str(tmp_path / "none.so"), *common)
     assert "cannot be run" in run_refused(capsys, str(tmp_path / "text.so"), *common)
-    assert "no such image file" in run_refused(
+    assert "none.bmp is not there" in run_refused(
         capsys, str(tmp_path / "text.so"), "--model=tiny", f"--image={tmp_path / 'none.bmp'}"
     )

@@ -18,12 +18,13 @@ from npu_target.build import compile_network, export
 from npu_target.codegen_tir import DoesNotFit
 from npu_target.device import preset
 from npu_target.host import run_host
+from npu_target.inputs import read_inputs
 from npu_target.relax_graph import Graph, copy_binding, rebuild, replace_function
 from npu_target.schedule_rules import default_schedule, space_generator
 from npu_target.tuning.choose import Chooser
 from npu_target.tuning.header import Header
 from npu_target.tuning.log import TuningLog, read_log
-from npu_target.tuning.network import Network, load_network
+from npu_target.tuning.network import Network, inputs_of, load_network
 from npu_target.tuning.schedules import tuned_schedule
 from rpc_server.local import LocalServers
 from rpc_server.tracker_client import TrackerClient, device_key
@@ -45,7 +46,7 @@ def network() -> Network:
 
 @pytest.fixture(scope="module")
 def photo(network) -> np.ndarray:
-    return network.model.preprocess(shared_model("cat.bmp"))
+    return read_inputs(shared_model("cat.bmp"), inputs_of(network.model))[0][0]
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ from shared_models import shared_model
 
 from npu_target.devices.gemmini import GemminiConfig
 from npu_target.host import build_host, run_host
+from npu_target.inputs import read_inputs
 from npu_target.models import get_model
 from npu_target.models.image import synthetic_images
 from npu_target.models.parameters import seeded_parameters
@@ -21,6 +22,7 @@ from npu_target.models.resnet import (
 )
 from npu_target.partition import partition
 from npu_target.quantize import compare, quantize
+from npu_target.tuning.network import inputs_of
 
 SMALL = ResNetConfig(image_size=37, stem_channels=12, blocks_per_stage=(1, 2), classes=10)
 BOTTLENECKS = replace(SMALL, stem_channels=8, bottleneck=True)
@@ -73,7 +75,7 @@ def integer_resnet18(resnet18):
 @pytest.mark.slow
 def test_resnet18_on_a_photo_matches_to_the_last_bit(resnet18, integer_resnet18):
     model, quantized = resnet18
-    image = model.preprocess(shared_model("cat.bmp"))
+    image = read_inputs(shared_model("cat.bmp"), inputs_of(model))[0][0]
     (logits,) = run_host(integer_resnet18, image)
     wanted = integer_resnet.run(image, quantized.parameters)
     assert len(np.unique(wanted["fc"])) > 20

@@ -62,6 +62,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     from ..tuning.choose import cycles_of
+    from ..tuning.network import model_name
     from ..tuning.production import choose, production
     from ..tuning.report import check_can_write, make_console, write_json
     from .calls import calls_of
@@ -84,8 +85,9 @@ def _run(options: argparse.Namespace) -> int:
         mod = model.with_kernels(wanted.chooser.device_function).mod
         calls = calls_of(mod)
         reads_integers = options.input == "integer"
+        given = with_integer_inputs(calls) if reads_integers else calls
         network = replace(
-            place(options.model, config, with_integer_inputs(calls) if reads_integers else calls),
+            place(model_name(options.model), config, given),
             quantizers=quantizer_texts(calls) if reads_integers else (),
             scales=scales_of(model.partitioned.mod),
         )

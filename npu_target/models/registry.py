@@ -11,7 +11,7 @@ from tvm.ir import IRModule
 
 from .bert import BERT_BASE, OTHER_PARTS, build_bert, seeded_bert
 from .bert import parameter_shapes as bert_shapes
-from .image import load_image, synthetic_images
+from .image import synthetic_images
 from .matmuls import build_matmuls
 from .mobilenet import MOBILENET_V2, build_mobilenet_v2
 from .mobilenet import parameter_shapes as mobilenet_shapes
@@ -26,10 +26,6 @@ class Model:
 
     name: str
     mod: IRModule
-
-    def preprocess(self, image_file: str | Path) -> np.ndarray:
-        """The network's input for an image file; raises :class:`ModelError` if it takes none."""
-        raise ModelError(f"{self.name} takes no images, {image_file} cannot be its input")
 
     def calibration_inputs(
         self, count: int, seed: int = 0
@@ -48,11 +44,6 @@ class ImageModel(Model):
     ``(batch, classes)``."""
 
     input_shape: tuple[int, int, int, int]
-
-    def preprocess(self, image_file: str | Path) -> np.ndarray:
-        """The network's input for an image file; raises :class:`ModelError` if unreadable."""
-        _, height, width, _ = self.input_shape
-        return load_image(image_file, height, width)
 
     def calibration_inputs(self, count: int, seed: int = 0) -> list[np.ndarray]:
         """``count`` seeded synthetic images, already preprocessed: what to calibrate with when

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from enum import Enum
 
@@ -122,36 +122,39 @@ def observe(
     mod: IRModule,
     graph: Graph,
     variables: Sequence[relax.Var],
-    inputs: Sequence[Sequence[np.ndarray]],
+    inputs: Sequence[np.ndarray | Sequence[np.ndarray]],
+    progress: Callable[[int], None] = lambda done: None,
 ) -> dict[relax.Var, RangeObserver]:
-    """Run the float ``graph`` of ``mod`` on every one of ``inputs`` (each a list of arguments)
-    and collect the ranges of ``variables``."""
-    _check_inputs(graph, inputs)
+    """Run the float ``graph`` of ``mod`` on every one of ``inputs`` (each a list of arguments, or
+    the only one) and collect the ranges of ``variables``. Inputs are asked for one after the other;
+    ``progress`` is called with how many are done."""
+    if not inputs:
+        raise QuantizeError("calibration needs at least one input, there are none")
     executable = build_host(_with_outputs(mod, graph, variables))
     observers = {var: RangeObserver(var.name) for var in variables}
-    for arguments in inputs:
+    for index, item in enumerate(inputs):
+        progress(index)
+        arguments = [item] if isinstance(item, np.ndarray) else list(item)
+        _check_arguments(graph, index, arguments)
         for var, values in zip(variables, run_host(executable, *arguments), strict=True):
             observers[var].update(values)
     return observers
 
 
-def _check_inputs(graph: Graph, inputs: Sequence[Sequence[np.ndarray]]) -> None:
-    if not inputs:
-        raise QuantizeError("calibration needs at least one input, there are none")
-    for index, arguments in enumerate(inputs):
-        if len(arguments) != len(graph.params):
+def _check_arguments(graph: Graph, index: int, arguments: Sequence[np.ndarray]) -> None:
+    if len(arguments) != len(graph.params):
+        raise QuantizeError(
+            f"calibration input {index}: {graph.name} takes {len(graph.params)} arguments, "
+            f"there are {len(arguments)}"
+        )
+    for param, value in zip(graph.params, arguments, strict=True):
+        shape = tuple(int(extent) for extent in param.ty.shape)
+        dtype = str(param.ty.dtype)
+        if value.shape != shape or str(value.dtype) != dtype:
             raise QuantizeError(
-                f"calibration input {index}: {graph.name} takes {len(graph.params)} arguments, "
-                f"there are {len(arguments)}"
+                f"calibration input {index}: {param.name} must be {dtype} {shape}, "
+                f"it is {value.dtype} {value.shape}"
             )
-        for param, value in zip(graph.params, arguments, strict=True):
-            shape = tuple(int(extent) for extent in param.ty.shape)
-            dtype = str(param.ty.dtype)
-            if value.shape != shape or str(value.dtype) != dtype:
-                raise QuantizeError(
-                    f"calibration input {index}: {param.name} must be {dtype} {shape}, "
-                    f"it is {value.dtype} {value.shape}"
-                )
 
 
 def _with_outputs(mod: IRModule, graph: Graph, variables: Sequence[relax.Var]) -> IRModule:

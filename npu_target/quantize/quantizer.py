@@ -7,7 +7,7 @@ of the products they are added to.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -72,10 +72,12 @@ def quantize(
     inputs: Sequence[np.ndarray | Sequence[np.ndarray]],
     options: QuantizeOptions | None = None,
     rule: RequantizeRule = _FLOAT32_SCALES,
+    progress: Callable[[int], None] = lambda done: None,
 ) -> Quantized:
     """Quantize function ``main`` of ``mod``, whose weights must be constants.
 
-    ``inputs``: calibration inputs, each the list of ``main``'s arguments (or the only argument).
+    ``inputs``: calibration inputs, each the list of ``main``'s arguments (or the only argument),
+    taken one after the other; ``progress`` is called with how many are done.
     ``rule``: how the device that computes it makes int8 of its sums; where that takes powers of
     two only, the scales of all tensors are.
     Operations that have no integer form stay float, between dequantize and quantize.
@@ -91,8 +93,7 @@ def quantize(
     if unknown:
         raise QuantizeError(f"keep_float names bindings that are not there: {sorted(unknown)}")
     steps = make_plan(graph, options.keep_float)
-    arguments = [[item] if isinstance(item, np.ndarray) else list(item) for item in inputs]
-    observers = observe(mod, graph, _observed(graph, steps), arguments)
+    observers = observe(mod, graph, _observed(graph, steps), inputs, progress)
     scales = {
         var: seen.scale(options.activations, rule.powers_of_two) for var, seen in observers.items()
     }

@@ -145,7 +145,7 @@ def _run(options: argparse.Namespace, command: str) -> int:
     from .dump import check_can_dump
     from .header import Header
     from .log import check_can_make, check_log, log_folder, open_log
-    from .network import check_model, check_ops, load_network, select_layers
+    from .network import asked_network, check_model, check_ops, model_name, select_layers
     from .report import check_can_write, make_console
 
     # Whatever can be refused is refused before anything takes time.
@@ -153,7 +153,7 @@ def _run(options: argparse.Namespace, command: str) -> int:
     check_model(options.model)
     check_ops(options.ops)
     check_stages(options.print_ir_after)
-    header = Header.of(config, options.model, command, options.pipeline, options.runner)
+    header = Header.of(config, model_name(options.model), command, options.pipeline, options.runner)
     folder = log_folder(options.logs, header)
     check_log(folder, header)
     check_can_make(folder)
@@ -168,14 +168,8 @@ def _run(options: argparse.Namespace, command: str) -> int:
         if folder_to_fill is not None:
             check_can_dump(folder_to_fill)
     console = make_console()
-    with console.status("loading, quantizing and partitioning the model"):
-        network = load_network(
-            options.model,
-            config,
-            options.weights,
-            options.weights_seed,
-            options.calibrate,
-        )
+    with console.status("loading, quantizing and partitioning the model") as status:
+        network = asked_network(options, config, status.update)
     if options.explain:
         explain(network.partitioned, console)
     layers = select_layers(network.layers, options.ops)

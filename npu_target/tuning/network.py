@@ -1,24 +1,44 @@
-"""From a model's name to the operators that the device runs."""
+"""From a model's name, or its file, to the operators that the device runs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import argparse
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 from tvm.tirx import PrimFunc
 
 from ..device import DeviceConfig, kind_of
+from ..frontend import SUFFIXES, Imported, TensorInfo
+from ..frontend import load as load_file
+from ..inputs import read_inputs
 from ..models import MODELS, Model, get_model
 from ..partition import Partitioned, partition
 from ..partition.partitioner import Lowering
 from ..quantize import Quantized, quantize
+from ..relax_graph import dtype_of, shape_of
 from ..topi import Operator, operators
 from .errors import TuningError
 from .layers import Layer, layers_of
 from .workload import workload_module
 
-CALIBRATION_IMAGES = 8
+CALIBRATION_SAMPLES = 8
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class FileModel(Model):
+    """A network from a file."""
+
+    imported: Imported
+
+    def calibration_inputs(self, count: int, seed: int = 0) -> Sequence[Sequence[np.ndarray]]:
+        """Normally distributed floats, any integers."""
+        random = np.random.default_rng(seed)
+        return [[_drawn(random, info) for info in self.imported.inputs] for _ in range(count)]
 
 
 @dataclass(frozen=True)
@@ -40,33 +60,144 @@ class Network:
         return partition(self.quantized.mod, self.config, lower)
 
 
-def check_model(name: str) -> None:
+def is_file(model: str) -> bool:
+    """Whether a model is given by its file."""
+    return Path(model).suffix in SUFFIXES
+
+
+def model_name(model: str) -> str:
+    """What logs call a model: its name, or its file's without folders and suffix."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "_", Path(model).stem) if is_file(model) else model
+
+
+def check_model(model: str) -> None:
     """Raise TuningError for an unknown model, before anything is loaded."""
-    if name not in MODELS:
-        raise TuningError(f"unknown model {name!r}; known models: {', '.join(sorted(MODELS))}")
+    if is_file(model):
+        if not Path(model).is_file():
+            raise TuningError(f"{model} is not there")
+    elif model not in MODELS:
+        raise TuningError(
+            f"unknown model {model!r}; known models: {', '.join(sorted(MODELS))}, and files that "
+            f"end in {', '.join(SUFFIXES)}"
+        )
+
+
+def load_model(
+    model: str,
+    weights: Path | None = None,
+    seed: int = 0,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+) -> Model:
+    """A model by its name or from its file; arguments and errors are those of `load_network`."""
+    if not is_file(model):
+        if shapes:
+            raise TuningError(f"{model} has its own shapes; --shape is for networks from files")
+        return get_model(model, weights, seed)
+    if weights is not None:
+        raise TuningError(f"{model} has its own weights; --weights is for networks without a file")
+    imported = load_file(Path(model), shapes)
+    return FileModel(imported.name, imported.mod, imported)
+
+
+def inputs_of(model: Model) -> tuple[TensorInfo, ...]:
+    """What a model takes."""
+    if isinstance(model, FileModel):
+        return model.imported.inputs
+    params = model.mod["main"].params
+    return tuple(TensorInfo(param.name, shape_of(param), dtype_of(param)) for param in params)
 
 
 def load_network(
-    name: str,
+    model: str,
     config: DeviceConfig,
     weights: Path | None = None,
     seed: int = 0,
-    images: Sequence[Path] = (),
+    calibrate: Sequence[Path] = (),
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+    progress: Progress = lambda text: None,
 ) -> Network:
-    """Quantize and partition a model for a device.
+    """Quantize, unless it comes quantized, and partition a model for a device.
 
-    `weights` is a file as :func:`npu_target.models.get_model` takes it; without one the weights
-    are drawn from `seed`. It is calibrated with `images`, or with synthetic ones from `seed`.
-    Raises ModelError for an unknown model and for weights or images that do not fit.
+    model : a name that :func:`npu_target.models.get_model` knows, or a file of a network.
+    weights : a file as `get_model` takes it; without one the weights are drawn from `seed`. A
+        network from a file has its own.
+    calibrate : files and folders with inputs to quantize with, as `read_inputs` takes them; without
+        any these are drawn from `seed`.
+    shapes : of inputs by name, which a file leaves open.
+    progress : is called with what is being done.
+
+    Raises ModelError, FrontendError and InputsError for what does not fit.
     """
-    model = get_model(name, weights, seed)
-    inputs = [model.preprocess(image) for image in images]
+    progress(f"loading {model}")
+    loaded = load_model(model, weights, seed, shapes)
+    if isinstance(loaded, FileModel) and loaded.imported.integer:
+        if calibrate:
+            raise TuningError(f"{model} is quantized; --calibrate is for networks in float")
+        scales = {name: by.scale[0] for name, by in loaded.imported.quantizations.items()}
+        quantized = Quantized(loaded.mod, {}, scales)
+        return Network(loaded, config, quantized, partition(loaded.mod, config, _stand_in))
+    infos = inputs_of(loaded)
+    inputs = _Joined([read_inputs(path, infos) for path in calibrate])
+    return _quantized(
+        loaded, config, inputs or loaded.calibration_inputs(CALIBRATION_SAMPLES, seed), progress
+    )
+
+
+def _quantized(
+    model: Model,
+    config: DeviceConfig,
+    inputs: Sequence[np.ndarray | Sequence[np.ndarray]],
+    progress: Progress,
+) -> Network:
+    rule, count = kind_of(config).numbers.rule, len(inputs)
     quantized = quantize(
         model.mod,
-        inputs or model.calibration_inputs(CALIBRATION_IMAGES, seed),
-        rule=kind_of(config).numbers.rule,
+        inputs,
+        rule=rule,
+        progress=lambda done: progress(f"calibrating: input {done + 1} of {count}"),
     )
+    progress("partitioning")
     return Network(model, config, quantized, partition(quantized.mod, config, _stand_in))
+
+
+def asked_network(options: argparse.Namespace, config: DeviceConfig, progress: Progress) -> Network:
+    """The network that the options of `options.add_network_options` name."""
+    return load_network(
+        options.model,
+        config,
+        options.weights,
+        options.weights_seed,
+        options.calibrate,
+        dict(options.shape),
+        progress,
+    )
+
+
+class _Joined(Sequence[Sequence[np.ndarray]]):
+    """The samples of several places, read when they are asked for."""
+
+    def __init__(self, parts: Sequence[Sequence[Sequence[np.ndarray]]]) -> None:
+        self._places = [(part, index) for part in parts for index in range(len(part))]
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __getitem__(self, index):  # type: ignore[no-untyped-def]  # of int or slice
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        part, at = self._places[index]
+        return part[at]
+
+
+def _drawn(random: np.random.Generator, info: TensorInfo) -> np.ndarray:
+    dtype = np.dtype(info.dtype)
+    if np.issubdtype(dtype, np.floating):
+        return random.normal(size=info.shape).astype(dtype)
+    if info.quantization is None and dtype not in (np.dtype("int8"), np.dtype("uint8")):
+        # Masks and indices, which may be into anything.
+        return random.integers(0, 1, info.shape, endpoint=True).astype(dtype)
+    ends = np.iinfo(dtype)
+    return random.integers(ends.min, ends.max, info.shape, dtype, endpoint=True)
 
 
 def _stand_in(operator: Operator, config: DeviceConfig) -> PrimFunc:

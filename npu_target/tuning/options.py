@@ -28,8 +28,11 @@ def add_network_options(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--model",
         required=True,
-        help="the network: resnet18, resnet50, mobilenet_v2, bert_base, or matmuls",
+        metavar="NAME|FILE",
+        help="the network: resnet18, resnet50, mobilenet_v2, bert_base, or matmuls, or a file of "
+        "another framework (see docs/importing.md)",
     )
+    add_shape_option(parser)
     parser.add_argument(
         "--weights",
         type=Path,
@@ -50,8 +53,10 @@ def add_network_options(parser: argparse._ActionsContainer) -> None:
         type=Path,
         nargs="+",
         default=[],
-        metavar="IMAGE",
-        help="images to quantize with (default: synthetic ones)",
+        metavar="PATH",
+        help="what to quantize a network in float with: images, and for one from a file any "
+        "inputs, as .npy, .npz or a folder of such (default: drawn from --weights-seed, for which "
+        "cycles are right and outputs are not)",
     )
     parser.add_argument(
         "--device",
@@ -73,6 +78,18 @@ def add_network_options(parser: argparse._ActionsContainer) -> None:
         metavar="NAME",
         help="by what measures under this name, see rpc_server.server --run-with, instead of the "
         "simulator: tuning logs are in DIR/<device>@NAME/<model>/",
+    )
+
+
+def add_shape_option(parser: argparse._ActionsContainer) -> None:
+    """What a network's file may leave open."""
+    parser.add_argument(
+        "--shape",
+        type=_shape,
+        action="append",
+        default=[],
+        metavar="NAME=N,...",
+        help="the shape of an input that the file leaves open, such as x=1,3,224,224",
     )
 
 
@@ -158,6 +175,14 @@ def add_print_options(parser: argparse._ActionsContainer) -> None:
     )
 
 
+def _shape(text: str) -> tuple[str, tuple[int, ...]]:
+    name, equals, numbers = text.rpartition("=")
+    parts = numbers.split(",")
+    if not (name and equals and all(part.isdecimal() and int(part) > 0 for part in parts)):
+        raise argparse.ArgumentTypeError(f"{text!r} is none; write NAME=1,3,224,224")
+    return name, tuple(map(int, parts))
+
+
 def _pipeline(text: str) -> PipelineOptions:
     try:
         return PipelineOptions.parse(text)
@@ -193,6 +218,8 @@ def _user_errors() -> tuple[type[Exception], ...]:
 
     from ..codegen_tir import CodegenError, DoesNotFit
     from ..device import ConfigError
+    from ..frontend import FrontendError
+    from ..inputs import InputsError
     from ..models import ModelError
     from ..quantize import QuantizeError
     from ..relax_graph import GraphError
@@ -205,7 +232,9 @@ def _user_errors() -> tuple[type[Exception], ...]:
         CodegenError,
         ConfigError,
         DoesNotFit,
+        FrontendError,
         GraphError,
+        InputsError,
         ModelError,
         OperatorError,
         ProcessError,

@@ -12,7 +12,7 @@ from ..partition import explain
 from .choose import Chooser
 from .header import Header
 from .log import TuningLog, log_folder, read_log
-from .network import Network, check_model, load_network
+from .network import Network, asked_network, check_model, model_name
 from .report import LayerResult, print_table
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def production(options: argparse.Namespace, command: str) -> Production:
     """
     config = find(options.device)
     check_model(options.model)
-    header = Header.of(config, options.model, command, runner=options.runner)
+    header = Header.of(config, model_name(options.model), command, runner=options.runner)
     folder = log_folder(options.logs, header)
     log = read_log(folder, header) if folder.exists() or options.require_tuned else None
     return Production(config, folder, log, Chooser(config, log, options.routes, options.pipeline))
@@ -60,10 +60,8 @@ def choose(
 
     Raises as `load_network`, `Chooser.require_tuned` and `Chooser.results` do.
     """
-    with console.status("loading, quantizing and partitioning the model"):
-        network = load_network(
-            options.model, wanted.config, options.weights, options.weights_seed, options.calibrate
-        )
+    with console.status("loading, quantizing and partitioning the model") as status:
+        network = asked_network(options, wanted.config, status.update)
     if options.explain:
         explain(network.partitioned, console)
     if options.require_tuned:
