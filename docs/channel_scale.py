@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -9,7 +10,7 @@ import numpy as np
 from tvm.relax.dpl import is_const
 from tvm.script import tirx as T
 
-from npu_target.device import DeviceConfig, kind_of
+from npu_target.device import DeviceConfig
 from npu_target.device.numbers import Numbers
 from npu_target.intrin import gemm_intrinsic, most_step_rows
 from npu_target.relax_graph import constant_of, shape_of
@@ -18,7 +19,8 @@ from npu_target.topi.blocking import balanced_steps, ceil_div
 from npu_target.topi.mac_operator import WHOLE_DEPTH, MacOperator, wrapped_sums
 from npu_target.topi.mac_schedule import MacStructure
 from npu_target.topi.mac_shape import MacShape, Tensor
-from npu_target.topi.operator import Arrays, require_finite, require_positive
+from npu_target.topi.operator import Arrays, require_positive
+from npu_target.topi.output import Output
 from npu_target.topi.pattern import (
     Accepted,
     Match,
@@ -55,9 +57,13 @@ class ChannelScale(MacOperator):
 
     def __post_init__(self) -> None:
         require_positive(self.op, pixels=self.pixels, channels=self.channels, dim=self.dim)
-        require_finite(self.op, scale=self.scale)
+        self.output.check(self.op)
 
     # ---- attributes ----
+
+    @property
+    def output(self) -> Output:
+        return Output(self.scale, self.relu)
 
     @property
     def args(self) -> tuple[Arg, ...]:
@@ -87,7 +93,7 @@ class ChannelScale(MacOperator):
         P, C, D = self.pixels, self.channels, config.dim
         steps = balanced_steps(P, most_step_rows(config))
         PP, CB = steps.padded, ceil_div(C, D)
-        requantize, scale, relu = kind_of(config).numbers.rule.expression, self.scale, self.relu
+        stored = self.output.expression(config)
         intrinsics = {"mac": gemm_intrinsic(config, steps.rows)}
         loops = {"mac": ["batch", "blocks", "pixels", "lane", "depth_lane"]}
 
@@ -130,7 +136,7 @@ class ChannelScale(MacOperator):
                         T.reads(acc[vn, vcb, vp, vo])
                         T.writes(out[vp, vcb * D + vo])
                         if vp < P and vcb * D + vo < C:
-                            out[vp, vcb * D + vo] = requantize(acc[vn, vcb, vp, vo], scale, relu)
+                            out[vp, vcb * D + vo] = stored(acc[vn, vcb, vp, vo])
 
         return channel_scale
 
@@ -138,7 +144,7 @@ class ChannelScale(MacOperator):
         channels = np.arange(self.channels)
         factors = inputs["factors"][channels, channels % self.dim].astype(np.int64)
         sums = wrapped_sums(inputs["x"] * factors)
-        return numbers.rule.evaluate(sums, self.scale, self.relu)
+        return self.output.evaluate(sums, numbers)
 
     def sample(self, generator: np.random.Generator) -> dict[str, np.ndarray]:
         inputs = super().sample(generator)
@@ -147,12 +153,12 @@ class ChannelScale(MacOperator):
     # ---- its place in a network: what it looks like, and which of these the device takes ----
 
     @classmethod
-    def spelling(cls, numbers: Numbers) -> Spelling:
+    def spellings(cls, numbers: Numbers) -> Sequence[Spelling]:
         parts = {"x": element(numbers), "factors": is_const()}
         wide = widened(parts["x"], numbers)
         anchor = commuted("relax.multiply", wide, parts["factors"])
         root = requantized(anchor, parts, numbers)
-        return Spelling("relax.multiply", root, anchor, parts, ("x",))
+        return [Spelling("relax.multiply", root, anchor, parts, ("x",))]
 
     @classmethod
     def accept(cls, match: Match, config: DeviceConfig) -> Accepted | str | None:

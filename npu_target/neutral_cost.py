@@ -62,7 +62,11 @@ class _MacTiles(TileCost):
         sums = shape.c_rows(tile)
         steps = counts.parts * weights // shape.dim * (sums // tile["blocks"])
         return _overlapped(
-            structure.pipelined, inputs + weights + sums, loads, steps, counts.tiles * sums
+            structure.pipelined,
+            inputs + weights + sums,
+            loads,
+            steps,
+            counts.tiles * sums * shape.outputs.element_bytes,
         )
 
     def least_cycles(self, structure: Any, tile: Sizes) -> float:

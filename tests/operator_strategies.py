@@ -16,6 +16,11 @@ scales = st.one_of(
     st.sampled_from([1.0, 0.5, 2.0**-7, 2.0**-20]),
     st.floats(2.0**-16, 2.0, width=32),
 )
+# How sums are stored.
+outputs = st.one_of(
+    st.just({"sums": True}),
+    st.fixed_dictionaries({"relu": st.booleans(), "scale": scales}),
+)
 pads = st.tuples(*[st.integers(0, 3)] * 4)
 channels = st.one_of(st.sampled_from([1, 3, 8, 16, 20, 32, 64, 70]), st.integers(1, 70))
 
@@ -44,8 +49,7 @@ def conv2ds(draw) -> topi.Conv2d:
         strides=strides,
         pad=pad,
         bias=draw(st.booleans()),
-        relu=draw(st.booleans()),
-        scale=draw(scales),
+        **draw(outputs),
     )
     assume(operator.macs <= MAX_MACS)
     return operator
@@ -65,8 +69,7 @@ def depthwise_conv2ds(draw, config: GemminiConfig) -> topi.DepthwiseConv2d:
         strides=strides,
         pad=pad,
         bias=draw(st.booleans()),
-        relu=draw(st.booleans()),
-        scale=draw(scales),
+        **draw(outputs),
     )
 
 
@@ -78,8 +81,7 @@ def matmuls(draw) -> topi.Matmul:
         k=draw(st.integers(1, 200)),
         n=draw(st.integers(1, 200)),
         bias=draw(st.booleans()),
-        relu=draw(st.booleans()),
-        scale=draw(scales),
+        **draw(outputs),
     )
 
 
@@ -118,7 +120,7 @@ def global_avg_pools(draw, config: GemminiConfig) -> topi.GlobalAvgPool:
         w=draw(st.integers(1, 15)),
         c=draw(st.one_of(channels, st.integers(1, 600))),
         dim=config.dim,
-        scale=draw(scales),
+        **draw(st.one_of(st.just({"sums": True}), st.fixed_dictionaries({"scale": scales}))),
     )
 
 

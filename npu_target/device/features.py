@@ -57,6 +57,7 @@ class Features:
     stacked_loads : whether a load can put what it reads for one row into the rows before it as
         well, each time further to the right.
     step : None where no step of the device multiplies.
+    stores_sums : whether stores can give sums as they are, not requantized.
     elementwise : its steps on rows of sums.
     """
 
@@ -65,6 +66,7 @@ class Features:
     step: MultiplyStep | None = None
     row_elements: int = 1
     elementwise: tuple[ElementwiseStep, ...] = ()
+    stores_sums: bool = False
 
     def elementwise_step(self, operation: Elementwise) -> ElementwiseStep | None:
         """The step that computes this, None where none does."""

@@ -33,6 +33,7 @@ def check(match: Match, operator: type[Operator], config: DeviceConfig) -> Accep
     try:
         accepted = operator.accept(requantized, config)
         if isinstance(accepted, Accepted):
+            accepted.operator.check_device(config)
             fitted(accepted.operator, config)
     except OperatorError as error:
         return str(error)

@@ -72,7 +72,7 @@ def _conversion_reason(graph: Graph, var: relax.Var, numbers: Numbers) -> str:
     while dtype_of(source) == "float32" and op_name(graph.producer(source)) in _CONVERSIONS:
         source = graph.producer(source).args[0]
     if dtype_of(source) == total:
-        return "requantizes what the host computed"
+        return "requantizes sums on the host"
     if dtype_of(source) == element:
         return f"{element} to float32: dequantizes for the host"
     result: relax.Var | None = var

@@ -128,9 +128,12 @@ def _choose(
     """Regions by the variable they end at, and for the anchors of refused ones the reason.
 
     Going backwards, the longest spelling of a region is met first: with its ReLU, if it has one.
+    Where an anchor is of a shorter region then, as of one that ends in sums, the reason is that of
+    the variable at which the refused one ends.
     """
     accepted: dict[relax.Var, tuple[Match, Accepted]] = {}
     reasons: dict[relax.Var, str] = {}
+    refused: dict[relax.Var, relax.Var] = {}  # the ends of the longest ones
     taken: set[relax.Var] = set()
     for root in reversed(graph.order):
         if root in taken:
@@ -142,10 +145,16 @@ def _choose(
             outcome = _first(match, operators, config)
             if isinstance(outcome, str):
                 reasons.setdefault(match.anchor, outcome)
+                refused.setdefault(match.anchor, root)
                 continue
             accepted[root] = (match, outcome)
             taken.update(match.interior)
             break
+    for anchor, root in refused.items():
+        if anchor in taken:
+            reason = reasons.pop(anchor)
+            if root not in taken:
+                reasons[root] = f"not together with {anchor.name}: {reason}"
     return accepted, reasons
 
 
@@ -154,7 +163,8 @@ def _spellings(config: DeviceConfig) -> dict[Spelling, list[type[Operator]]]:
     numbers = kind_of(config).numbers
     found: dict[Spelling, list[type[Operator]]] = {}
     for operator in operators_of(config):
-        found.setdefault(operator.spelling(numbers), []).append(operator)
+        for spelling in operator.spellings(numbers):
+            found.setdefault(spelling, []).append(operator)
     return found
 
 
@@ -304,7 +314,9 @@ def describe(operator: Operator) -> str:
     words = [operator.op]
     if getattr(operator, "bias", False):
         words.append("bias")
-    if hasattr(operator, "scale") or hasattr(operator, "scale_out"):
+    if getattr(operator, "sums", False):
+        words.append("sums as they are")
+    elif hasattr(operator, "scale"):
         words.append("requantize")
     if getattr(operator, "relu", False):
         words.append("relu")

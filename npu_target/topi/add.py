@@ -31,9 +31,9 @@ from .operator import (
     Arg,
     Arrays,
     OperatorError,
-    require_finite,
     require_positive,
 )
+from .output import Output
 from .pattern import Accepted, Match, Spelling, commuted, element, requantized, widened
 from .registry import register_operator
 
@@ -80,7 +80,11 @@ class Add(MacOperator):
 
     def __post_init__(self) -> None:
         require_positive("add", rows=self.rows, cols=self.cols, dim=self.dim)
-        require_finite("add", scale=self.scale)
+        self.output.check("add")
+
+    @property
+    def output(self) -> Output:
+        return Output(self.scale, self.relu)
 
     @property
     def args(self) -> tuple[Arg, ...]:
@@ -151,8 +155,7 @@ class Add(MacOperator):
         L, CB = S // E, self.blocks(config)
         steps = self.steps(config)
         LP = steps.padded
-        requantize = kind_of(config).numbers.rule.expression
-        scale, relu = self.scale, self.relu
+        stored = self.output.expression(config)
         intrinsics = {"mac": gemm_intrinsic(config, steps.rows)}
         loops = {"mac": ["batch", "blocks", "pixels", "lane", "kernel_h", "depth_lane"]}
 
@@ -207,15 +210,13 @@ class Add(MacOperator):
                         T.reads(acc[vn, vcb, vr, vc])
                         T.writes(out[vr * E + vcb * D + vc])
                         if is_inside(vr, vcb * D + vc):
-                            out[vr * E + vcb * D + vc] = requantize(
-                                acc[vn, vcb, vr, vc], scale, relu
-                            )
+                            out[vr * E + vcb * D + vc] = stored(acc[vn, vcb, vr, vc])
 
         return add
 
     def reference(self, inputs: Arrays, numbers: Numbers) -> np.ndarray:
         a, b = inputs["weights"][:, 0, 0].astype(np.int32)
-        return numbers.rule.evaluate(a * inputs["a"] + b * inputs["b"], self.scale, self.relu)
+        return self.output.evaluate(a * inputs["a"] + b * inputs["b"], numbers)
 
     @property
     def terms(self) -> int:
@@ -229,7 +230,7 @@ class Add(MacOperator):
         return {**inputs, "weights": add_diagonals(a, -b, self.dim)}
 
     @classmethod
-    def spelling(cls, numbers: Numbers) -> Spelling:
+    def spellings(cls, numbers: Numbers) -> Sequence[Spelling]:
         parts = {"a": element(numbers), "b": element(numbers)}
         operands = []
         for side in ("a", "b"):
@@ -238,7 +239,7 @@ class Add(MacOperator):
             operands.append(commuted("relax.multiply", wide, parts[f"{side}_multiplier"]) | wide)
         anchor = is_op("relax.add")(*operands)
         root = requantized(anchor, parts, numbers)
-        return Spelling("relax.add", root, anchor, parts, ("a", "b"))
+        return [Spelling("relax.add", root, anchor, parts, ("a", "b"))]
 
     @classmethod
     def accept(cls, match: Match, config: DeviceConfig) -> Accepted | str | None:

@@ -10,6 +10,7 @@ import numpy as np
 from tvm import relax
 
 from ..relax_graph import attr_ints, constant_of, shape_of
+from .output import output_attributes
 from .pattern import Match, Spelling, product
 
 if TYPE_CHECKING:
@@ -17,9 +18,9 @@ if TYPE_CHECKING:
 
 
 @cache
-def spelling(numbers: Numbers) -> Spelling:
-    """conv2d of any grouping, into sums, requantized."""
-    return product("relax.nn.conv2d", numbers)
+def spellings(numbers: Numbers) -> tuple[Spelling, ...]:
+    """conv2d of any grouping, into sums, requantized or not."""
+    return tuple(product("relax.nn.conv2d", numbers, sums=sums) for sums in (False, True))
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Convolution:
 
     @classmethod
     def of(cls, match: Match) -> Convolution | str:
-        """The one of a match of `spelling`, or why definitions have none like it."""
+        """The one of a match of `spellings`, or why definitions have none like it."""
         attrs = match.call.attrs
         if str(attrs.data_layout) != "NHWC" or str(attrs.out_layout) != "NHWC":
             return f"layout {attrs.data_layout} -> {attrs.out_layout}, the device computes NHWC"
@@ -70,8 +71,7 @@ class Convolution:
             "strides": attr_ints(attrs.strides),
             "pad": attr_ints(attrs.padding),
             "bias": bias is not None,
-            "relu": match.relu,
-            "scale": match.scale,
+            **output_attributes(match),
         }
         n, h, w, ci = shape_of(match.part("data"))
         co = shape_of(match.anchor)[3]

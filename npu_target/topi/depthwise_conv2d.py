@@ -15,14 +15,14 @@ import numpy as np
 from tvm.script import tirx as T
 from tvm.tirx import PrimFunc
 
-from ..device import DeviceConfig, kind_of
+from ..device import DeviceConfig
 from ..device.numbers import Numbers
 from ..intrin import gemm_intrinsic
 from . import convolution
 from .arguments import drop_argument
 from .blocking import ceil_div, rounded_up
 from .convolution import Convolution
-from .mac_operator import WHOLE_DEPTH, MacOperator, wrapped_sums
+from .mac_operator import WHOLE_DEPTH, MacOperator, with_sums, wrapped_sums
 from .mac_schedule import MacStructure
 from .mac_shape import MacShape, Tensor
 from .operator import (
@@ -30,9 +30,9 @@ from .operator import (
     Arg,
     Arrays,
     OperatorError,
-    require_finite,
     require_positive,
 )
+from .output import Output
 from .pattern import Accepted, Match, Spelling
 from .registry import register_operator
 from .window import Window
@@ -50,9 +50,11 @@ def depthwise_diagonal(weight: np.ndarray, dim: int) -> np.ndarray:
 @register_operator()
 @dataclass(frozen=True)
 class DepthwiseConv2d(MacOperator):
-    """``out[n,y,x,c] = requantize(sum x[n, y*sh+i-t, x*sw+j-l, c] * w[i,j,c] + bias[c])``."""
+    """``out[n,y,x,c] = requantize(sum x[n, y*sh+i-t, x*sw+j-l, c] * w[i,j,c] + bias[c])``, or
+    the sums themselves."""
 
     op: ClassVar[str] = "depthwise_conv2d"
+    seldom: ClassVar[tuple[str, ...]] = ("sums",)
     weights: ClassVar[tuple[str, ...]] = ("weight",)
 
     n: int
@@ -67,11 +69,17 @@ class DepthwiseConv2d(MacOperator):
     bias: bool = True
     relu: bool = False
     scale: float = CANONICAL_SCALE
+    # Whether the output is the sums, int32.
+    sums: bool = False
 
     def __post_init__(self) -> None:
         require_positive("depthwise_conv2d", n=self.n, c=self.c, dim=self.dim)
         self.window.check("depthwise_conv2d")
-        require_finite("depthwise_conv2d", scale=self.scale)
+        self.output.check("depthwise_conv2d")
+
+    @property
+    def output(self) -> Output:
+        return Output(self.scale, self.relu, self.sums)
 
     @property
     def window(self) -> Window:
@@ -86,7 +94,7 @@ class DepthwiseConv2d(MacOperator):
             Arg("x", "input", "int8", (self.n, self.h, self.w, self.c)),
             Arg("weight", "input", "int8", (self.kh, self.kw, self.c, self.dim)),
             *bias,
-            Arg("out", "output", "int8", (self.n, win.out_h, win.out_w, self.c)),
+            Arg("out", "output", self.output.dtype, (self.n, win.out_h, win.out_w, self.c)),
         )
 
     @property
@@ -98,7 +106,8 @@ class DepthwiseConv2d(MacOperator):
     def name(self) -> str:
         batch = "" if self.n == 1 else f"n{self.n}_"
         bias = "" if self.bias else "_nobias"
-        return f"depthwise_{batch}{self.h}x{self.w}x{self.c}_{self.window.label}{bias}"
+        shape = f"{self.h}x{self.w}x{self.c}_{self.window.label}"
+        return f"depthwise_{batch}{shape}{bias}{self.output.label}"
 
     @property
     def partly_read(self) -> tuple[str, ...]:
@@ -115,6 +124,7 @@ class DepthwiseConv2d(MacOperator):
             cls(1, 5, 7, 3, 3, 3, D, (1, 1), (1, 1, 1, 1)),
             cls(1, 9, 8, D + 1, 3, 3, D, (2, 2), (1, 1, 1, 1), relu=True),
             cls(2, 6, 6, 2 * D, 5, 5, D, (1, 1), (2, 2, 2, 2), bias=False),
+            *with_sums(config, cls(1, 7, 6, D + 3, 3, 3, D, (1, 1), (1, 1, 1, 1))),
         )
 
     def canonical(self) -> DepthwiseConv2d:
@@ -124,6 +134,7 @@ class DepthwiseConv2d(MacOperator):
         return replace(self, c=rounded_up(self.c, multiple))
 
     def prim_func(self, config: DeviceConfig) -> PrimFunc:
+        self.check_device(config)
         D = config.dim
         if self.dim != D:
             raise OperatorError(f"{self.name}: weights laid out for dim {self.dim}, device has {D}")
@@ -134,8 +145,8 @@ class DepthwiseConv2d(MacOperator):
         XP = steps.padded
         HP, WP = (OH - 1) * SH + KH, (XP - 1) * SW + KW
         CB = ceil_div(C, D)
-        requantize = kind_of(config).numbers.rule.expression
-        scale, relu, has_bias = self.scale, self.relu, self.bias
+        stored, out_type = self.output.expression(config), self.output.dtype
+        has_bias = self.bias
         intrinsics = {"mac": gemm_intrinsic(config, steps.rows, SW)}
         loops = {
             "mac": [
@@ -158,7 +169,7 @@ class DepthwiseConv2d(MacOperator):
             x: T.Buffer((N, H, W, C), "int8"),
             weight: T.Buffer((KH, KW, C, D), "int8"),
             bias: T.Buffer((C,), "int32"),
-            out: T.Buffer((N, OH, OW, C), "int8"),
+            out: T.Buffer((N, OH, OW, C), out_type),
         ):
             T.func_attr({"tirx.noalias": True, "npu.tensorize": intrinsics, "npu.loops": loops})
             with T.sblock("root"):
@@ -201,9 +212,7 @@ class DepthwiseConv2d(MacOperator):
                         T.reads(acc[vn, vcb, vy, vx, vo])
                         T.writes(out[vn, vy, vx, vcb * D + vo])
                         if vx < OW and vcb * D + vo < C:
-                            out[vn, vy, vx, vcb * D + vo] = requantize(
-                                acc[vn, vcb, vy, vx, vo], scale, relu
-                            )
+                            out[vn, vy, vx, vcb * D + vo] = stored(acc[vn, vcb, vy, vx, vo])
 
         return depthwise_conv2d if has_bias else drop_argument(depthwise_conv2d, "bias")
 
@@ -212,8 +221,7 @@ class DepthwiseConv2d(MacOperator):
         channels = np.arange(self.c)
         weight = inputs["weight"][:, :, channels, channels % self.dim].astype(np.int64)
         total = np.einsum("nyxcij,ijc->nyxc", views, weight)
-        sums = wrapped_sums(total, inputs.get("bias"))
-        return numbers.rule.evaluate(sums, self.scale, self.relu)
+        return self.output.evaluate(wrapped_sums(total, inputs.get("bias")), numbers)
 
     @property
     def terms(self) -> int:
@@ -226,8 +234,8 @@ class DepthwiseConv2d(MacOperator):
         return {**inputs, "weight": depthwise_diagonal(compact, self.dim)}
 
     @classmethod
-    def spelling(cls, numbers: Numbers) -> Spelling:
-        return convolution.spelling(numbers)
+    def spellings(cls, numbers: Numbers) -> Sequence[Spelling]:
+        return convolution.spellings(numbers)
 
     @classmethod
     def accept(cls, match: Match, config: DeviceConfig) -> Accepted | str | None:

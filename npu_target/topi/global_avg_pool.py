@@ -11,12 +11,12 @@ from tvm.relax.dpl import is_const, is_op
 from tvm.script import tirx as T
 from tvm.tirx import PrimFunc
 
-from ..device import DeviceConfig, kind_of
+from ..device import DeviceConfig
 from ..device.numbers import Numbers
 from ..intrin import gemm_intrinsic
 from ..relax_graph import attr_ints, constant_of, shape_of
 from .blocking import ceil_div, rounded_up
-from .mac_operator import MacOperator, wrapped_sums
+from .mac_operator import MacOperator, with_sums, wrapped_sums
 from .mac_schedule import STEP_ORDERS, MacStructure
 from .mac_shape import MacShape, Tensor
 from .operator import (
@@ -24,9 +24,9 @@ from .operator import (
     Arg,
     Arrays,
     OperatorError,
-    require_finite,
     require_positive,
 )
+from .output import Output
 from .pattern import Accepted, Match, Spelling, commuted, element, requantized, widened
 from .registry import register_operator
 
@@ -44,8 +44,8 @@ _STRUCTURES = (
 @register_operator()
 @dataclass(frozen=True)
 class GlobalAvgPool(MacOperator):
-    """``out[n,c] = requantize(sum_hw ones * x[n,h,w,c])``; the mean's divisor is part of the
-    scale.
+    """``out[n,c] = requantize(sum_hw ones * x[n,h,w,c])``, or the sums themselves; the mean's
+    divisor is part of the scale.
 
     The array sums: a row of ``ones`` times blocks of ``dim`` pixels.  All of the row are the same
     number: 1, or another one where the device's scales are too few to divide by the number of
@@ -54,6 +54,7 @@ class GlobalAvgPool(MacOperator):
     """
 
     op: ClassVar[str] = "global_avg_pool"
+    seldom: ClassVar[tuple[str, ...]] = ("sums",)
 
     n: int
     h: int
@@ -61,17 +62,23 @@ class GlobalAvgPool(MacOperator):
     c: int
     dim: int  # of the row of ones: the device's array side
     scale: float = CANONICAL_SCALE
+    # Whether the output is the sums, int32.
+    sums: bool = False
 
     def __post_init__(self) -> None:
         require_positive("global_avg_pool", n=self.n, h=self.h, w=self.w, c=self.c, dim=self.dim)
-        require_finite("global_avg_pool", scale=self.scale)
+        self.output.check("global_avg_pool")
+
+    @property
+    def output(self) -> Output:
+        return Output(self.scale, sums=self.sums)
 
     @property
     def args(self) -> tuple[Arg, ...]:
         return (
             Arg("x", "input", "int8", (self.n, self.h * self.w, self.c)),
             Arg("ones", "input", "int8", (self.dim,)),
-            Arg("out", "output", "int8", (self.n, self.c)),
+            Arg("out", "output", self.output.dtype, (self.n, self.c)),
         )
 
     @property
@@ -81,7 +88,7 @@ class GlobalAvgPool(MacOperator):
     @property
     def name(self) -> str:
         batch = "" if self.n == 1 else f"n{self.n}_"
-        return f"global_avg_pool_{batch}{self.h}x{self.w}x{self.c}"
+        return f"global_avg_pool_{batch}{self.h}x{self.w}x{self.c}{self.output.label}"
 
     @classmethod
     def examples(cls, config: DeviceConfig) -> Sequence[GlobalAvgPool]:
@@ -90,6 +97,7 @@ class GlobalAvgPool(MacOperator):
             cls(1, 1, 1, 1, D),
             cls(2, 5, 7, D + 3, D),
             cls(1, 4, 4, 3 * D, D),
+            *with_sums(config, cls(1, 5, 7, D + 3, D)),
         )
 
     def canonical(self) -> GlobalAvgPool:
@@ -99,11 +107,12 @@ class GlobalAvgPool(MacOperator):
         return replace(self, c=rounded_up(self.c, multiple))
 
     def prim_func(self, config: DeviceConfig) -> PrimFunc:
+        self.check_device(config)
         D = config.dim
         if self.dim != D:
             raise OperatorError(f"{self.name}: ones laid out for dim {self.dim}, device has {D}")
-        N, P, C, scale = self.n, self.h * self.w, self.c, self.scale
-        requantize = kind_of(config).numbers.rule.expression
+        N, P, C = self.n, self.h * self.w, self.c
+        stored, out_type = self.output.expression(config), self.output.dtype
         KB, CB = ceil_div(P, D), ceil_div(C, D)
         intrinsics = {"mac": gemm_intrinsic(config, 1)}
         loops = {"mac": ["batch", "blocks", "pixels", "lane", "depth", "depth_lane"]}
@@ -112,7 +121,7 @@ class GlobalAvgPool(MacOperator):
         def global_avg_pool(
             x: T.Buffer((N, P, C), "int8"),
             ones: T.Buffer((D,), "int8"),
-            out: T.Buffer((N, C), "int8"),
+            out: T.Buffer((N, C), out_type),
         ):
             T.func_attr({"tirx.noalias": True, "npu.tensorize": intrinsics, "npu.loops": loops})
             with T.sblock("root"):
@@ -147,24 +156,20 @@ class GlobalAvgPool(MacOperator):
                         T.reads(acc[vn, vcb, vi, vc])
                         T.writes(out[vn, vcb * D + vc])
                         if vcb * D + vc < C:
-                            out[vn, vcb * D + vc] = requantize(acc[vn, vcb, vi, vc], scale, False)
+                            out[vn, vcb * D + vc] = stored(acc[vn, vcb, vi, vc])
 
         return global_avg_pool
 
     def reference(self, inputs: Arrays, numbers: Numbers) -> np.ndarray:
         pixels = inputs["x"].astype(np.int64) * inputs["ones"][0]
-        return numbers.rule.evaluate(wrapped_sums(pixels.sum(axis=1)), self.scale)
+        return self.output.evaluate(wrapped_sums(pixels.sum(axis=1)), numbers)
 
     def sample(self, generator: np.random.Generator) -> dict[str, np.ndarray]:
         return {**super().sample(generator), "ones": np.ones(self.dim, np.int8)}
 
     @classmethod
-    def spelling(cls, numbers: Numbers) -> Spelling:
-        parts = {"data": element(numbers), "factor": is_const()}
-        anchor = is_op("relax.sum")(widened(parts["data"], numbers))
-        multiplied = commuted("relax.multiply", anchor, parts["factor"])
-        root = requantized(multiplied | anchor, parts, numbers, with_relu=False)
-        return Spelling("relax.sum", root, anchor, parts, ("data",))
+    def spellings(cls, numbers: Numbers) -> Sequence[Spelling]:
+        return [_spelling(numbers, sums) for sums in (False, True)]
 
     @classmethod
     def accept(cls, match: Match, config: DeviceConfig) -> Accepted | str | None:
@@ -181,7 +186,8 @@ class GlobalAvgPool(MacOperator):
         if values is None or values.size != 1 or not -128 <= int(values.reshape(())) <= 127:
             return "its sum is multiplied by something else than one number of int8"
         n, h, w, c = shape_of(data)
-        operator = cls(n, h, w, c, config.dim, scale=match.scale)
+        stored = {"sums": True} if match.spelling.sums else {"scale": match.scale}
+        operator = cls(n, h, w, c, config.dim, **stored)
         return Accepted(operator, (data, np.full(config.dim, int(values.reshape(())), np.int8)))
 
     @property
@@ -203,3 +209,12 @@ class GlobalAvgPool(MacOperator):
             batch=self.n,
             same_a_rows=1,
         )
+
+
+def _spelling(numbers: Numbers, sums: bool) -> Spelling:
+    parts = {"data": element(numbers), "factor": is_const()}
+    anchor = is_op("relax.sum")(widened(parts["data"], numbers))
+    root = commuted("relax.multiply", anchor, parts["factor"]) | anchor
+    if not sums:
+        root = requantized(root, parts, numbers, with_relu=False)
+    return Spelling("relax.sum", root, anchor, parts, ("data",), sums=sums)

@@ -7,20 +7,23 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import numpy as np
 from tvm.s_tir import Schedule
 
+from ..device import DeviceConfig, kind_of
 from .mac_schedule import MacStructure, for_loops, schedule_mac
 from .operator import Operator, Template, draw
+from .output import Output
 
 if TYPE_CHECKING:
-    from ..device import DeviceConfig
     from .mac_shape import MacShape
 
-# Standard deviation of the results to aim at, so that few of them saturate: a saturated element
-# would hide a wrong sum.
+Example = TypeVar("Example", bound="MacOperator")
+
+# Standard deviation of requantized results to aim at, so that few of them saturate: a saturated
+# element would hide a wrong sum.
 _RESULT_DEVIATION = 50.0
 _INT8_DEVIATION = 256 / math.sqrt(12)
 
@@ -48,11 +51,15 @@ SPLIT_DEPTH = tuple(
 
 @dataclass(frozen=True)
 class MacOperator(Operator):
-    """Base of operators with a block ``mac`` in their definition (see `mac_schedule`) and a
-    ``scale``."""
+    """Base of operators with a block ``mac`` in their definition (see `mac_schedule`)."""
 
     # Arguments whose values are drawn such that the results are spread over int8.
     weights: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    @abstractmethod
+    def output(self) -> Output:
+        """How its sums are stored."""
 
     @abstractmethod
     def mac_shape(self, config: DeviceConfig) -> MacShape:
@@ -67,6 +74,9 @@ class MacOperator(Operator):
     def terms(self) -> int:
         """Products that are added up for an element."""
         return 1
+
+    def check_device(self, config: DeviceConfig) -> None:
+        self.output.check_device(config)
 
     def template_structures(self) -> tuple[MacStructure, ...]:
         """Those of its templates, with packed weights as well where these may be."""
@@ -89,7 +99,9 @@ class MacOperator(Operator):
 
     def amplitude(self, name: str) -> int:
         """The largest value to draw for an argument."""
-        sums = _RESULT_DEVIATION / self.scale  # type: ignore[attr-defined]
+        if self.output.sums:
+            return 2**30 if name == "bias" else 127
+        sums = _RESULT_DEVIATION / self.output.scale
         if name == "bias":
             return int(min(sums, 2**30))
         if name not in self.weights:
@@ -111,3 +123,9 @@ def wrapped_sums(exact: np.ndarray, bias: np.ndarray | None = None) -> np.ndarra
     if bias is not None:
         total = total + bias
     return total.astype(np.int32)
+
+
+def with_sums(config: DeviceConfig, *examples: Example) -> tuple[Example, ...]:
+    """The examples with their sums as output, where a device stores such; else none."""
+    made = tuple(replace(example, sums=True) for example in examples)  # type: ignore[call-arg]
+    return made if kind_of(config).features(config).stores_sums else ()

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..device import DeviceConfig
 from .mac_schedule import KERNEL_LOOPS, MacStructure
 from .operator import Arg
@@ -22,16 +24,18 @@ Sizes = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Tensor:
-    """What tiles are loaded from, or stored to: so many ``elements``, in lines of ``width`` that
-    follow each other in DRAM."""
+    """What tiles are loaded from, or stored to: so many ``elements`` of ``element_bytes``, in lines
+    of ``width`` elements that follow each other in DRAM."""
 
     elements: int
     width: int
+    element_bytes: int = 1
 
     @classmethod
     def of(cls, arg: Arg, width: int | None = None) -> Tensor:
         """An argument, whose lines are its innermost dimension unless they are given."""
-        return cls(prod(arg.shape), arg.shape[-1] if width is None else width)
+        item_bytes = np.dtype(arg.dtype).itemsize
+        return cls(prod(arg.shape), arg.shape[-1] if width is None else width, item_bytes)
 
 
 @dataclass(frozen=True)

@@ -1,25 +1,26 @@
-"""Batched matmul, and dense as a batch of one: int8 x int8 -> int32 -> requantize -> int8."""
+"""Batched matmul, and dense as a batch of one: int8 x int8 -> int32, maybe requantized."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from tvm.script import tirx as T
 from tvm.tirx import PrimFunc
 
-from ..device import DeviceConfig, kind_of
+from ..device import DeviceConfig
 from ..device.numbers import Numbers
 from ..intrin import gemm_intrinsic, most_step_rows
 from ..relax_graph import constant_of, shape_of
 from .arguments import drop_argument
 from .blocking import balanced_steps, ceil_div, rounded_up
-from .mac_operator import SPLIT_DEPTH, WHOLE_DEPTH, MacOperator, wrapped_sums
+from .mac_operator import SPLIT_DEPTH, WHOLE_DEPTH, MacOperator, with_sums, wrapped_sums
 from .mac_schedule import MacStructure
 from .mac_shape import MacShape, Tensor
-from .operator import CANONICAL_SCALE, Arg, Arrays, require_finite, require_positive
+from .operator import CANONICAL_SCALE, Arg, Arrays, require_positive
+from .output import Output, output_attributes
 from .pattern import Accepted, Match, Spelling, product
 from .registry import register_operator
 
@@ -27,9 +28,10 @@ from .registry import register_operator
 @register_operator()
 @dataclass(frozen=True)
 class Matmul(MacOperator):
-    """``out[n,i,j] = requantize(sum_k a[n,i,k] * b[n,k,j] + bias[j])``."""
+    """``out[n,i,j] = requantize(sum_k a[n,i,k] * b[n,k,j] + bias[j])``, or the sums themselves."""
 
     op: ClassVar[str] = "matmul"
+    seldom: ClassVar[tuple[str, ...]] = ("varying", "sums")
     weights: ClassVar[tuple[str, ...]] = ("b",)
 
     batch: int
@@ -41,10 +43,16 @@ class Matmul(MacOperator):
     scale: float = CANONICAL_SCALE
     # Whether b, a single matrix, is no constant. Several of them never count as constants.
     varying: bool = False
+    # Whether the output is the sums, int32.
+    sums: bool = False
 
     def __post_init__(self) -> None:
         require_positive("matmul", batch=self.batch, m=self.m, k=self.k, n=self.n)
-        require_finite("matmul", scale=self.scale)
+        self.output.check("matmul")
+
+    @property
+    def output(self) -> Output:
+        return Output(self.scale, self.relu, self.sums)
 
     @property
     def args(self) -> tuple[Arg, ...]:
@@ -53,7 +61,7 @@ class Matmul(MacOperator):
             Arg("a", "input", "int8", (self.batch, self.m, self.k)),
             Arg("b", "input", "int8", (self.batch, self.k, self.n)),
             *bias,
-            Arg("out", "output", "int8", (self.batch, self.m, self.n)),
+            Arg("out", "output", self.output.dtype, (self.batch, self.m, self.n)),
         )
 
     @property
@@ -65,7 +73,7 @@ class Matmul(MacOperator):
         batch = "" if self.batch == 1 else f"b{self.batch}_"
         varying = "_varying" if self.varying else ""
         bias = "" if self.bias else "_nobias"
-        return f"matmul_{batch}{self.m}x{self.k}x{self.n}{varying}{bias}"
+        return f"matmul_{batch}{self.m}x{self.k}x{self.n}{varying}{bias}{self.output.label}"
 
     @property
     def layout_free(self) -> tuple[str, ...]:
@@ -73,12 +81,6 @@ class Matmul(MacOperator):
 
     def padded(self, multiple: int) -> Matmul:
         return replace(self, k=rounded_up(self.k, multiple), n=rounded_up(self.n, multiple))
-
-    def attrs(self) -> dict[str, Any]:
-        attrs = super().attrs()
-        if not self.varying:
-            del attrs["varying"]  # said where it is so: most products are with constants
-        return attrs
 
     @classmethod
     def examples(cls, config: DeviceConfig) -> Sequence[Matmul]:
@@ -88,18 +90,20 @@ class Matmul(MacOperator):
             cls(1, D + 1, 2 * D - 1, D - 1, relu=True),
             cls(3, 5, D, 2 * D + 3, bias=False),
             cls(1, 3 * D, 4 * D, 2 * D, varying=True),
+            *with_sums(config, cls(2, D + 1, 2 * D, D + 3), cls(1, 3, D, 2 * D, bias=False)),
         )
 
     def canonical(self) -> Matmul:
         return replace(self, relu=False, scale=CANONICAL_SCALE)
 
     def prim_func(self, config: DeviceConfig) -> PrimFunc:
+        self.check_device(config)
         D = config.dim
         N, M, K, J = self.batch, self.m, self.k, self.n
         steps = balanced_steps(M, most_step_rows(config))
         MP, KB, JB = steps.padded, ceil_div(K, D), ceil_div(J, D)
-        requantize = kind_of(config).numbers.rule.expression
-        scale, relu, has_bias = self.scale, self.relu, self.bias
+        stored, out_type = self.output.expression(config), self.output.dtype
+        has_bias = self.bias
         intrinsics = {"mac": gemm_intrinsic(config, steps.rows)}
         loops = {"mac": ["batch", "blocks", "pixels", "lane", "depth", "depth_lane"]}
 
@@ -111,7 +115,7 @@ class Matmul(MacOperator):
             a: T.Buffer((N, M, K), "int8"),
             b: T.Buffer((N, K, J), "int8"),
             bias: T.Buffer((J,), "int32"),
-            out: T.Buffer((N, M, J), "int8"),
+            out: T.Buffer((N, M, J), out_type),
         ):
             T.func_attr({"tirx.noalias": True, "npu.tensorize": intrinsics, "npu.loops": loops})
             with T.sblock("root"):
@@ -148,24 +152,21 @@ class Matmul(MacOperator):
                         T.reads(acc[vn, vjb, vi, vj])
                         T.writes(out[vn, vi, vjb * D + vj])
                         if vi < M and vjb * D + vj < J:
-                            out[vn, vi, vjb * D + vj] = requantize(
-                                acc[vn, vjb, vi, vj], scale, relu
-                            )
+                            out[vn, vi, vjb * D + vj] = stored(acc[vn, vjb, vi, vj])
 
         return matmul if has_bias else drop_argument(matmul, "bias")
 
     def reference(self, inputs: Arrays, numbers: Numbers) -> np.ndarray:
         total = inputs["a"].astype(np.float64) @ inputs["b"].astype(np.float64)
-        sums = wrapped_sums(total, inputs.get("bias"))
-        return numbers.rule.evaluate(sums, self.scale, self.relu)
+        return self.output.evaluate(wrapped_sums(total, inputs.get("bias")), numbers)
 
     @property
     def terms(self) -> int:
         return self.k
 
     @classmethod
-    def spelling(cls, numbers: Numbers) -> Spelling:
-        return product("relax.matmul", numbers)
+    def spellings(cls, numbers: Numbers) -> Sequence[Spelling]:
+        return [product("relax.matmul", numbers, sums=sums) for sums in (False, True)]
 
     @classmethod
     def accept(cls, match: Match, config: DeviceConfig) -> Accepted | str | None:
@@ -191,9 +192,8 @@ class Matmul(MacOperator):
             k,
             n,
             bias=bias is not None,
-            relu=match.relu,
-            scale=match.scale,
             varying=batch == 1 and values is None,
+            **output_attributes(match),
         )
         biases = () if bias is None else (bias,)
         return Accepted(operator, (left, right if values is None else values, *biases))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from tvm import relax, tirx
@@ -35,6 +35,7 @@ class MaxPool2d(PoolOperator):
     """
 
     op: ClassVar[str] = "max_pool2d"
+    seldom: ClassVar[tuple[str, ...]] = ("dim",)
 
     n: int
     h: int
@@ -86,12 +87,6 @@ class MaxPool2d(PoolOperator):
             cls(1, 4, 6, 2 * D, 2, 1, dim=dim),
         )
 
-    def attrs(self) -> dict[str, Any]:
-        attrs = super().attrs()
-        if self.dim is None:
-            del attrs["dim"]
-        return attrs
-
     def canonical(self) -> MaxPool2d:
         return self
 
@@ -99,7 +94,7 @@ class MaxPool2d(PoolOperator):
         return replace(self, c=rounded_up(self.c, multiple))
 
     def prim_func(self, config: DeviceConfig) -> PrimFunc:
-        self._check(config)
+        self.check_device(config)
         if self.dim is not None:
             return stepped_prim_func(self, config)
         requantize = kind_of(config).numbers.rule.expression
@@ -150,7 +145,7 @@ class MaxPool2d(PoolOperator):
 
         return max_pool2d
 
-    def _check(self, config: DeviceConfig) -> None:
+    def check_device(self, config: DeviceConfig) -> None:
         """Raise OperatorError where neither stores of a device nor its steps pool such windows."""
         features = kind_of(config).features(config)
         if self.dim is not None:
@@ -181,10 +176,10 @@ class MaxPool2d(PoolOperator):
         return inputs
 
     @classmethod
-    def spelling(cls, numbers: Numbers) -> Spelling:
+    def spellings(cls, numbers: Numbers) -> Sequence[Spelling]:
         parts = {"data": element(numbers)}
         anchor = is_op("relax.nn.max_pool2d")(parts["data"])
-        return Spelling("relax.nn.max_pool2d", anchor, anchor, parts, ("data",))
+        return [Spelling("relax.nn.max_pool2d", anchor, anchor, parts, ("data",))]
 
     @classmethod
     def accept(cls, match: Match, config: DeviceConfig) -> Accepted | str | None:
@@ -205,7 +200,6 @@ class MaxPool2d(PoolOperator):
         n, h, w, c = shape_of(data)
         dim = _matrix_side(config)
         operator = cls(n, h, w, c, size=size[0], stride=strides[0], pad=pads, dim=dim)
-        operator._check(config)
         if operator.args[-1].shape != shape_of(match.root):
             return "ceil_mode counts windows that reach past the padding"
         identity = () if dim is None else (np.eye(dim, dtype=np.int8),)

@@ -53,6 +53,8 @@ class Operator(ABC):
     """Base of all operators.  Subclasses are frozen dataclasses."""
 
     op: ClassVar[str]
+    # Attributes that are written down only where they are other than by default.
+    seldom: ClassVar[tuple[str, ...]] = ()
 
     # ---- attributes ----
 
@@ -99,7 +101,15 @@ class Operator(ABC):
 
     def attrs(self) -> dict[str, Any]:
         """The attributes as plain JSON values; :func:`npu_target.topi.make` is the way back."""
-        return json.loads(json.dumps(dataclasses.asdict(self)))
+        attrs = json.loads(json.dumps(dataclasses.asdict(self)))
+        for field in dataclasses.fields(self):
+            if field.name in self.seldom and getattr(self, field.name) == field.default:
+                del attrs[field.name]
+        return attrs
+
+    def check_device(self, config: DeviceConfig) -> None:  # noqa: B027  most need nothing more
+        """Raise :class:`OperatorError` where a device lacks what the operator needs beside a step
+        and memories."""
 
     # ---- mathematics, twice ----
 
@@ -130,14 +140,15 @@ class Operator(ABC):
 
     @classmethod
     @abstractmethod
-    def spelling(cls, numbers: Numbers) -> Spelling:
-        """What it looks like in integer Relax. Operators may share one."""
+    def spellings(cls, numbers: Numbers) -> Sequence[Spelling]:
+        """What it looks like in integer Relax, those first that are asked first. Operators may
+        share them."""
 
     @classmethod
     @abstractmethod
     def accept(cls, match: Match, config: DeviceConfig) -> Accepted | str | None:
-        """What a match of its spelling becomes on a device, or the reason why the device cannot;
-        None for what is another operator's. An OperatorError is a reason, too."""
+        """What a match of one of its spellings becomes on a device, or the reason why the device
+        cannot; None for what is another operator's. An OperatorError is a reason, too."""
 
     # ---- what tests try it with ----
 

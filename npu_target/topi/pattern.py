@@ -31,6 +31,7 @@ class Spelling:
     parts : subpatterns by name, some of which a match may not contain.
     inputs : the names of those whose values come from outside.
     anchor_dtype : the type that the anchor must have, where the pattern wants one.
+    sums : whether it ends in sums, which nothing requantizes.
     """
 
     op: str
@@ -39,6 +40,7 @@ class Spelling:
     parts: dict[str, DFPattern]
     inputs: tuple[str, ...]
     anchor_dtype: str | None = None
+    sums: bool = False
 
 
 @dataclass(frozen=True)
@@ -125,10 +127,11 @@ def requantized(
     return commuted("relax.maximum", made, parts["zero"]) | parts["relu"] | made
 
 
-def product(op: str, numbers: Numbers) -> Spelling:
-    """A product of two operands, into sums, with or without a bias, requantized."""
+def product(op: str, numbers: Numbers, *, sums: bool = False) -> Spelling:
+    """A product of two operands, into sums, with or without a bias, requantized or not."""
     parts = {"data": element(numbers), "weight": element(numbers), "bias": wildcard()}
     anchor = has_dtype(numbers.sum, is_op(op)(parts["data"], parts["weight"]))
-    biased = commuted("relax.add", anchor, parts["bias"])
-    root = requantized(biased | anchor, parts, numbers)
-    return Spelling(op, root, anchor, parts, ("data", "weight", "bias"), numbers.sum)
+    root = commuted("relax.add", anchor, parts["bias"]) | anchor
+    if not sums:
+        root = requantized(root, parts, numbers)
+    return Spelling(op, root, anchor, parts, ("data", "weight", "bias"), numbers.sum, sums)

@@ -199,6 +199,55 @@ def test_spellings_of_other_importers():
     assert [region.attrs["relu"] for region in regions] == [True, True]
 
 
+def sums_of(emit, x, kind):
+    if kind == "matmul":
+        return emit(op.matmul(x, constant(int8(5, 11)), out_dtype="int32"), "product")
+    if kind == "depthwise_conv2d":
+        return conv2d(emit, x, int8(3, 3, 1, 5), groups=5, padding=1)
+    if kind == "conv2d":
+        return conv2d(emit, x, int8(3, 3, 5, 11), padding=1)
+    return image_sum(emit, x)
+
+
+@pytest.mark.parametrize("has_bias", [False, True])
+@pytest.mark.parametrize("kind", ["conv2d", "depthwise_conv2d", "matmul", "global_avg_pool"])
+def test_sums_that_nothing_requantizes(kind, has_bias):
+    def body(emit, x):
+        y = sums_of(emit, x, kind)
+        if has_bias and kind != "global_avg_pool":
+            y = add_bias(emit, y, int(y.ty.shape[-1]))
+        return emit(op.right_shift(y, relax.const(np.int32(3))))
+
+    (region,) = check([(1, 6, 7, 5)], body, [kind])
+    assert region.attrs["sums"] and not region.attrs.get("relu")
+    assert bool(region.attrs.get("bias")) is (has_bias and kind != "global_avg_pool")
+    assert region.operator.args[-1].dtype == "int32"
+
+
+def test_scales_per_channel_are_the_hosts():
+    """Each channel by its own, rounded and clipped there: the bytes are those of the whole."""
+
+    def body(emit, x):
+        sums = add_bias(emit, conv2d(emit, x, int8(3, 3, 4, 6), padding=1), 6)
+        scales = constant(np.linspace(0.002, 0.02, 6, dtype="float32"))
+        scaled = emit(op.multiply(emit(op.astype(sums, "float32")), scales))
+        y = emit(op.astype(emit(op.clip(emit(op.round(scaled)), -128, 127)), "int8"))
+        return requantize(emit, conv2d(emit, y, int8(1, 1, 6, 5)))
+
+    first, second = check([(1, 8, 8, 4)], body, ["conv2d", "conv2d"])
+    assert first.attrs["sums"] and first.attrs["bias"]
+    assert "sums" not in second.attrs
+
+
+def test_sums_that_are_requantized_and_used_are_computed_once():
+    def body(emit, x):
+        y = conv2d(emit, x, int8(1, 1, 4, 6))
+        return relax.Tuple([requantize(emit, y), y])
+
+    (region,) = check([(1, 4, 4, 4)], body, ["conv2d"])
+    assert region.attrs["sums"]
+
+
 def test_a_chain_keeps_host_operations_between_regions():
     def body(emit, x):
         y = relu(emit, requantize(emit, conv2d(emit, x, int8(3, 3, 4, 8), padding=1)))

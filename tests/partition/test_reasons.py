@@ -21,6 +21,7 @@ from tvm import relax
 from tvm.relax import op
 
 from npu_target.devices.gemmini import GemminiConfig
+from npu_target.devices.vta import VtaConfig
 from npu_target.partition import explain, partition
 
 IMAGE = (1, 8, 8, 4)
@@ -56,10 +57,6 @@ def nchw(emit, x):
     return requantize(emit, y)
 
 
-def not_requantized(emit, x):
-    return conv2d(emit, x, int8(3, 3, 4, 6))
-
-
 def sums_in_int8(emit, x):
     return conv2d(emit, x, int8(3, 3, 4, 6), out_dtype="int8")
 
@@ -74,16 +71,7 @@ HOST = [
     (lambda e, x: conv(e, x, (3, 3, 2, 6), groups=2), "conv", "2 groups of 4 input and 6 output"),
     (lambda e, x: conv(e, x, (3, 3, 1, 8), groups=4), "conv", "4 groups of 4 input and 8 output"),
     (nchw, "conv", "layout NCHW -> NCHW, the device computes NHWC"),
-    (per_channel_scale, "conv", "6 requantize scales (per channel?), the device takes one"),
-    (spatial_bias, "conv", "its bias of shape (1, 6, 6, 6) is not one value a channel"),
-    (leaking, "conv", "its intermediate value conv is used elsewhere"),
-    (not_requantized, "conv", "its int32 result is not requantized to int8"),
     (sums_in_int8, "conv", "sums in int8, the device sums in int32 (out_dtype)"),
-    (
-        lambda e, x: requantize(e, conv2d(e, x, int8(3, 3, 4, 6)), low=-127),
-        "conv",
-        "clipped to -127..127, the device saturates to -128..127",
-    ),
     (lambda e, x: pool(e, x, padding=1), "pool", "padding counts as 0 on the device"),
     (lambda e, x: pool(e, relu(e, x), (4, 4)), "pool", "size is 4, the store unit takes 3"),
     (lambda e, x: pool(e, x, (3, 2)), "pool", "the device pools squares"),
@@ -111,6 +99,47 @@ def test_each_refusal_has_its_reason(body, name, reason):
     assert reason in decision.reason
 
 
+# What of these the device does not do with a convolution, whose sums it gives instead.
+APART = [
+    (per_channel_scale, "6 requantize scales (per channel?), the device takes one"),
+    (spatial_bias, "its bias of shape (1, 6, 6, 6) is not one value a channel"),
+    (leaking, "its intermediate value conv is used elsewhere"),
+    (
+        lambda e, x: requantize(e, conv2d(e, x, int8(3, 3, 4, 6)), low=-127),
+        "clipped to -127..127, the device saturates to -128..127",
+    ),
+]
+
+
+@pytest.mark.parametrize(("body", "reason"), APART, ids=[case[1][:40] for case in APART])
+def test_what_the_host_requantizes_has_its_reason(body, reason):
+    decisions = decisions_of(body)
+    assert [d.region for d in decisions if d.name == "conv"] == ["conv"]
+    (told,) = [d for d in decisions if d.reason.startswith("not together with conv: ")]
+    assert told.where == "host" and reason in told.reason
+    assert any(d.reason == "requantizes sums on the host" for d in decisions)
+
+
+def test_a_device_whose_stores_requantize_says_so():
+    config = dataclasses.replace(CONFIG, name="plain", has_acc_full_width_store=False)
+    for device in (config, VtaConfig(name="plain")):
+        (decision,) = decisions_of(lambda e, x: conv2d(e, x, int8(3, 3, 4, 6)), config=device)
+        assert decision.where == "host"
+        assert decision.reason == (
+            "sums that are not requantized as the device does it: the stores of plain give none as "
+            "they are"
+        )
+    vta = VtaConfig()
+    (decision,) = decisions_of(lambda e, x: conv2d(e, x, int8(3, 3, 4, 6)), config=vta)
+    assert (
+        decision.reason == f"the stores of {vta.name} requantize: sums do not leave it as they are"
+    )
+    decisions = decisions_of(per_channel_scale, config=config)
+    assert [d.reason for d in decisions if d.name == "conv"] == [
+        "6 requantize scales (per channel?), the device takes one a tensor"
+    ]
+
+
 def test_float_operations_say_their_type():
     decisions = decisions_of(lambda e, x: e(op.add(x, x), "sum"), dtype="float32")
     assert decisions[0].reason == "computes float32, the device computes int8"
@@ -124,14 +153,16 @@ def test_batches_are_not_broadcast():
     assert "batches (2,) and (1,) differ" in decisions[0].reason
 
 
-def test_a_bias_that_is_computed_stays_with_its_convolution_on_the_host():
+def test_a_bias_that_is_computed_is_added_on_the_host():
     def body(emit, x):
         y = conv2d(emit, x, int8(3, 3, 4, 6))
         bias = emit(op.sum(emit(op.astype(x, "int32")), [0, 1, 2, 3]))
         return requantize(emit, emit(op.add(y, bias)))
 
-    (decision,) = [d for d in decisions_of(body) if d.name == "conv"]
-    assert decision.reason == "its bias is not constant"
+    decisions = decisions_of(body)
+    assert [d.region for d in decisions if d.name == "conv"] == ["conv"]
+    reason = "not together with conv: its bias is not constant"
+    assert [d.where for d in decisions if d.reason == reason] == ["host"]
 
 
 def test_a_pool_with_padding_runs_where_its_input_cannot_be_negative():

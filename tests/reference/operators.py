@@ -14,8 +14,11 @@ def wrapped(total: np.ndarray) -> np.ndarray:
     return (total & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
 
 
-def requantized(accumulator: np.ndarray, scale: float, relu: bool = False) -> np.ndarray:
-    """float32(accumulator) * float32(scale) in float32, half to even, saturated, then ReLU."""
+def requantized(accumulator: np.ndarray, scale: float | None, relu: bool = False) -> np.ndarray:
+    """float32(accumulator) * float32(scale) in float32, half to even, saturated, then ReLU; without
+    a scale the sums themselves."""
+    if scale is None:
+        return accumulator
     with np.errstate(over="ignore"):
         product = accumulator.astype(np.float32) * np.float32(scale)
     result = np.clip(np.rint(product), -128, 127).astype(np.int8)
@@ -47,7 +50,7 @@ def conv2d(
     bias: np.ndarray | None,
     strides: tuple[int, int],
     pad: Pad,
-    scale: float,
+    scale: float | None,
     relu: bool,
 ) -> np.ndarray:
     """x [n, h, w, ci], weight [kh, kw, ci, co], bias [co] int32."""
@@ -63,7 +66,7 @@ def depthwise_conv2d(
     bias: np.ndarray | None,
     strides: tuple[int, int],
     pad: Pad,
-    scale: float,
+    scale: float | None,
     relu: bool,
 ) -> np.ndarray:
     """x [n, h, w, c], weight [kh, kw, c], bias [c] int32."""
@@ -74,7 +77,7 @@ def depthwise_conv2d(
 
 
 def matmul(
-    a: np.ndarray, b: np.ndarray, bias: np.ndarray | None, scale: float, relu: bool
+    a: np.ndarray, b: np.ndarray, bias: np.ndarray | None, scale: float | None, relu: bool
 ) -> np.ndarray:
     """a [batch, m, k], b [batch, k, n], bias [n] int32."""
     total = a.astype(np.int64) @ b.astype(np.int64)
@@ -96,6 +99,6 @@ def max_pool2d(x: np.ndarray, size: int, stride: int, pad: Pad) -> np.ndarray:
     return np.max(views, axis=0)
 
 
-def global_avg_pool(x: np.ndarray, scale: float) -> np.ndarray:
+def global_avg_pool(x: np.ndarray, scale: float | None) -> np.ndarray:
     """x [n, h, w, c]; the sum over the image, the division being part of the scale."""
     return requantized(wrapped(x.astype(np.int64).sum(axis=(1, 2))), scale)

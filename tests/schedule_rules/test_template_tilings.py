@@ -98,8 +98,8 @@ class Halve(Operator):
         return numbers.rule.evaluate(inputs["x"].astype(np.int32), 0.5)
 
     @classmethod
-    def spelling(cls, numbers):
-        return Matmul.spelling(numbers)
+    def spellings(cls, numbers):
+        return Matmul.spellings(numbers)
 
     @classmethod
     def accept(cls, match, config):

@@ -235,6 +235,7 @@ def features(config: VectorConfig) -> Features:
             ElementwiseStep(Elementwise.MAX, MAXIMUM),
             ElementwiseStep(Elementwise.FILL, FILL),
         ),
+        stores_sums=True,
     )
 
 

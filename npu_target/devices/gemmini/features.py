@@ -16,4 +16,5 @@ def features(config: GemminiConfig) -> Features:
         pooled_stores=PooledStores(_MAX_WINDOW, _MAX_STRIDE) if config.has_pooling else None,
         stacked_loads=config.has_first_layer_pixel_repeats,
         step=MultiplyStep(GEMM_CALL, config.dim),
+        stores_sums=config.has_acc_full_width_store,
     )

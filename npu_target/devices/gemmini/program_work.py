@@ -29,6 +29,7 @@ _ROWS_FROM_BIT = 16  # of these
 _SIZE_MASK = (1 << _ROWS_FROM_BIT) - 1
 _LOCAL_MASK = (1 << _SIZES_FROM_BIT) - 1
 _ACCUMULATOR_BIT = 1 << 31
+_FULL_WIDTH_BIT = 1 << 29
 _GARBAGE = GARBAGE.encode()
 # The first word of a load that writes zeros.
 _NOTHING = Operand()
@@ -234,9 +235,10 @@ class _Counter(CommandCounter[Counter[int]]):
     def store(self, command: Command, times: int, sure: int, reads: Counter[int] | None) -> None:
         likely = self.work.likely
         cols, rows = self.sizes(command.rs2)
-        beats = rows * ceil_div(cols, self.config.bus_bytes)
+        row_bytes = cols * _SUM_BYTES if self.local(command.rs2) & _FULL_WIDTH_BIT else cols
+        beats = rows * ceil_div(row_bytes, self.config.bus_bytes)
         likely["stores"] += times
-        likely["stored_bytes"] += times * rows * cols
+        likely["stored_bytes"] += times * rows * row_bytes
         likely["store_beats"] += times * beats
         self.sure["store_beats"] += sure * (beats if _has_fixed_sizes(command.rs2) else 1)
         if reads is not None:

@@ -65,7 +65,8 @@ def _operands(
     stays = None
     if structure.kept:
         stays = work.weights if structure.tiles == "weights_kept" else work.inputs
-    is_cached = sum(prod(arg.shape) for arg in operator.args) <= config.l2_bytes
+    elements = sum(prod(arg.shape) for arg in operator.args[:-1])
+    is_cached = elements + work.sums.total_bytes <= config.l2_bytes
 
     def operand(copies: Copies, times: Cycles) -> _Operand:
         loaded = np.maximum(1, times * copies.n_bytes)

@@ -181,17 +181,18 @@ def _windows(shape: MacShape, tile: Sizes, config: GemminiConfig) -> Copies:
 def _sums(
     shape: MacShape, structure: MacStructure, tile: Sizes, steps: Cycles, config: GemminiConfig
 ) -> Copies:
-    """Stores of a tile's results."""
-    blocks, dim = tile["blocks"], shape.dim
+    """Stores of a tile's results: of requantized ones a command takes several blocks."""
+    blocks, dim, out = tile["blocks"], shape.dim, shape.outputs
     rows = tile["lines"] * tile["steps"] * shape.rows
-    most = config.mvout_max_cols // dim if structure.wide else 1
+    item_bytes = out.element_bytes
+    most = config.mvout_max_cols // dim if structure.wide and item_bytes == 1 else 1
     together = np.minimum(blocks, most)
-    row_cycles = np.array([store_row_cycles(n * dim, 1, config) for n in range(most + 1)])
+    row_cycles = np.array([store_row_cycles(n * dim, item_bytes, config) for n in range(most + 1)])
     return Copies(
         rows * ceil_div(blocks, together) * row_cycles[together],
         ceil_div(blocks, together) * steps,
-        rows * blocks * dim,
-        np.minimum(together * dim, shape.outputs.width),
-        shape.outputs.elements,
-        shape.outputs.width,
+        rows * blocks * dim * item_bytes,
+        np.minimum(together * dim, out.width) * item_bytes,
+        out.elements * item_bytes,
+        out.width * item_bytes,
     )

@@ -11,7 +11,9 @@ _STEP_ROWS = 16
 
 
 def features(config: VtaConfig) -> Features:
-    """Definitions have square blocks and steps of single rows: no step of others is theirs."""
+    """Definitions have square blocks and steps of single rows: no step of others is theirs. Stores
+    narrow: a STORE takes int8 elements from the output buffer, which has the low byte of each
+    sum, so that sums do not leave the device."""
     is_square = config.batch == 1 and config.block_in == config.block_out
     return Features(
         row_elements=config.block_in,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from tvm.script import tirx as T
 from tvm.tirx import PrimFunc
 
-from ...device import DeviceConfig, kind_of
+from ...device import DeviceConfig
 from ...intrin import gemm_intrinsic, most_step_rows
 from ..arguments import drop_argument
 from ..blocking import LEAST_STEP_ROWS, ceil_div, even_steps
@@ -71,8 +71,8 @@ def joined_prim_func(operator: Conv2d, config: DeviceConfig) -> PrimFunc:
     # Which copy the next kernel row takes, and how many rows further on.
     RS, DOWN = (0, OW) if SH == 1 else (1, 0)
     CB, OB = ceil_div(C, D), ceil_div(CO, D)
-    requantize = kind_of(config).numbers.rule.expression
-    scale, relu, has_bias = operator.scale, operator.relu, operator.bias
+    stored, out_type = operator.output.expression(config), operator.output.dtype
+    has_bias = operator.bias
     intrinsics = {"mac": gemm_intrinsic(config, steps.rows)}
     roles = "batch blocks joined lane kernel_h kernel_w depth depth_lane"
     loops = {"mac": roles.split()}
@@ -85,7 +85,7 @@ def joined_prim_func(operator: Conv2d, config: DeviceConfig) -> PrimFunc:
         x: T.Buffer((N, H, W, C), "int8"),
         weight: T.Buffer((KH, KW, C, CO), "int8"),
         bias: T.Buffer((CO,), "int32"),
-        out: T.Buffer((N, OH, OW, CO), "int8"),
+        out: T.Buffer((N, OH, OW, CO), out_type),
     ):
         T.func_attr({"tirx.noalias": True, "npu.tensorize": intrinsics, "npu.loops": loops})
         with T.sblock("root"):
@@ -132,8 +132,6 @@ def joined_prim_func(operator: Conv2d, config: DeviceConfig) -> PrimFunc:
                     T.reads(acc[vn, vob, vp, vo])
                     T.writes(out[vn, vp // OW, vp % OW, vob * D + vo])
                     if vob * D + vo < CO:
-                        out[vn, vp // OW, vp % OW, vob * D + vo] = requantize(
-                            acc[vn, vob, vp, vo], scale, relu
-                        )
+                        out[vn, vp // OW, vp % OW, vob * D + vo] = stored(acc[vn, vob, vp, vo])
 
     return conv2d if has_bias else drop_argument(conv2d, "bias")

@@ -1,4 +1,4 @@
-"""conv2d: int8 NHWC x HWIO -> int32 -> requantize -> int8, any kernel, stride and padding."""
+"""conv2d: int8 NHWC x HWIO -> int32, maybe requantized to int8; any kernel, stride, padding."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from ...device.numbers import Numbers
 from .. import convolution
 from ..blocking import ceil_div, rounded_up
 from ..convolution import Convolution
-from ..mac_operator import SPLIT_DEPTH, WHOLE_DEPTH, MacOperator, wrapped_sums
+from ..mac_operator import SPLIT_DEPTH, WHOLE_DEPTH, MacOperator, with_sums, wrapped_sums
 from ..mac_schedule import MacStructure
 from ..mac_shape import MacShape, Tensor
-from ..operator import CANONICAL_SCALE, Arg, Arrays, require_finite, require_positive
+from ..operator import CANONICAL_SCALE, Arg, Arrays, require_positive
+from ..output import Output
 from ..pattern import Accepted, Match, Spelling
 from ..registry import register_operator
 from ..window import Window
@@ -29,9 +30,11 @@ from .windows import strips, takes_windows, window_prim_func
 @register_operator()
 @dataclass(frozen=True)
 class Conv2d(MacOperator):
-    """``out[n,y,x,o] = requantize(bias[o] + sum x[n,y*sh+i-t,x*sw+j-l,c] * weight[i,j,c,o])``."""
+    """``out[n,y,x,o] = requantize(bias[o] + sum x[n,y*sh+i-t,x*sw+j-l,c] * weight[i,j,c,o])``,
+    or the sums themselves."""
 
     op: ClassVar[str] = "conv2d"
+    seldom: ClassVar[tuple[str, ...]] = ("sums",)
     weights: ClassVar[tuple[str, ...]] = ("weight",)
 
     n: int
@@ -48,11 +51,17 @@ class Conv2d(MacOperator):
     scale: float = CANONICAL_SCALE
     # Windows instead of pixels in the rows of a tile: see `conv2d.windows`.
     windows: bool = False
+    # Whether the output is the sums, int32.
+    sums: bool = False
 
     def __post_init__(self) -> None:
         require_positive("conv2d", n=self.n, ci=self.ci, co=self.co)
         self.window.check("conv2d")
-        require_finite("conv2d", scale=self.scale)
+        self.output.check("conv2d")
+
+    @property
+    def output(self) -> Output:
+        return Output(self.scale, self.relu, self.sums)
 
     @property
     def window(self) -> Window:
@@ -78,7 +87,7 @@ class Conv2d(MacOperator):
             Arg("x", "input", "int8", (self.n, self.h, *pixels)),
             Arg("weight", "input", "int8", (self.kh, *kernel_row, self.co)),
             *bias,
-            Arg("out", "output", "int8", (self.n, win.out_h, win.out_w, self.co)),
+            Arg("out", "output", self.output.dtype, (self.n, win.out_h, win.out_w, self.co)),
         )
 
     @property
@@ -90,7 +99,8 @@ class Conv2d(MacOperator):
     def name(self) -> str:
         batch = "" if self.n == 1 else f"n{self.n}_"
         bias = "" if self.bias else "_nobias"
-        return f"conv2d_{batch}{self.h}x{self.w}x{self.ci}_{self.co}_{self.window.label}{bias}"
+        shape = f"{self.h}x{self.w}x{self.ci}_{self.co}_{self.window.label}"
+        return f"conv2d_{batch}{shape}{bias}{self.output.label}"
 
     @property
     def partly_read(self) -> tuple[str, ...]:
@@ -108,6 +118,11 @@ class Conv2d(MacOperator):
             cls(2, 6, 9, D + 1, 5, 3, 2, (2, 1), (0, 1, 2, 0), relu=True),
             cls(1, 9, 9, 2 * D, D - 1, 1, 1, (2, 2), bias=False),
             cls(1, 12, 13, 3, 2 * D, 5, 5, (2, 2), (2, 2, 2, 2)),
+            *with_sums(
+                config,
+                cls(1, 5, 9, D + 1, D + 3, 3, 3, (1, 1), (1, 1, 1, 1)),
+                cls(1, 9, 12, 3, D, 3, 3, (2, 2), (1, 1, 1, 1), bias=False),
+            ),
         )
 
     def canonical(self) -> Conv2d:
@@ -123,6 +138,7 @@ class Conv2d(MacOperator):
         return replace(self, ci=rounded_up(self.ci, multiple), co=rounded_up(self.co, multiple))
 
     def prim_func(self, config: DeviceConfig) -> PrimFunc:
+        self.check_device(config)
         if self.windows:
             return window_prim_func(self, config)
         if takes_joined(self, config):
@@ -139,16 +155,15 @@ class Conv2d(MacOperator):
             for j in range(self.kw):
                 pixels = views[..., i, j].reshape(-1, self.ci).astype(np.float64)
                 total += pixels @ weight[i, j]
-        sums = wrapped_sums(total, inputs.get("bias"))
-        return numbers.rule.evaluate(sums, self.scale, self.relu)
+        return self.output.evaluate(wrapped_sums(total, inputs.get("bias")), numbers)
 
     @property
     def terms(self) -> int:
         return self.kh * self.kw * self.ci
 
     @classmethod
-    def spelling(cls, numbers: Numbers) -> Spelling:
-        return convolution.spelling(numbers)
+    def spellings(cls, numbers: Numbers) -> Sequence[Spelling]:
+        return convolution.spellings(numbers)
 
     @classmethod
     def accept(cls, match: Match, config: DeviceConfig) -> Accepted | str | None:

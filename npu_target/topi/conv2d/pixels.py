@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from tvm.script import tirx as T
 from tvm.tirx import PrimFunc
 
-from ...device import DeviceConfig, kind_of
+from ...device import DeviceConfig
 from ...intrin import gemm_intrinsic
 from ..arguments import drop_argument
 from ..blocking import ceil_div
@@ -36,8 +36,8 @@ def pixel_prim_func(operator: Conv2d, config: DeviceConfig) -> PrimFunc:
     LH, LW = SH // AH, SW // AW
     HP, WP = (OH - 1) * AH + KH, (XP - 1) * AW + KW
     CB, OB = ceil_div(C, D), ceil_div(CO, D)
-    requantize = kind_of(config).numbers.rule.expression
-    scale, relu, has_bias = operator.scale, operator.relu, operator.bias
+    stored, out_type = operator.output.expression(config), operator.output.dtype
+    has_bias = operator.bias
     intrinsics = {"mac": gemm_intrinsic(config, steps.rows, AW)}
     loops = {
         "mac": [
@@ -63,7 +63,7 @@ def pixel_prim_func(operator: Conv2d, config: DeviceConfig) -> PrimFunc:
         x: T.Buffer((N, H, W, C), "int8"),
         weight: T.Buffer((KH, KW, C, CO), "int8"),
         bias: T.Buffer((CO,), "int32"),
-        out: T.Buffer((N, OH, OW, CO), "int8"),
+        out: T.Buffer((N, OH, OW, CO), out_type),
     ):
         T.func_attr({"tirx.noalias": True, "npu.tensorize": intrinsics, "npu.loops": loops})
         with T.sblock("root"):
@@ -108,8 +108,6 @@ def pixel_prim_func(operator: Conv2d, config: DeviceConfig) -> PrimFunc:
                     T.reads(acc[vn, vob, vy, vx, vo])
                     T.writes(out[vn, vy, vx, vob * D + vo])
                     if vx < OW and vob * D + vo < CO:
-                        out[vn, vy, vx, vob * D + vo] = requantize(
-                            acc[vn, vob, vy, vx, vo], scale, relu
-                        )
+                        out[vn, vy, vx, vob * D + vo] = stored(acc[vn, vob, vy, vx, vo])
 
     return conv2d if has_bias else drop_argument(conv2d, "bias")

@@ -26,7 +26,7 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-from ...device import DeviceConfig, kind_of
+from ...device import DeviceConfig
 from ...intrin import gemm_intrinsic, most_step_rows
 from ..blocking import Steps, balanced_steps, ceil_div
 from .window_parts import Part, Parts, window_parts
@@ -153,7 +153,7 @@ class _StripBlocks:
     ) -> None:
         self.op, self.strip, self.suffix, self.buffers = operator, strip, suffix, buffers
         self.dim = config.dim
-        self.requantize = kind_of(config).numbers.rule.expression
+        self.stored = operator.output.expression(config)
         self.parts, self.by_column, self.lines, self.steps = strip.walk(operator, config)
         self.blocks = ceil_div(operator.co, self.dim)
         stride = operator.strides[0] if self.by_column else 1
@@ -283,7 +283,7 @@ class _StripBlocks:
             T.writes(out[tuple(at)])
             pixels = op.window.out_h if self.by_column else self.strip.columns
             with T.If(tirx.all(vp < pixels, channel < op.co)), T.Then():
-                T.buffer_store(out, self.requantize(value, op.scale, op.relu), at)
+                T.buffer_store(out, self.stored(value), at)
 
     @contextmanager
     def block(self, name: str, kinds: str, shape: tuple[int, ...]) -> Any:

@@ -15,7 +15,9 @@ CONFIG = GemminiConfig()
 
 def test_of_the_default_device():
     found = kind_of(CONFIG).features(CONFIG)
-    assert found == Features(PooledStores(3, 3), True, MultiplyStep("npu.gemm", 16))
+    assert found == Features(
+        PooledStores(3, 3), True, MultiplyStep("npu.gemm", 16), stores_sums=True
+    )
 
 
 def test_without_pooling_a_max_pool_has_no_definition():
@@ -23,6 +25,16 @@ def test_without_pooling_a_max_pool_has_no_definition():
     assert features(device).pooled_stores is None
     with pytest.raises(OperatorError, match="the stores of plain pool nothing"):
         MaxPool2d(1, 8, 8, 16, 2, 2).prim_func(device)
+
+
+def test_without_full_width_stores_no_operator_gives_sums():
+    device = CONFIG.replace(name="plain", has_acc_full_width_store=False)
+    assert not features(device).stores_sums
+    operator = Conv2d(1, 8, 8, 16, 16, 1, 1, sums=True)
+    with pytest.raises(OperatorError, match="the stores of plain give none as they are"):
+        operator.prim_func(device)
+    assert not any(example.sums for example in Conv2d.examples(device))
+    assert any(example.sums for example in Conv2d.examples(CONFIG))
 
 
 def test_windows_that_stores_cannot_count_have_no_definition():

@@ -209,6 +209,8 @@ class LoopConvRoute(Route):
             return f"LOOP_CONV_WS computes convolutions, {operator.name} is none"
         if product_of(operator) is not None:
             return f"{operator.name} is a product, which LOOP_WS computes"
+        if operator.sums:
+            return f"{operator.name}: LOOP_CONV_WS requantizes what it stores"
         return window_refusal(operator.name, operator.window)
 
     def nodes(self, operator: Operator) -> Iterable[Command]:

@@ -148,8 +148,11 @@ class LoopMatmulRoute(Route):
     def refusal(self, operator: Operator) -> str | None:
         if not self.config.has_loop_commands:
             return f"{self.config.name} is built without loop commands"
-        if product_of(operator) is None:
+        found = product_of(operator)
+        if found is None:
             return f"LOOP_WS computes products, {operator.name} is none"
+        if found.sums:
+            return f"the library's products are requantized, {operator.name} is not"
         return None
 
     def nodes(self, operator: Operator) -> Iterable[Command]:
@@ -168,7 +171,16 @@ def product_of(operator: Operator) -> Matmul | None:
     if (operator.kh, operator.kw, *operator.strides, *operator.pad) != (1, 1, 1, 1, 0, 0, 0, 0):
         return None
     pixels = operator.n * operator.h * operator.w
-    return Matmul(1, pixels, operator.ci, operator.co, operator.bias, operator.relu, operator.scale)
+    return Matmul(
+        1,
+        pixels,
+        operator.ci,
+        operator.co,
+        operator.bias,
+        operator.relu,
+        operator.scale,
+        sums=operator.sums,
+    )
 
 
 def _calls(operator: Matmul) -> Iterator[MatmulCall]:
