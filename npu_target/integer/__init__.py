@@ -3,12 +3,14 @@
 from .operation import IntegerOperation, emit, operation_of, register_operation
 from .quantization import Quantization
 from .requantize import RULES, Requantize
+from .table import Table
 
 __all__ = [
     "RULES",
     "IntegerOperation",
     "Quantization",
     "Requantize",
+    "Table",
     "emit",
     "operation_of",
     "register_operation",
