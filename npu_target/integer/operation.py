@@ -69,7 +69,9 @@ def emit(
     types += [(array.shape, str(array.dtype)) for array in constants]
     places = [te.placeholder(shape, dtype, f"p{i}") for i, (shape, dtype) in enumerate(types)]
     result = operation.compute(*places)
-    function = te.create_prim_func([*places, result]).without_attr("global_symbol")
+    # Extents of 64 bits, as Relax has them: else TVM fuses no such function with its own.
+    function = te.create_prim_func([*places, result], index_dtype_override="int64")
+    function = function.without_attr("global_symbol")
     function = function.with_attr(ATTRIBUTE, _to_json(operation))
     shape = tuple(int(extent) for extent in result.shape)
     call = relax.call_tir(
