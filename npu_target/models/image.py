@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .parameters import ModelError
+from .errors import ModelError
 
 # Per-channel mean and deviation of ImageNet's training images (RGB, in 0..1), with which
 # torchvision's networks were trained.

@@ -1,21 +1,22 @@
 """Network parameters: read from a file, or drawn from a seed.
 
 Names, layouts and shapes are those of torchvision's ``state_dict``, so that a trained network
-is brought in with ``numpy.savez(file, **{k: v.numpy() for k, v in model.state_dict().items()})``:
-convolution weights OIHW, dense weights (outputs, inputs), a batch norm as ``.weight`` (gamma),
+is brought in by ``torch.save(model.state_dict(), file)``, as a .safetensors file, or by
+``numpy.savez(file, **{k: v.numpy() for k, v in model.state_dict().items()})``: convolution weights OIHW, dense weights (outputs, inputs), a batch norm as ``.weight`` (gamma),
 ``.bias`` (beta), ``.running_mean`` and ``.running_var``. ``.num_batches_tracked`` is ignored.
 """
 
 from __future__ import annotations
 
 import math
-import zipfile
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
+
+from .errors import ModelError
+from .weight_files import read_weights
 
 Shapes = Mapping[str, tuple[int, ...]]
 Parameters = dict[str, np.ndarray]
@@ -29,10 +30,6 @@ _IGNORED_SUFFIX = ".num_batches_tracked"
 _MOST_NAMES_SHOWN = 4
 
 
-class ModelError(ValueError):
-    """A model, a weight file or an image that cannot be used; the text says what to change."""
-
-
 class InputVariances(Protocol):
     """What the seeded batch norm statistics need to know of a network."""
 
@@ -43,13 +40,13 @@ class InputVariances(Protocol):
 def load_parameters(
     file: str | Path, shapes: Shapes, other_parts: tuple[str, ...] = ()
 ) -> Parameters:
-    """The float32 arrays named in ``shapes`` from an .npz file, which may have others whose
-    names begin with one of ``other_parts``.
+    """The arrays named in ``shapes``, as float32, from an .npz, a .safetensors file or a .pt state
+    dict, which may have others whose names begin with one of ``other_parts``.
 
     Raises :class:`ModelError` for a file that cannot be read, a missing or extra tensor, a wrong
     shape, a dtype that is no number, or values that are not finite.
     """
-    arrays = _read_npz(file)
+    arrays = read_weights(file)
     arrays = {k: v for k, v in arrays.items() if not k.endswith(_IGNORED_SUFFIX)}
     if other_parts:
         arrays = {k: v for k, v in arrays.items() if not k.startswith(other_parts)}
@@ -67,22 +64,6 @@ def load_parameters(
             f"remove them, or choose the model that they belong to"
         )
     return {name: _checked(file, name, arrays[name], shape) for name, shape in shapes.items()}
-
-
-def _read_npz(file: str | Path) -> dict[str, np.ndarray]:
-    path = Path(file)
-    if not path.is_file():
-        raise ModelError(f"{file}: no such weight file; an .npz file is needed")
-    try:
-        archive = np.load(path, allow_pickle=False)
-        if not isinstance(archive, np.lib.npyio.NpzFile):
-            raise ModelError(f"{file}: holds a single array, an .npz of named ones is needed")
-        with archive:
-            return {name: archive[name] for name in archive.files}
-    except ModelError:
-        raise
-    except (OSError, EOFError, ValueError, zipfile.BadZipFile, zlib.error) as error:
-        raise ModelError(f"{file}: not a readable .npz file ({error})") from error
 
 
 def _checked(file: str | Path, name: str, array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

@@ -11,11 +11,12 @@ from tvm.ir import IRModule
 
 from .bert import BERT_BASE, OTHER_PARTS, build_bert, seeded_bert
 from .bert import parameter_shapes as bert_shapes
+from .errors import ModelError
 from .image import synthetic_images
 from .matmuls import build_matmuls
 from .mobilenet import MOBILENET_V2, build_mobilenet_v2
 from .mobilenet import parameter_shapes as mobilenet_shapes
-from .parameters import ModelError, load_parameters, seeded_parameters
+from .parameters import load_parameters, seeded_parameters
 from .resnet import RESNET18, RESNET50, ResNetConfig, build_resnet
 from .resnet import parameter_shapes as resnet_shapes
 
@@ -103,8 +104,8 @@ MODELS: dict[str, Callable[[Weights, int], Model]] = {
 def get_model(name: str, weights: Weights = None, seed: int = 0) -> Model:
     """The network ``name`` with its weights from ``weights``, or else drawn from ``seed``.
 
-    ``weights`` is an .npz file whose arrays carry the names and layouts of torchvision's
-    ``state_dict``, BERT's those of Hugging Face's ``BertModel`` (see
+    ``weights`` is an .npz, a .safetensors or a .pt file whose arrays carry the names and layouts of
+    torchvision's ``state_dict``, BERT's those of Hugging Face's ``BertModel`` (see
     :mod:`npu_target.models.parameters`).
 
     Raises :class:`ModelError` for an unknown name and for weights that do not fit.
