@@ -2,8 +2,9 @@
 
 Names, layouts and shapes are those of torchvision's ``state_dict``, so that a trained network
 is brought in by ``torch.save(model.state_dict(), file)``, as a .safetensors file, or by
-``numpy.savez(file, **{k: v.numpy() for k, v in model.state_dict().items()})``: convolution weights OIHW, dense weights (outputs, inputs), a batch norm as ``.weight`` (gamma),
-``.bias`` (beta), ``.running_mean`` and ``.running_var``. ``.num_batches_tracked`` is ignored.
+``numpy.savez(file, **{k: v.numpy() for k, v in model.state_dict().items()})``: convolution weights
+OIHW, dense weights (outputs, inputs), a batch norm as ``.weight`` (gamma), ``.bias`` (beta),
+``.running_mean`` and ``.running_var``. ``.num_batches_tracked`` is ignored.
 """
 
 from __future__ import annotations

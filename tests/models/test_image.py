@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from npu_target.models.image import load_image, normalize, synthetic_images
 from npu_target.models import ModelError
+from npu_target.models.image import load_image, normalize, synthetic_images
 
 
 def test_a_constant_image_keeps_its_colour_through_resizing(tmp_path):
