@@ -1,5 +1,6 @@
 """Integer networks: operations on int8 tensors whose numbers have names, whoever computes them."""
 
+from .linear_add import LinearAdd
 from .operation import IntegerOperation, emit, operation_of, register_operation
 from .quantization import Quantization
 from .requantize import RULES, Requantize
@@ -8,6 +9,7 @@ from .table import Table
 __all__ = [
     "RULES",
     "IntegerOperation",
+    "LinearAdd",
     "Quantization",
     "Requantize",
     "Table",
