@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -135,9 +136,10 @@ def _elementwise(forms: Forms, var: relax.Var, call: relax.Call) -> bool:
 
 
 def _on_rows(forms: Forms, var: relax.Var, call: relax.Call) -> bool:
-    """One flattened operand, and scalars."""
+    """One flattened operand, and single numbers."""
     rows = forms.flat(call.args[0])
-    if rows is None or any(_is_tensor(arg) and shape_of(arg) for arg in call.args[1:]):
+    others = [shape_of(arg) for arg in call.args[1:] if _is_tensor(arg)]
+    if rows is None or any(math.prod(shape) != 1 for shape in others):
         return False
     args = [rows[0], *(forms.plain(arg) for arg in call.args[1:])]
     return forms.set_flat(var, relax.Call(call.op, args, call.attrs, call.ty_args), rows[1])
