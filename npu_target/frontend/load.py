@@ -13,7 +13,9 @@ Shapes = Mapping[str, tuple[int, ...]]
 Reader = Callable[[Path, Shapes], Imported]
 
 # By a file's suffix: the package beside this file whose `read` it is for.
-SUFFIXES: dict[str, str] = {}
+SUFFIXES: dict[str, str] = {
+    ".onnx": "onnx",
+}
 
 
 def load(path: Path, shapes: Shapes | None = None) -> Imported:

@@ -1,0 +1,89 @@
+"""Whole networks from .onnx files: every quantized tensor as ONNX Runtime's integer kernels have
+it, element for element."""
+
+import numpy as np
+import pytest
+
+onnx = pytest.importorskip("onnx")
+pytest.importorskip("onnxruntime")
+
+from onnx_models import quantized, residual_net, run, with_layers  # noqa: E402
+from onnx_networks import mobilenet_v2, resnet18  # noqa: E402
+
+from npu_target.frontend import load  # noqa: E402
+from npu_target.host import build_host, run_host  # noqa: E402
+from npu_target.quantize import quantize  # noqa: E402
+from npu_target.relax_graph import Graph, dtype_of, op_name  # noqa: E402
+
+OPTIONS = {
+    "int8": {},
+    "symmetric": {"symmetric": True},
+    "uint8": {"activations": "uint8"},
+    "uint8 weights": {"activations": "uint8", "weights": "uint8"},
+    "per channel": {"per_channel": True},
+    "symmetric per channel": {"symmetric": True, "per_channel": True},
+}
+
+
+def saved(model, folder):
+    onnx.save(model, folder / "net.onnx")
+    return folder / "net.onnx"
+
+
+def check_layers(model, folder, image):
+    """All quantized tensors are equal, each layer's with those before it."""
+    layers = with_layers(model)
+    imported = load(saved(layers, folder))
+    assert imported.integer
+    assert [info.name for info in imported.outputs] == [value.name for value in layers.graph.output]
+    found = run_host(build_host(imported.mod), image)
+    wanted = run(layers, image)
+    for info, ours, theirs in zip(imported.outputs, found, wanted, strict=True):
+        assert (str(ours.dtype), ours.shape) == (info.dtype, info.shape)
+        np.testing.assert_array_equal(ours, theirs, err_msg=info.name)
+    return len(wanted)
+
+
+def names(mod):
+    graph = Graph(mod)
+    return [op_name(graph.value[var]) for var in graph.order]
+
+
+@pytest.mark.parametrize("form", ["QDQ", "QOperator"])
+@pytest.mark.parametrize("options", OPTIONS)
+def test_every_layer_is_equal(form, options, tmp_path):
+    model = quantized(residual_net(), tmp_path, form, **OPTIONS[options])
+    image = np.random.default_rng(5).normal(size=(1, 3, 16, 16)).astype("float32")
+    assert check_layers(model, tmp_path, image) >= 10
+
+
+@pytest.mark.parametrize("form", ["QDQ", "QOperator"])
+def test_a_quantized_network_is_integers_with_one_transpose(form, tmp_path):
+    imported = load(saved(quantized(residual_net(), tmp_path, form), tmp_path))
+    graph = Graph(imported.mod)
+    assert names(imported.mod).count("relax.permute_dims") == 1
+    assert [dtype_of(var) for var in graph.order].count("float32") == 1  # the result
+    assert {"block_conv1", "block_add", "fc"} <= set(imported.quantizations)
+    assert imported.origins["block_conv1"] == "block.conv1"
+
+
+def test_a_float_network_is_what_the_quantizer_takes(tmp_path):
+    imported = load(saved(residual_net(batch="N"), tmp_path), {"image": (1, 3, 16, 16)})
+    assert not imported.integer
+    assert names(imported.mod).count("relax.permute_dims") == 1
+    image = np.random.default_rng(5).normal(size=(1, 3, 16, 16)).astype("float32")
+    (found,) = run_host(build_host(imported.mod), image)
+    (wanted,) = run(residual_net(), image)
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+    made = quantize(imported.mod, [image])
+    layers = {name for name in made.parameters if "weight" in made.parameters[name]}
+    assert layers == {"stem", "block_conv1", "block_conv2", "expand", "depth", "fc"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["QDQ", "QOperator"])
+@pytest.mark.parametrize("network", [resnet18, mobilenet_v2])
+def test_every_layer_of_a_large_network_is_equal(network, form, tmp_path):
+    model = quantized(network(), tmp_path, form, activations="uint8", per_channel=True)
+    image = np.random.default_rng(5).normal(size=(1, 3, 224, 224)).astype("float32")
+    assert check_layers(model, tmp_path, image) >= 30
