@@ -15,6 +15,7 @@ Reader = Callable[[Path, Shapes], Imported]
 # By a file's suffix: the package beside this file whose `read` it is for.
 SUFFIXES: dict[str, str] = {
     ".onnx": "onnx",
+    ".pt2": "torch",
 }
 
 

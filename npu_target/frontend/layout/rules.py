@@ -262,14 +262,17 @@ def _permute_dims(forms: Forms, var: relax.Var, call: relax.Call) -> bool:
 
 
 def _reshape(forms: Forms, var: relax.Var, call: relax.Call) -> bool:
-    """Rows of images stay flattened from channels last; where no element of theirs would move, they
-    are reshaped at once."""
+    """Rows of images stay flattened from channels last, pixels in a row (N, C, pixels) likewise;
+    where no element of theirs would move, they are reshaped at once."""
     value = call.args[0]
     if not forms.has_last(value) or not is_tensor(var):
         return False
     source, target = shape_of(value), shape_of(var)
     if source[1] == 1 or all(extent == 1 for extent in source[2:]):
         return forms.set_plain(var, relax.op.reshape(forms.last(value), target))
+    if len(target) == 3 and target[:2] == source[:2]:
+        pixels = (target[0], target[2], target[1])
+        return forms.set_last(var, relax.op.reshape(forms.last(value), pixels))
     if len(target) == 2 and target[0] == source[0]:
         return forms.set_flat(var, relax.op.reshape(forms.last(value), target), source[1:])
     return False

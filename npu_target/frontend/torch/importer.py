@@ -1,0 +1,158 @@
+"""From an exported program to Relax: TVM's importer, with operators of ours and names kept."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tvm import relax
+from tvm.ir import IRModule
+
+from ...relax_graph import Graph, rebuild, substitute
+from ..errors import FrontendError
+from .converters import CONVERTERS, arguments_of
+from .program import module_of
+
+if TYPE_CHECKING:
+    from torch.export import ExportedProgram
+    from torch.fx import Node
+
+# Operators of which one result is given, not a tuple of them.
+_FIRST_RESULT = (
+    "max_pool2d_with_indices.default",
+    "native_layer_norm.default",
+    "_native_batch_norm_legit_no_training.default",
+)
+
+
+@dataclass
+class Converted:
+    """``mod``: images as PyTorch has them, NCHW. ``origins``: what a variable is in the program, by
+    its name."""
+
+    mod: IRModule
+    origins: Mapping[str, str]
+
+
+def convert(path: Path, program: ExportedProgram) -> Converted:
+    """The function ``main`` of a program.
+
+    Raises
+    ------
+    FrontendError
+        for an operator that is not known or is used in a way that has no form in Relax.
+    """
+    from tvm.relax.frontend.torch import from_exported_program
+
+    nodes = [node for node in program.graph.nodes if node.op == "call_function"]
+    names = {node.target.__name__ for node in nodes}
+    operations = Counter(module_of(node) for node in nodes if node.target is not operator.getitem)
+    translation = _Translation(path, operations)
+    converters = {name: translation.convert for name in names}
+    try:
+        mod = from_exported_program(
+            program,
+            custom_convert_map=converters,
+            run_ep_decomposition=False,
+            unwrap_unit_return_tuple=True,
+        )
+    except FrontendError:
+        raise
+    # TVM's importer has no error of its own.
+    except Exception as error:
+        raise FrontendError(f"{path}: cannot be imported: {error!r}") from error
+    return translation.named(mod)
+
+
+@dataclass
+class _Translation:
+    """What happens to each operation, and what it is called afterwards."""
+
+    path: Path
+    # How many operations each module has.
+    _operations: Counter[str]
+    _names: dict[str, tuple[str, str]] = field(default_factory=dict)
+    _known: dict[str, Callable[[Node], Any]] = field(default_factory=dict)
+
+    def convert(self, node: Node, importer: Any) -> Any:
+        """The result of a node, its errors told with their place."""
+        name = node.target.__name__
+        module = module_of(node)
+        place = f"{self.path}: {node.name}" + (f" (module {module})" if module else "")
+        try:
+            return self._converted(node, importer, name, place)
+        except FrontendError:
+            raise
+        except Exception as error:
+            raise FrontendError(f"{place}: the operator {name} {error}") from error
+
+    def _converted(self, node: Node, importer: Any, name: str, place: str) -> Any:
+        label, origin = self._label(node), _origin(node)
+
+        def emit(value: relax.Expr, part: str = "") -> relax.Var:
+            var = importer.block_builder.emit(value)
+            self._names[var.name] = (f"{label}_{part}" if part else label, origin)
+            return var
+
+        own = CONVERTERS.get(name)
+        if own is not None:
+            return own(arguments_of(node, importer.env), emit)
+        if name == "getitem" and node.args[0].target.__name__ in _FIRST_RESULT:
+            if node.args[1] != 0:
+                raise FrontendError(
+                    f"{place}: result {node.args[1]} of {node.args[0].target.__name__} is not "
+                    "computed; leave it out of the network"
+                )
+            return importer.env[node.args[0]]
+        if not self._known:
+            self._known = importer.create_convert_map()
+        if name not in self._known:
+            raise FrontendError(
+                f"{place}: the operator {name} is not known; write it in others, or leave it out "
+                "of what is exported"
+            )
+        value = self._known[name](node)
+        if isinstance(value, relax.Var):
+            self._names.setdefault(value.name, (label, origin))
+        return value
+
+    def _label(self, node: Node) -> str:
+        """A name for what a node gives: its module's, if it is the module's one operation."""
+        module = module_of(node)
+        if module and self._operations[module] == 1:
+            return _identifier(module)
+        return _identifier(f"{module}.{node.name}" if module else node.name)
+
+    def named(self, mod: IRModule) -> Converted:
+        """``mod`` with variables that are called after the program's modules."""
+        graph = Graph(mod)
+        taken = {param.name for param in graph.params}
+        origins: dict[str, str] = {}
+
+        def emit(
+            builder: relax.BlockBuilder, var: relax.Var, values: dict[relax.Var, relax.Expr]
+        ) -> None:
+            base, origin = self._names.get(var.name, (var.name, ""))
+            name, count = base, 1
+            while name in taken:
+                name, count = f"{base}_{count}", count + 1
+            taken.add(name)
+            values[var] = builder.emit(substitute(graph.value[var], values), name)
+            if origin:
+                origins[values[var].name] = origin
+
+        return Converted(rebuild(graph, emit), origins)
+
+
+def _origin(node: Node) -> str:
+    module = module_of(node)
+    return f"{module} ({node.name})" if module else node.name
+
+
+def _identifier(name: str) -> str:
+    return re.sub(r"\W", "_", name)
