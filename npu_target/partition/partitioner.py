@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +32,8 @@ from .match import find
 
 # Attribute of a region's PrimFunc: the region's name.
 REGION_ATTRIBUTE = "npu.region"
+
+_ASKED_FOR = "asked for: host"
 
 Lowering = Callable[[Operator, DeviceConfig], PrimFunc]
 
@@ -94,18 +96,24 @@ def topi_lowering(operator: Operator, config: DeviceConfig) -> PrimFunc:
     return operator.kernel().prim_func(config)
 
 
-def partition(mod: IRModule, config: DeviceConfig, lower: Lowering = topi_lowering) -> Partitioned:
+def partition(
+    mod: IRModule,
+    config: DeviceConfig,
+    lower: Lowering = topi_lowering,
+    host: Collection[str] = (),
+) -> Partitioned:
     """Replace every part of ``main`` that the device has an operation for.
 
     A region becomes ``call_tir`` of the PrimFunc that ``lower`` gives for its operator, with the
     arguments of ``operator.kernel()``; weights and biases are passed as constants, laid out as
-    the kernel takes them. ``lower`` must keep the kernel's argument shapes.
+    the kernel takes them. ``lower`` must keep the kernel's argument shapes. ``host`` names the
+    bindings of operations that shall stay on the host, such as a convolution's.
 
     Raises :class:`~npu_target.relax_graph.GraphError` if ``main`` is not a straight line.
     """
     graph = Graph(mod)
     spellings = _spellings(config)
-    accepted, reasons = _choose(graph, spellings, config)
+    accepted, reasons = _choose(graph, spellings, config, host)
     taken = {var.name_hint for var in mod.get_global_vars()}
     names = _region_names(accepted, taken)
     emitter = _Emitter(graph, config, lower, accepted, names)
@@ -123,7 +131,10 @@ def partition(mod: IRModule, config: DeviceConfig, lower: Lowering = topi_loweri
 
 
 def _choose(
-    graph: Graph, spellings: Mapping[Spelling, Sequence[type[Operator]]], config: DeviceConfig
+    graph: Graph,
+    spellings: Mapping[Spelling, Sequence[type[Operator]]],
+    config: DeviceConfig,
+    host: Collection[str],
 ) -> tuple[dict[relax.Var, tuple[Match, Accepted]], dict[relax.Var, str]]:
     """Regions by the variable they end at, and for the anchors of refused ones the reason.
 
@@ -142,7 +153,8 @@ def _choose(
             match = find(graph, spelling, root)
             if match is None or not taken.isdisjoint(match.interior):
                 continue
-            outcome = _first(match, operators, config)
+            is_for_host = match.anchor.name in host
+            outcome = _ASKED_FOR if is_for_host else _first(match, operators, config)
             if isinstance(outcome, str):
                 reasons.setdefault(match.anchor, outcome)
                 refused.setdefault(match.anchor, root)

@@ -13,8 +13,6 @@ import numpy as np
 from tvm import relax
 from tvm.relax import BlockBuilder, Expr, Var
 
-from ..device.requantize import RequantizeRule
-
 
 def to_float(builder: BlockBuilder, value: Expr, scale: float, name: str) -> Var:
     """int8 ``value`` times its scale, in float32."""
@@ -56,13 +54,9 @@ def product(builder: BlockBuilder, call: relax.Call, left: Expr, right: Expr, na
 
 
 def residual_add(
-    builder: BlockBuilder,
-    operands: Sequence[tuple[Expr, int]],
-    scale: float,
-    name: str,
-    rule: RequantizeRule,
+    builder: BlockBuilder, operands: Sequence[tuple[Expr, int]], constant: int, name: str
 ) -> Var:
-    """``requantize(sum of value * multiplier)`` of int8 values, the sum in int32."""
+    """The int32 sum of ``value * multiplier`` of int8 values, and of a constant."""
     terms = []
     for side, (value, multiplier) in zip("ab", operands, strict=True):
         term = builder.emit(relax.op.astype(value, "int32"), f"{name}_{side}_int32")
@@ -70,7 +64,10 @@ def residual_add(
             factor = relax.const(np.int32(multiplier))
             term = builder.emit(relax.op.multiply(term, factor), f"{name}_{side}_multiplied")
         terms.append(term)
-    return rule.emit(builder, builder.emit(relax.op.add(*terms), name), scale, name)
+    total = builder.emit(relax.op.add(*terms), name)
+    if constant == 0:
+        return total
+    return builder.emit(relax.op.add(total, relax.const(np.int32(constant))), f"{name}_biased")
 
 
 def image_sum(

@@ -1,0 +1,172 @@
+"""From a network in integer form to what the partitioner takes: by which numbers the device
+computes each layer, or that the host does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tvm import relax
+from tvm.ir import IRModule
+
+from ..device import DeviceConfig, kind_of
+from ..integer import Requantize, operation_of
+from ..partition import Partitioned
+from ..relax_graph import copy_binding, dtype_of, op_name, rebuild, replace_function
+from .errors import NumericsError
+from .forms import Form
+from .layer import Candidate, Layer, Named, Network
+from .options import NumericsOptions
+from .products import product_of
+from .requantizing import product_candidate
+
+_PRODUCTS = ("relax.nn.conv2d", "relax.matmul")
+
+
+@dataclass(frozen=True)
+class Decided:
+    """A network with its layers spelled as they were decided.
+
+    mod : for :func:`npu_target.partition.partition`.
+    layers : in the order of their results.
+    host : names of bindings that the partitioner shall leave on the host.
+    network : what it was made of, the exact one.
+    forms : by the variable in ``network`` whose result they compute.
+    """
+
+    mod: IRModule
+    layers: tuple[Layer, ...]
+    host: frozenset[str]
+    network: Network
+    forms: Mapping[relax.Var, Form]
+
+
+def decide(
+    mod: IRModule,
+    config: DeviceConfig,
+    options: NumericsOptions | None = None,
+    zero_points: Mapping[str, int] | None = None,
+) -> Decided:
+    """Choose a form for each layer of ``main``.
+
+    zero_points : of ``main``'s parameters, by their names, where they are known.
+
+    Raises
+    ------
+    NumericsError
+        for a layer that is not there, and for one that the device shall compute and cannot.
+    GraphError
+        for a function that is not a straight line.
+    """
+    options = options or NumericsOptions()
+    network = Network(mod, kind_of(config).numbers.rule, zero_points or {})
+    named = named_operations(network)
+    products = _spelled_products(network, named)
+    options.check_names([layer.var.name for layer in named] + [var.name for var in products])
+    forms: dict[relax.Var, Form] = {}
+    layers: dict[relax.Var, Layer] = {}
+    host: set[str] = set()
+    for each in named:
+        layers[each.var], form = _choose(network, each, options)
+        if form is not None:
+            forms[each.var] = form
+        elif each.var.name in options.host:
+            host |= _product_name(network, each)
+    for var in products:
+        is_on_host = var.name in options.host
+        host |= {var.name} if is_on_host else set()
+        layers[var] = _spelled_layer(network, var, is_on_host)
+    ordered = tuple(layers[var] for var in network.graph.order if var in layers)
+    return Decided(_with_forms(network, forms), ordered, frozenset(host), network, forms)
+
+
+def named_operations(network: Network) -> list[Named]:
+    """The named operations of a network, in order."""
+    found = []
+    for var in network.graph.order:
+        operation = operation_of(network.mod, network.graph.value[var])
+        if operation is not None:
+            found.append(Named(var, *operation))
+    return found
+
+
+def check_all_on_device(decided: Decided, partitioned: Partitioned) -> None:
+    """Raise NumericsError with all that the host computes, and why, if there is anything."""
+    why = {layer.name: layer.why for layer in decided.layers if not layer.is_on_device}
+    left = []
+    for decision in partitioned.decisions:
+        if decision.where == "host":
+            reason = why.get(decision.name, decision.reason)
+            left.append(f"{decision.name} ({decision.op}): {reason}")
+    if left:
+        raise NumericsError("not all is on the device:\n" + "\n".join(left))
+
+
+def candidate_of(
+    network: Network, named: Named, is_fast: bool, least_snr_db: float
+) -> Candidate | str:
+    """The device's form of a named operation, an exact one unless ``is_fast``; or why there is
+    none."""
+    if isinstance(named.operation, Requantize):
+        return product_candidate(network, named, is_fast, least_snr_db)
+    return f"the device has no operation for {named.operation.op}"
+
+
+def _choose(network: Network, named: Named, options: NumericsOptions) -> tuple[Layer, Form | None]:
+    name, op = named.var.name, named.operation.op
+    if name in options.host:
+        return Layer(name, op, False, True, "as it is", "asked for: host"), None
+    least = float("-inf") if name in options.device else options.least_weights_snr_db
+    found = candidate_of(network, named, options.is_fast(name), least)
+    if isinstance(found, Candidate):
+        layer = Layer(name, op, True, found.is_exact, found.text, found.why)
+        return layer, found.form
+    if name in options.device:
+        raise NumericsError(f"device: {name} cannot be computed there: {found}")
+    return Layer(name, op, False, True, "as it is", found), None
+
+
+def _product_name(network: Network, named: Named) -> set[str]:
+    product = product_of(network.graph, named.inputs[0])
+    return set() if isinstance(product, str) else {product.anchor.name}
+
+
+def _spelled_products(network: Network, named: Sequence[Named]) -> list[relax.Var]:
+    """Products that no named operation requantizes: spelled as the device does it, or not at
+    all."""
+    graph = network.graph
+    taken = set()
+    for each in named:
+        product = product_of(graph, each.inputs[0])
+        if not isinstance(product, str):
+            taken.add(product.anchor)
+    return [
+        var
+        for var in graph.order
+        if op_name(graph.value[var]) in _PRODUCTS and dtype_of(var) == "int32" and var not in taken
+    ]
+
+
+def _spelled_layer(network: Network, var: relax.Var, is_on_host: bool) -> Layer:
+    op = str(op_name(network.graph.value[var])).removeprefix("relax.nn.").removeprefix("relax.")
+    why = "asked for: host" if is_on_host else "the network spells its requantization itself"
+    return Layer(var.name, op, not is_on_host, True, "as it is", why)
+
+
+def _with_forms(network: Network, forms: Mapping[relax.Var, Form]) -> IRModule:
+    """The network with forms in the place of what they replace."""
+    graph = network.graph
+    replaced = {var for form in forms.values() for var in form.replaced}
+
+    def emit(
+        builder: relax.BlockBuilder, var: relax.Var, values: dict[relax.Var, relax.Expr]
+    ) -> None:
+        if var in forms:
+            values[var] = forms[var].emit(builder, network.rule, values)
+        elif var not in replaced:
+            copy_binding(builder, var, values, graph)
+
+    function = rebuild(graph, emit)[graph.name]
+    # Functions of operations that are computed otherwise now go.
+    mod = replace_function(network.mod, graph.name, function)
+    return relax.transform.DeadCodeElimination([graph.name])(mod)
