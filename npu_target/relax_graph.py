@@ -193,8 +193,11 @@ def copy_binding(
     values[var] = builder.emit(substitute(graph.value[var], values), var.name)
 
 
-def replace_function(mod: IRModule, name: str, function: relax.Function) -> IRModule:
-    """A copy of ``mod`` in which ``name`` is ``function``; all other functions stay."""
+def replace_function(mod: IRModule, name: str, made: IRModule) -> IRModule:
+    """A copy of ``mod`` in which ``name`` is that of ``made``, whose other functions are added."""
     result = mod.clone()
-    result[result.get_global_var(name)] = function.with_attr("global_symbol", name)
+    result[result.get_global_var(name)] = made[name].with_attr("global_symbol", name)
+    for var, function in made.functions.items():
+        if var.name_hint != name:
+            result[var] = function
     return result

@@ -24,7 +24,7 @@ def with_outputs(partitioned: Partitioned, outputs: list[relax.Var]) -> IRModule
     by_name = {var.name: var for var in graph.order + graph.params}
     graph.output = relax.Tuple([*(by_name[var.name] for var in outputs), graph.output])
     mod = rebuild(graph, lambda builder, var, values: copy_binding(builder, var, values, graph))
-    return replace_function(partitioned.mod, "main", mod["main"])
+    return replace_function(partitioned.mod, "main", mod)
 
 
 def region_calls(partitioned: Partitioned) -> dict[str, tuple[relax.Var, list[relax.Expr]]]:

@@ -72,7 +72,7 @@ def compiled(
         rebuilt = rebuild(
             graph, lambda builder, var, values: copy_binding(builder, var, values, graph)
         )
-        mod = replace_function(mod, "main", rebuilt["main"])
+        mod = replace_function(mod, "main", rebuilt)
     return compile_network(mod)
 
 

@@ -25,14 +25,20 @@ _CONVERSIONS = frozenset(
 )
 _MOVES = frozenset(
     {
-        "relax.reshape",
-        "relax.permute_dims",
-        "relax.flatten",
-        "relax.squeeze",
-        "relax.expand_dims",
+        "relax.broadcast_to",
         "relax.concat",
+        "relax.expand_dims",
+        "relax.flatten",
+        "relax.flip",
+        "relax.nn.pad",
+        "relax.permute_dims",
+        "relax.repeat",
+        "relax.reshape",
         "relax.split",
+        "relax.squeeze",
         "relax.strided_slice",
+        "relax.take",
+        "relax.tile",
     }
 )
 
@@ -46,8 +52,14 @@ def host_reason(
     name = op_name(call)
     if name is None:
         return "no operation of the device: kept as it is"
-    if name in _MOVES:
+    if name == "relax.call_tir":
+        return "no operation of the device: a function of the host computes it"
+    if name in _MOVES or (
+        name == "relax.image.resize2d" and str(call.attrs.method) == "nearest_neighbor"
+    ):
         return "moves data only"
+    if name == "relax.multiply" and all(isinstance(arg, relax.Var) for arg in call.args):
+        return "the device multiplies no two tensors element by element"
     if name in _CONVERSIONS:
         return _conversion_reason(graph, var, numbers)
     if name in _RELUS:

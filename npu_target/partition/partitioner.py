@@ -11,6 +11,7 @@ from tvm import relax
 from tvm.ir import IRModule
 from tvm.tirx import PrimFunc
 
+from ..decompose import decompose_integer
 from ..device import DeviceConfig, kind_of
 from ..relax_graph import (
     Graph,
@@ -111,17 +112,14 @@ def partition(
 
     Raises :class:`~npu_target.relax_graph.GraphError` if ``main`` is not a straight line.
     """
+    mod = decompose_integer(mod, config)
     graph = Graph(mod)
     spellings = _spellings(config)
     accepted, reasons = _choose(graph, spellings, config, host)
     taken = {var.name_hint for var in mod.get_global_vars()}
     names = _region_names(accepted, taken)
     emitter = _Emitter(graph, config, lower, accepted, names)
-    new_functions = emitter.functions()
-    result = replace_function(mod, graph.name, new_functions[graph.name])
-    for var, function in new_functions.functions.items():
-        if var.name_hint != graph.name:
-            result[var] = function
+    result = replace_function(mod, graph.name, emitter.functions())
     replaced = {var for match, _ in accepted.values() for var in match.interior}
     for var in graph.order:
         if var not in reasons and var not in replaced:

@@ -2,7 +2,8 @@
 
 from .accuracy import Accuracy, compare
 from .calibrate import Method, QuantizeError
-from .quantizer import Quantized, QuantizeOptions, quantize
+from .emitter import QuantizeOptions
+from .quantizer import Quantized, quantize
 
 __all__ = [
     "Accuracy",

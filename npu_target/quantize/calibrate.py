@@ -167,4 +167,4 @@ def _with_outputs(mod: IRModule, graph: Graph, variables: Sequence[relax.Var]) -
     ) -> None:
         copy_binding(builder, var, values, graph)
 
-    return replace_function(mod, graph.name, rebuild(watched, emit)[graph.name])
+    return replace_function(mod, graph.name, rebuild(watched, emit))

@@ -51,7 +51,7 @@ def fold_batch_norm(mod: IRModule, name: str = "main") -> IRModule:
         elif var not in dropped:
             copy_binding(builder, var, values, graph)
 
-    return replace_function(mod, name, rebuild(graph, emit)[name])
+    return replace_function(mod, name, rebuild(graph, emit))
 
 
 def _match(graph: Graph, var: relax.Var) -> _Fold | None:

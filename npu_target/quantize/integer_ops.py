@@ -70,6 +70,15 @@ def residual_add(
     return builder.emit(relax.op.add(total, relax.const(np.int32(constant))), f"{name}_biased")
 
 
+def tensor_product(builder: BlockBuilder, operands: Sequence[Expr], name: str) -> Var:
+    """The int32 products of the elements of two int8 tensors, one maybe repeated along axes."""
+    wide = [
+        builder.emit(relax.op.astype(value, "int32"), f"{name}_{side}_int32")
+        for side, value in zip("ab", operands, strict=True)
+    ]
+    return builder.emit(relax.op.multiply(*wide), name)
+
+
 def image_sum(
     builder: BlockBuilder, value: Expr, axes: tuple[int, int], factor: int, name: str
 ) -> Var:

@@ -14,16 +14,11 @@ from enum import Enum
 import numpy as np
 from tvm import relax
 
-from ..relax_graph import (
-    Graph,
-    attr_ints,
-    constant_of,
-    dtype_of,
-    is_tensor,
-    op_name,
-    shape_of,
-    vars_in,
-)
+from ..relax_graph import Graph, constant_of, dtype_of, is_tensor, op_name, shape_of, vars_in
+from .averages import is_image_average
+from .demand import wanted_in_int8
+from .elementwise import ElementFunction, Elementwise
+from .moves import is_product_of_tensors, joins, keeps_scale
 
 
 class Kind(Enum):
@@ -33,15 +28,20 @@ class Kind(Enum):
     CONV2D = "conv2d"
     DENSE = "dense"  # matmul with a constant second operand
     MATMUL = "matmul"
-    ADD = "add"
+    ADD = "add"  # or subtract: of two tensors
+    MULTIPLY = "multiply"  # of two tensors, element by element
     AVERAGE = "average"  # over both axes of an image: a sum and one scale
+    TABLE = "table"  # a function of each element of one tensor
     SAME_SCALE = "same_scale"  # moves or compares int8 values: exact with the scale unchanged
+    JOIN = "join"  # the same of several tensors, or of one and a number: once they have one scale
 
 
 @dataclass(frozen=True)
 class Step:
     """``root`` is the variable whose value the step gives; ``anchor`` names its main operation;
-    ``relu`` is where a ReLU at its end cuts off above, None without one."""
+    ``inputs`` are the tensors that it takes as its kind does (there may be others, of integers);
+    ``relu`` is where a ReLU at its end cuts off above, None without one; ``function`` is that of
+    a table."""
 
     kind: Kind
     anchor: relax.Var
@@ -50,19 +50,7 @@ class Step:
     relu: float | None = None
     weight: np.ndarray | None = field(default=None, repr=False)
     bias: np.ndarray | None = field(default=None, repr=False)
-
-
-_SAME_SCALE_OPS = frozenset(
-    {
-        "relax.nn.max_pool2d",
-        "relax.nn.relu",
-        "relax.reshape",
-        "relax.permute_dims",
-        "relax.flatten",
-        "relax.squeeze",
-        "relax.expand_dims",
-    }
-)
+    function: ElementFunction | None = None
 
 
 def make_plan(graph: Graph, keep_float: Container[str] = ()) -> list[Step]:
@@ -75,59 +63,115 @@ class _Planner:
     def __init__(self, graph: Graph, keep_float: Container[str]) -> None:
         self._graph = graph
         self._keep_float = keep_float
+        self._elementwise = Elementwise(graph)
+        self._wanted = wanted_in_int8(graph, self._takes_int8)
         self._integer: set[relax.Var] = set()  # values that exist in int8
-        self._done: set[relax.Var] = set()  # bindings inside a step that began earlier
+        self._done: set[relax.Var] = set()  # bindings inside a step that began elsewhere
+        self._searched: set[relax.Var] = set()  # whose functions are known
+        self._functions: dict[relax.Var, ElementFunction] = {}  # tables by their roots
 
     def step(self, var: relax.Var) -> Step | None:
-        """The step that begins at ``var``; None if ``var`` is part of an earlier one."""
+        """The step that begins at ``var``; None if ``var`` is part of another one."""
         if var in self._done:
             return None
         step = self._integer_step(var)
+        if var in self._done:
+            return None
         if step is None:
             value = self._graph.value[var]
             return Step(Kind.FLOAT, var, var, tuple(dict.fromkeys(vars_in(value))))
         self._integer.add(step.root)
         return step
 
+    def _takes_int8(self, var: relax.Var) -> bool | None:
+        """As :data:`demand.Takes`."""
+        call = self._graph.value[var]
+        name = op_name(call)
+        if name is None or var.name in self._keep_float or not _is_float_tensor(var):
+            return False
+        if self._product_kind(call, name) is not None:
+            return True
+        if is_residual(call) or is_image_average(name, call) or name == "relax.nn.max_pool2d":
+            return True
+        if keeps_scale(call) or joins(call) or is_product_of_tensors(call):
+            return None
+        return None if self._elementwise.is_elementwise(var) else False
+
     def _integer_step(self, var: relax.Var) -> Step | None:
         call = self._graph.value[var]
         name = op_name(call)
         if name is None or var.name in self._keep_float or not _is_float_tensor(var):
             return None
-        inputs = tuple(dict.fromkeys(vars_in(call)))
-        if not all(_is_float_tensor(value) for value in inputs):
+        inputs = tuple(value for value in dict.fromkeys(vars_in(call)) if _is_float_tensor(value))
+        kind = self._product_kind(call, name)
+        if kind is not None:
+            return self._product(var, call, kind)
+        self._find_functions(var, inputs)
+        if var in self._functions:
+            function = self._functions[var]
+            return Step(Kind.TABLE, var, var, (function.source,), function=function)
+        if var in self._done:
             return None
-        if name == "relax.nn.conv2d" or name == "relax.matmul":
-            return self._product(var, call, name)
-        if name == "relax.add" and _is_residual(call):
+        if is_residual(call) and not self._integer.isdisjoint(inputs):
             root, relu = self._with_relu(var)
             return Step(Kind.ADD, var, root, (call.args[0], call.args[1]), relu)
-        if _is_image_average(name, call):
+        if is_image_average(name, call):
             root, relu = self._with_relu(var)
             return Step(Kind.AVERAGE, var, root, inputs, relu)
-        if name == "relax.nn.max_pool2d" or (
-            name in _SAME_SCALE_OPS and inputs[0] in self._integer
-        ):
+        if name == "relax.nn.max_pool2d" or (keeps_scale(call) and inputs[0] in self._integer):
             return Step(Kind.SAME_SCALE, var, var, inputs)
+        if var in self._wanted and not self._integer.isdisjoint(inputs):
+            if joins(call):
+                return Step(Kind.JOIN, var, var, inputs)
+            if is_product_of_tensors(call) and self._integer.issuperset(inputs):
+                return Step(Kind.MULTIPLY, var, var, (call.args[0], call.args[1]))
         return None
 
-    def _product(self, var: relax.Var, call: relax.Call, name: str) -> Step | None:
+    def _find_functions(self, var: relax.Var, inputs: tuple[relax.Var, ...]) -> None:
+        """The tables that begin with ``var``, and what is computed for nothing else."""
+        for source in self._integer.intersection(inputs) - self._searched:
+            if not self._elementwise.is_elementwise(var):
+                return
+            self._searched.add(source)
+            found = [
+                function
+                for function in self._elementwise.functions(source, var, self._done)
+                if self._is_table(function)
+            ]
+            self._functions.update((function.root, function) for function in found)
+            inside = {binding for function in found for binding in function.bindings}
+            inside -= self._functions.keys() | self._graph.output_vars
+            for binding in sorted(inside, key=self._graph.position.__getitem__, reverse=True):
+                users = self._graph.users[binding]
+                if all(user in self._functions or user in self._done for user in users):
+                    self._done.add(binding)
+
+    def _is_table(self, function: ElementFunction) -> bool:
+        """Whether all that uses a function takes it in int8. A ReLU alone is a comparison."""
+        kept = any(binding.name in self._keep_float for binding in function.bindings)
+        alone = [op_name(self._graph.value[binding]) for binding in function.bindings]
+        return function.root in self._wanted and not kept and alone != ["relax.nn.relu"]
+
+    def _product_kind(self, call: relax.Call, name: str) -> Kind | None:
+        """Of a convolution or a matrix product that has an integer form."""
+        if name not in ("relax.nn.conv2d", "relax.matmul"):
+            return None
+        data, weight = call.args
+        if not isinstance(data, relax.Var) or not all(map(_is_float_tensor, vars_in(call))):
+            return None
+        constant = constant_of(weight)
+        if name == "relax.nn.conv2d":
+            return None if constant is None else Kind.CONV2D
+        if constant is None:
+            return Kind.MATMUL if min(len(shape_of(data)), len(shape_of(weight))) >= 2 else None
+        return Kind.DENSE if constant.ndim == 2 and len(shape_of(data)) >= 2 else None
+
+    def _product(self, var: relax.Var, call: relax.Call, kind: Kind) -> Step:
         data, weight = call.args
         constant = constant_of(weight)
-        if not isinstance(data, relax.Var):
-            return None
-        if name == "relax.nn.conv2d":
-            if constant is None:
-                return None
-            kind, channel_axis = Kind.CONV2D, str(call.attrs.out_layout).find("C")
-        elif constant is None:
-            if min(len(shape_of(data)), len(shape_of(weight))) < 2:
-                return None
-            kind, channel_axis = Kind.MATMUL, len(shape_of(var)) - 1
-        else:
-            if constant.ndim != 2 or len(shape_of(data)) < 2:
-                return None
-            kind, channel_axis = Kind.DENSE, len(shape_of(var)) - 1
+        channel_axis = len(shape_of(var)) - 1
+        if kind is Kind.CONV2D:
+            channel_axis = str(call.attrs.out_layout).find("C")
         inputs = (data,) if constant is not None else (data, weight)
         root, bias = self._with_bias(var, channel_axis)
         root, relu = self._with_relu(root)
@@ -176,41 +220,10 @@ def _is_float_tensor(var: relax.Var) -> bool:
     return is_tensor(var) and dtype_of(var) == "float32"
 
 
-def _is_residual(call: relax.Call) -> bool:
+def is_residual(call: relax.Call) -> bool:
+    """Whether it adds, or subtracts, two tensors of the same shape."""
+    if op_name(call) not in ("relax.add", "relax.subtract"):
+        return False
     left, right = call.args
     both_variable = isinstance(left, relax.Var) and isinstance(right, relax.Var)
     return both_variable and shape_of(left) == shape_of(right)
-
-
-def _is_image_average(name: str, call: relax.Call) -> bool:
-    """Whether the call averages each whole channel of a four-dimensional image."""
-    if not name.startswith("relax.nn.") and name != "relax.mean":
-        return False
-    if not isinstance(call.args[0], relax.Var) or len(shape_of(call.args[0])) != 4:
-        return False
-    if name == "relax.mean":
-        return call.attrs.axis is not None and sorted(
-            axis % 4 for axis in attr_ints(call.attrs.axis)
-        ) in ([1, 2], [2, 3])
-    if name not in ("relax.nn.adaptive_avg_pool2d", "relax.nn.avg_pool2d"):
-        return False
-    layout = str(call.attrs.layout)
-    if layout not in ("NHWC", "NCHW") or str(call.attrs.out_layout) != layout:
-        return False
-    image = [shape_of(call.args[0])[layout.find(axis)] for axis in "HW"]
-    output = [int(call.ty.shape[layout.find(axis)]) for axis in "HW"]
-    if math.prod(output) != 1:
-        return False
-    if name == "relax.nn.adaptive_avg_pool2d":
-        return True
-    unpadded = not any(attr_ints(call.attrs.padding))
-    return unpadded and list(attr_ints(call.attrs.pool_size)) == image
-
-
-def average_axes(call: relax.Call) -> tuple[tuple[int, int], bool]:
-    """(axes, keepdims) of a call that :func:`make_plan` made an ``AVERAGE`` step of."""
-    if op_name(call) == "relax.mean":
-        first, second = sorted(axis % 4 for axis in attr_ints(call.attrs.axis))
-        return (first, second), bool(call.attrs.keepdims)
-    layout = str(call.attrs.layout)
-    return (layout.find("H"), layout.find("W")), True

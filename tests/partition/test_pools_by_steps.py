@@ -39,11 +39,9 @@ def test_a_max_pool_is_the_devices(padding, clipped):
     assert region.operator.dim == CONFIG.dim
 
 
-def test_padding_of_what_may_be_negative_stays_on_the_host():
-    split = pooled((1, 1, 1, 1), clipped=False)
-    assert not split.regions
-    (told,) = split.decisions
-    assert "padding counts as 0 on the device" in told.reason
+def test_what_may_be_negative_is_padded_before():
+    (region,) = pooled((1, 1, 1, 1), clipped=False).regions
+    assert (region.op, region.operator.pad) == ("max_pool2d", (0, 0, 0, 0))
 
 
 def averaged(side: int, divided) -> tuple[Partitioned, list[np.ndarray]]:

@@ -1,0 +1,60 @@
+"""Convolutions over lines as convolutions over images of one line."""
+
+from __future__ import annotations
+
+import numpy as np
+from tvm import relax
+
+from ..relax_graph import Graph, attr_ints, constant_of, op_name, shape_of, substitute
+from .chain import Chain
+from .moves import permuted, reshaped
+from .rewriting import Replacement, Values
+
+_AS_IMAGE = {
+    "relax.nn.conv1d": relax.op.nn.conv2d,
+    "relax.nn.conv1d_transpose": relax.op.nn.conv2d_transpose,
+}
+
+
+def rewrite_one_dimension(graph: Graph, var: relax.Var) -> Replacement | None:
+    """conv1d and conv1d_transpose of constant weights, in any layout, with what follows them."""
+    call = graph.value[var]
+    operator = _AS_IMAGE.get(op_name(call) or "")
+    if operator is None:
+        return None
+    attrs, weight = call.attrs, constant_of(call.args[1])
+    layout = str(attrs.data_layout)
+    if weight is None or str(attrs.out_layout) != layout or sorted(layout) != sorted("NWC"):
+        return None
+    kernel = np.expand_dims(weight, str(attrs.kernel_layout).find("W"))
+    chain = Chain.after(graph, var, layout.find("C"))
+    left, right = attr_ints(attrs.padding)
+    transposed = "transpose" in call.op.name
+    more = {"output_padding": [0, int(attrs.output_padding[0])]} if transposed else {}
+
+    def emit(builder: relax.BlockBuilder, values: Values) -> relax.Expr:
+        lines = substitute(call.args[0], values)
+        lines = permuted(builder, lines, [layout.find(axis) for axis in "NWC"], var.name)
+        n, w, c = shape_of(lines)
+        image = reshaped(builder, lines, (n, 1, w, c), var.name)
+        result = builder.emit(
+            operator(
+                image,
+                relax.const(np.ascontiguousarray(kernel)),
+                strides=[1, int(attrs.strides[0])],
+                padding=[0, left, 0, right],
+                dilation=[1, int(attrs.dilation[0])],
+                groups=attrs.groups,
+                data_layout="NHWC",
+                kernel_layout=str(attrs.kernel_layout).replace("W", "HW"),
+                out_layout="NHWC",
+                **more,
+            ),
+            var.name,
+        )
+        result = chain.emit(builder, result)
+        n, _, w, c = shape_of(result)
+        lines = reshaped(builder, result, (n, w, c), var.name)
+        return permuted(builder, lines, ["NWC".find(axis) for axis in layout], var.name)
+
+    return Replacement(chain.root, chain.interior, emit)
