@@ -13,6 +13,7 @@ from tvm.tirx import PrimFunc
 
 from ..decompose import decompose_integer
 from ..device import DeviceConfig, kind_of
+from ..integer import operation_of
 from ..relax_graph import (
     Graph,
     copy_binding,
@@ -124,7 +125,7 @@ def partition(
     for var in graph.order:
         if var not in reasons and var not in replaced:
             reasons[var] = host_reason(graph, var, spellings, kind_of(config).numbers)
-    decisions = _decisions(graph, accepted, names, reasons)
+    decisions = _decisions(mod, graph, accepted, names, reasons)
     return Partitioned(result, tuple(emitter.regions), tuple(decisions))
 
 
@@ -298,6 +299,7 @@ def _cropped(builder: relax.BlockBuilder, value: relax.Expr, shape: tuple[int, .
 
 
 def _decisions(
+    mod: IRModule,
     graph: Graph,
     accepted: dict[relax.Var, tuple[Match, Accepted]],
     names: dict[relax.Var, str],
@@ -313,7 +315,8 @@ def _decisions(
         region, reason = region_of.get(var, (None, ""))
         if region is None:
             reason = reasons[var]
-        op = op_name(graph.value[var]) or type(graph.value[var]).__name__
+        named = operation_of(mod, graph.value[var])
+        op = named[0].op if named else op_name(graph.value[var]) or type(graph.value[var]).__name__
         result = f"{dtype_of(var)} {'x'.join(map(str, shape_of(var)))}" if is_tensor(var) else ""
         decisions.append(Decision(op.removeprefix("relax."), var.name, result, region, reason))
     return decisions
