@@ -68,9 +68,7 @@ _RELUS = frozenset(
         _aten.hardtanh_.default,
     }
 )
-_AVERAGES = frozenset(
-    {_aten.mean.dim, _aten.adaptive_avg_pool2d.default, _aten.avg_pool2d.default}
-)
+_AVERAGES = frozenset({_aten.mean.dim, _aten.adaptive_avg_pool2d.default, _aten.avg_pool2d.default})
 # One int8 for each int8.
 _TABLES = frozenset(
     {
@@ -297,9 +295,7 @@ def _sole_user(node: Node) -> Node | None:
 
 def _scale_of(node: Any) -> float | None:
     """The scale of a value that is dequantized; None if it is not, or has several."""
-    per_tensor: Callable[..., Any] = (
-        torch.ops.quantized_decomposed.dequantize_per_tensor.default
-    )
+    per_tensor: Callable[..., Any] = torch.ops.quantized_decomposed.dequantize_per_tensor.default
     if not isinstance(node, Node) or node.target is not per_tensor:
         return None
     scale = node.args[1]

@@ -222,7 +222,8 @@ class Emitter:
         self._record(name, **multipliers, scale=scale)
         operands = [(self._int8[var], m) for var, m in zip(step.inputs, factors, strict=True)]
         self._check(scale, name)
-        return integer_ops.residual_add(self._builder, operands, float(scale), name, self.rule)
+        total = integer_ops.residual_add(self._builder, operands, 0, name)
+        return self.rule.emit(self._builder, total, float(scale), name)
 
     def _emit_average(self, step: Step) -> relax.Expr:
         name, (value,) = step.anchor.name, step.inputs
