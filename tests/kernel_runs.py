@@ -48,13 +48,13 @@ def expected(operator: topi.Operator, arrays: dict[str, np.ndarray]) -> np.ndarr
         if isinstance(o, topi.Conv2d):  # a kernel may see the same bytes in another shape
             x = x.reshape(o.n, o.h, o.w, o.ci)
             weight = weight.reshape(o.kh, o.kw, o.ci, o.co)
-        return compute(x, weight, bias, o.strides, o.pad, scale, o.relu)
+        return compute(x, weight, bias, o.strides, o.pad, scale, o.relu, o.pad_value)
     if isinstance(o, topi.Matmul):
         return reference.matmul(arrays["a"], arrays["b"], arrays.get("bias"), scale, o.relu)
     if isinstance(o, topi.Add):
         return reference.add(arrays["a"], arrays["b"], arrays["weights"], scale, o.relu)
     if isinstance(o, topi.MaxPool2d):
-        return reference.max_pool2d(arrays["x"], o.size, o.stride, o.pad)
+        return reference.max_pool2d(arrays["x"], o.size, o.stride, o.pad, o.pad_value)
     if isinstance(o, topi.GlobalAvgPool):
         return reference.global_avg_pool(arrays["x"].reshape(o.n, o.h, o.w, o.c), scale)
     raise AssertionError(f"no reference for {o.op}")

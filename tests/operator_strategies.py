@@ -22,6 +22,7 @@ outputs = st.one_of(
     st.fixed_dictionaries({"relu": st.booleans(), "scale": scales}),
 )
 pads = st.tuples(*[st.integers(0, 3)] * 4)
+pad_values = st.one_of(st.just(0), st.sampled_from([-128, 1]), st.integers(-128, 127))
 channels = st.one_of(st.sampled_from([1, 3, 8, 16, 20, 32, 64, 70]), st.integers(1, 70))
 
 
@@ -48,6 +49,7 @@ def conv2ds(draw) -> topi.Conv2d:
         kw=kw,
         strides=strides,
         pad=pad,
+        pad_value=draw(pad_values),
         bias=draw(st.booleans()),
         **draw(outputs),
     )
@@ -68,6 +70,7 @@ def depthwise_conv2ds(draw, config: GemminiConfig) -> topi.DepthwiseConv2d:
         dim=config.dim,
         strides=strides,
         pad=pad,
+        pad_value=draw(pad_values),
         bias=draw(st.booleans()),
         **draw(outputs),
     )
@@ -109,6 +112,7 @@ def max_pool2ds(draw) -> topi.MaxPool2d:
         size=size,
         stride=draw(st.integers(1, 3)),
         pad=pad,
+        pad_value=draw(pad_values),
     )
 
 

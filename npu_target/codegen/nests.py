@@ -142,8 +142,8 @@ class CopyNest(Nest):
         if columns.is_const and columns.const < 1:  # nothing satisfies the conditions
             if isinstance(part, Store) or part.accumulate or not rules.writes_unread_columns(part):
                 return []
-            zeros = rules.zeros(part)
-            return [(zeros, plan_transfer(zeros, around, rules))]
+            filled = rules.filled(part)
+            return [(filled, plan_transfer(filled, around, rules))]
         if self._may_lack_columns and not columns.is_const:
             guards = (*transfer.guards, columns - 1)
             columns = combine("max", columns, Linear(1))
@@ -183,7 +183,9 @@ class CopyNest(Nest):
     def is_zeros(self) -> bool:
         """Whether it sets a tile to zero, and does nothing else."""
         copy = self.copy
-        return isinstance(copy, Load) and copy.source is None and not copy.accumulate
+        if not isinstance(copy, Load) or copy.source is not None:
+            return False
+        return copy.fill == 0 and not copy.accumulate
 
     @cached_property
     def _plans(self) -> dict[tuple[Linear, ...], list[tuple[Load | Store, Transfer]]]:

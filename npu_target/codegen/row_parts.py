@@ -1,4 +1,5 @@
-"""The rows of a copy: those that have a place in DRAM, and those of a tile that become zeros."""
+"""The rows of a copy: those that have a place in DRAM, and those of a tile that are filled, with
+zeros mostly."""
 
 from __future__ import annotations
 
@@ -11,20 +12,20 @@ from .operations import Guard
 
 
 class RowPart(NamedTuple):
-    """Rows ``first`` to ``end`` of a transfer, where all of ``guards`` hold; ``is_zero`` for rows
+    """Rows ``first`` to ``end`` of a transfer, where all of ``guards`` hold; ``is_filled`` for rows
     of a tile for which there is nothing to read."""
 
     first: Linear
     end: Linear
     guards: tuple[Guard, ...]
-    is_zero: bool = False
+    is_filled: bool = False
 
 
 def row_parts(copy: Load | Store, transfer: Transfer) -> list[RowPart]:
     """What a copy does with its rows, in an order in which it may be done.
 
-    A store has one part. A load has the rows that are read, and the zeros before and behind them;
-    where there may be none to read, zeros for all rows as well. No part is known to be empty.
+    A store has one part. A load has the rows that are read, and the filled ones before and behind
+    them; where there may be none to read, all rows filled as well. No part is known to be empty.
     """
     first, end = transfer.first_row, transfer.end_row
     if isinstance(copy, Store):

@@ -40,11 +40,12 @@ class CopyRules(ABC):
     def reaches_blocks(self, copy: Load | Store, block_rows: int) -> bool:
         """Whether a command finds blocks that lie so many rows apart in the tile."""
 
-    def zeros(self, load: Load) -> Load:
-        """A load of zeros to all that a load writes: where none of its elements is to be read."""
-        return load.zeros()
+    def filled(self, load: Load) -> Load:
+        """A load of zeros, or of what it fills with, to all that a load writes: where none of its
+        elements is to be read."""
+        return load.filled()
 
     def writes_unread_columns(self, load: Load) -> bool:
-        """Whether `zeros` have to be written to columns too of which no row has an element: else
-        they stay as they are, which definitions do not observe."""
+        """Whether `filled` rows have to be written to columns too of which no row has an element:
+        else they stay as they are, which definitions do not observe."""
         return True

@@ -57,6 +57,7 @@ class Features:
     stacked_loads : whether a load can put what it reads for one row into the rows before it as
         well, each time further to the right.
     step : None where no step of the device multiplies.
+    fills_borders : whether loads can write another value than 0 where a definition has no element.
     stores_sums : whether stores can give sums as they are, not requantized.
     elementwise : its steps on rows of sums.
     """
@@ -67,6 +68,7 @@ class Features:
     row_elements: int = 1
     elementwise: tuple[ElementwiseStep, ...] = ()
     stores_sums: bool = False
+    fills_borders: bool = False
 
     def elementwise_step(self, operation: Elementwise) -> ElementwiseStep | None:
         """The step that computes this, None where none does."""

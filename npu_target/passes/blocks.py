@@ -23,7 +23,7 @@ from tvm.tirx import BufferStore, Var
 from ..device import DeviceConfig, kind_of
 from ..intrin import PACKED, step_call
 from .bounds import least
-from .copies import is_call, is_zero, without_self
+from .copies import is_call, without_self
 from .errors import CodegenError
 from .linear import Linear, constant, linear
 from .named import text_of
@@ -306,14 +306,15 @@ def _in_two(split: _Split, stmt: tirx.Stmt, annotations: dict[str, object]) -> t
 
 
 def _loaded_inside(value: tirx.Expr, is_inside: tirx.Expr, tile: tirx.Buffer) -> tirx.Expr:
-    """The value that a load writes to a tile, under a condition on the column: 0 elsewhere."""
-    if is_zero(value):
+    """The value that a load writes to a tile, under a condition on the column: elsewhere 0,
+    or what it writes as padding."""
+    if isinstance(value, tirx.IntImm):
         return value
     if isinstance(value, tirx.Add):  # to what is there
         for mine, other in ((value.a, value.b), (value.b, value.a)):
             if isinstance(mine, TensorLoad) and mine.source.same_as(tile):
                 return mine + _loaded_inside(other, is_inside, tile)
-    if is_call(value, "prim.if_then_else") and is_zero(value.args[2]):
+    if is_call(value, "prim.if_then_else") and isinstance(value.args[2], tirx.IntImm):
         condition, element, otherwise = value.args
         return tirx.if_then_else(tirx.And(condition, is_inside), element, otherwise)
     return tirx.if_then_else(is_inside, value, tirx.IntImm(str(tile.dtype), 0))

@@ -42,7 +42,7 @@ def split_boundaries(
             elif piece.holds:
                 parts.append((part._replace(valid=rest), around))
             elif isinstance(part, Load) and not part.accumulate:
-                parts.append((rules.zeros(part), around))
+                parts.append((rules.filled(part), around))
         return [x for part, around in parts for x in split_boundaries(part, around, rules)]
     return [(copy, loops)]
 

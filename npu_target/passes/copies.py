@@ -1,7 +1,7 @@
 """Copies: a nest of loops around one store, recognised as what a device's engines can do.
 
-A nest that writes a tile becomes a :class:`Load` (plain, scaled, accumulating, or zeros); one that
-writes DRAM becomes a :class:`Store` (raw, requantized, or pooled).  Boundaries
+A nest that writes a tile becomes a :class:`Load` (plain, scaled, accumulating, or of one value);
+one that writes DRAM becomes a :class:`Store` (raw, requantized, or pooled).  Boundaries
 stay conditions here; :mod:`npu_target.passes.transfers` turns them into row and column counts.
 """
 
@@ -34,7 +34,7 @@ class Stack(NamedTuple):
 
 
 class Load(NamedTuple):
-    """A copy of ``source[offset]`` (elements), or zeros without a source, into a tile."""
+    """A copy of ``source[offset]`` (elements) into a tile, or of ``fill`` without a source."""
 
     row: Linear
     column: Linear
@@ -42,14 +42,15 @@ class Load(NamedTuple):
     source: str | None
     offset: Linear
     element_bytes: int
-    valid: tuple[Linear, ...]  # all >= 0 where the source is read; elsewhere 0 is written
+    valid: tuple[Linear, ...]  # all >= 0 where the source is read; elsewhere fill is written
     accumulate: bool = False
     shrunk: bool = False  # of the type of inputs in DRAM, of sums in the tile
     scale: float = 1.0
     stack: Stack | None = None
+    fill: int = 0  # other than 0 only for elements of inputs, not scaled
 
-    def zeros(self) -> Load:
-        """The load of zeros to where this one writes."""
+    def filled(self) -> Load:
+        """The load of ``fill`` to all that this one writes."""
         return self._replace(source=None, offset=Linear(), valid=())
 
     def at(self, values: Mapping[int, Linear]) -> Load:
@@ -135,13 +136,17 @@ def _load(
     indices = [linear(index, env) for index in store.indices]
     row, column = local(store.buffer, indices)
     value, accumulate = without_self(store)
+    fill = 0
     if is_call(value, "prim.if_then_else"):
         condition, value, otherwise = value.args
-        if not is_zero(otherwise):
-            raise CodegenError("padding must be 0, and a choice of arguments one loop's")
-        valid = comparisons(condition, env)
-    if is_zero(value):
-        return Load(row, column, memory, None, Linear(), 1, (), accumulate)
+        if not isinstance(otherwise, tirx.IntImm):
+            raise CodegenError("padding must be a number, and a choice of arguments one loop's")
+        valid, fill = comparisons(condition, env), int(otherwise.value)
+    if isinstance(value, tirx.IntImm):
+        fill = int(value.value)
+        shrunk = fill != 0 and memory == memories.sums
+        load = Load(row, column, memory, None, Linear(), 1, (), accumulate, shrunk, fill=fill)
+        return _checked_fill(load, config)
     scale, shrunk = 1.0, False
     if memory == memories.sums and isinstance(value, tirx.Cast):
         value, shrunk = value.value, True
@@ -158,7 +163,7 @@ def _load(
     wanted = memories.inputs.dtype if shrunk else memory.dtype
     if str(value.source.dtype) != wanted:
         raise CodegenError(f"the value read is {value.source.dtype}, needs {wanted}")
-    return Load(
+    load = Load(
         row,
         column,
         memory,
@@ -169,7 +174,25 @@ def _load(
         accumulate,
         shrunk,
         scale,
+        fill=fill,
     )
+    return _checked_fill(load, config)
+
+
+def _checked_fill(load: Load, config: DeviceConfig) -> Load:
+    """The load. Raises CodegenError where no device, or not this one, writes what it fills with."""
+    if load.fill == 0:
+        return load
+    elements = np.iinfo(config.memories.inputs.dtype)
+    if load.element_bytes != elements.dtype.itemsize or not (
+        elements.min <= load.fill <= elements.max
+    ):
+        raise CodegenError(f"padding by {load.fill} is for elements of inputs only, as one of them")
+    if load.accumulate or load.scale != 1.0:
+        raise CodegenError(f"padding by {load.fill} of what is scaled or added to the tile")
+    if not kind_of(config).features(config).fills_borders:
+        raise CodegenError(f"loads of {config.name} write 0 as padding, not {load.fill}")
+    return load
 
 
 def _store(

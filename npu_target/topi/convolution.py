@@ -19,8 +19,13 @@ if TYPE_CHECKING:
 
 @cache
 def spellings(numbers: Numbers) -> tuple[Spelling, ...]:
-    """conv2d of any grouping, into sums, requantized or not."""
-    return tuple(product("relax.nn.conv2d", numbers, sums=sums) for sums in (False, True))
+    """conv2d of any grouping, of an image that may be padded before, into sums, requantized or
+    not."""
+    return tuple(
+        product("relax.nn.conv2d", numbers, sums=sums, is_padded=is_padded)
+        for sums in (False, True)
+        for is_padded in (True, False)
+    )
 
 
 @dataclass(frozen=True)
@@ -64,12 +69,16 @@ class Convolution:
         bias = match.bias(3)
         if isinstance(bias, str):
             return bias
+        padding = match.padding(attr_ints(attrs.padding))
+        if isinstance(padding, str):
+            return padding
         kh, kw = weight.shape[:2] if isinstance(weight, np.ndarray) else shape_of(weight)[:2]
         attributes = {
             "kh": kh,
             "kw": kw,
             "strides": attr_ints(attrs.strides),
-            "pad": attr_ints(attrs.padding),
+            "pad": padding.pad,
+            "pad_value": padding.value if any(padding.pad) else 0,
             "bias": bias is not None,
             **output_attributes(match),
         }

@@ -35,7 +35,7 @@ from .operator import (
 from .output import Output
 from .pattern import Accepted, Match, Spelling
 from .registry import register_operator
-from .window import Window
+from .window import Window, with_pad_value
 
 
 def depthwise_diagonal(weight: np.ndarray, dim: int) -> np.ndarray:
@@ -54,7 +54,7 @@ class DepthwiseConv2d(MacOperator):
     the sums themselves."""
 
     op: ClassVar[str] = "depthwise_conv2d"
-    seldom: ClassVar[tuple[str, ...]] = ("sums",)
+    seldom: ClassVar[tuple[str, ...]] = ("sums", "pad_value")
     weights: ClassVar[tuple[str, ...]] = ("weight",)
 
     n: int
@@ -71,6 +71,8 @@ class DepthwiseConv2d(MacOperator):
     scale: float = CANONICAL_SCALE
     # Whether the output is the sums, int32.
     sums: bool = False
+    # What is beside the image.
+    pad_value: int = 0
 
     def __post_init__(self) -> None:
         require_positive("depthwise_conv2d", n=self.n, c=self.c, dim=self.dim)
@@ -84,7 +86,7 @@ class DepthwiseConv2d(MacOperator):
     @property
     def window(self) -> Window:
         """The sliding window."""
-        return Window(self.h, self.w, self.kh, self.kw, self.strides, self.pad)
+        return Window(self.h, self.w, self.kh, self.kw, self.strides, self.pad, self.pad_value)
 
     @property
     def args(self) -> tuple[Arg, ...]:
@@ -124,14 +126,22 @@ class DepthwiseConv2d(MacOperator):
             cls(1, 5, 7, 3, 3, 3, D, (1, 1), (1, 1, 1, 1)),
             cls(1, 9, 8, D + 1, 3, 3, D, (2, 2), (1, 1, 1, 1), relu=True),
             cls(2, 6, 6, 2 * D, 5, 5, D, (1, 1), (2, 2, 2, 2), bias=False),
+            *with_pad_value(
+                config, cls(1, 8, 7, D + 5, 3, 3, D, (2, 2), (0, 0, 1, 1), pad_value=-128)
+            ),
             *with_sums(config, cls(1, 7, 6, D + 3, 3, 3, D, (1, 1), (1, 1, 1, 1))),
         )
 
     def canonical(self) -> DepthwiseConv2d:
-        return replace(self, relu=False, scale=CANONICAL_SCALE)
+        value = self.window.canonical_pad_value
+        return replace(self, relu=False, scale=CANONICAL_SCALE, pad_value=value)
 
     def padded(self, multiple: int) -> DepthwiseConv2d:
         return replace(self, c=rounded_up(self.c, multiple))
+
+    def check_device(self, config: DeviceConfig) -> None:
+        super().check_device(config)
+        self.window.check_device(config)
 
     def prim_func(self, config: DeviceConfig) -> PrimFunc:
         self.check_device(config)
@@ -146,7 +156,7 @@ class DepthwiseConv2d(MacOperator):
         HP, WP = (OH - 1) * SH + KH, (XP - 1) * SW + KW
         CB = ceil_div(C, D)
         stored, out_type = self.output.expression(config), self.output.dtype
-        has_bias = self.bias
+        has_bias, fill = self.bias, self.window.fill
         intrinsics = {"mac": gemm_intrinsic(config, steps.rows, SW)}
         loops = {
             "mac": [
@@ -186,7 +196,7 @@ class DepthwiseConv2d(MacOperator):
                             and vw < W + PL
                             and vcb * D + vc < C,
                             x[vn, vh - PT, vw - PL, vcb * D + vc],
-                            T.int8(0),
+                            T.int8(fill),
                         )
                 for i, j, cb, c, o in T.grid(KH, KW, CB, D, D):
                     with T.sblock("load_b"):

@@ -18,10 +18,10 @@ from ..relax_graph import Graph, attr_ints, constant_of, dtype_of, op_name, shap
 from .blocking import ceil_div, rounded_up
 from .max_pool_steps import n_matrices, stepped_prim_func
 from .operator import Arg, Arrays, OperatorError, require_positive
-from .pattern import Accepted, Match, Spelling, element
+from .pattern import Accepted, Match, Spelling, element, padded
 from .pool_operator import PoolOperator, PoolShape
 from .registry import register_operator
-from .window import Window
+from .window import Window, with_pad_value
 
 
 @register_operator()
@@ -35,7 +35,7 @@ class MaxPool2d(PoolOperator):
     """
 
     op: ClassVar[str] = "max_pool2d"
-    seldom: ClassVar[tuple[str, ...]] = ("dim",)
+    seldom: ClassVar[tuple[str, ...]] = ("dim", "pad_value")
 
     n: int
     h: int
@@ -45,6 +45,7 @@ class MaxPool2d(PoolOperator):
     stride: int
     pad: tuple[int, int, int, int] = (0, 0, 0, 0)
     dim: int | None = None  # of the identity matrix that steps need; None: stores pool
+    pad_value: int = 0  # what is beside the image
 
     def __post_init__(self) -> None:
         require_positive("max_pool2d", n=self.n, c=self.c, dim=1 if self.dim is None else self.dim)
@@ -53,7 +54,8 @@ class MaxPool2d(PoolOperator):
     @property
     def window(self) -> Window:
         """The sliding window."""
-        return Window(self.h, self.w, self.size, self.size, (self.stride, self.stride), self.pad)
+        strides = (self.stride, self.stride)
+        return Window(self.h, self.w, self.size, self.size, strides, self.pad, self.pad_value)
 
     @property
     def args(self) -> tuple[Arg, ...]:
@@ -85,10 +87,13 @@ class MaxPool2d(PoolOperator):
             cls(1, 5, 7, 3, 2, 2, dim=dim),
             cls(2, 9, 9, D + 1, 3, 2, (1, 1, 1, 1), dim=dim),
             cls(1, 4, 6, 2 * D, 2, 1, dim=dim),
+            *with_pad_value(
+                config, cls(1, 7, 8, D + 3, 3, 2, (0, 1, 1, 0), dim=dim, pad_value=-128)
+            ),
         )
 
     def canonical(self) -> MaxPool2d:
-        return self
+        return replace(self, pad_value=self.window.canonical_pad_value)
 
     def padded(self, multiple: int) -> MaxPool2d:
         return replace(self, c=rounded_up(self.c, multiple))
@@ -101,6 +106,7 @@ class MaxPool2d(PoolOperator):
         D = config.dim
         N, H, W, C = self.n, self.h, self.w, self.c
         S, (PT, PL, _, _), size = self.stride, self.pad, self.size
+        fill = self.window.fill
         OH, OW = self.window.out_h, self.window.out_w
         HP, WP = (OH - 1) * S + size, (OW - 1) * S + size
         CB = ceil_div(C, D)
@@ -131,7 +137,7 @@ class MaxPool2d(PoolOperator):
                             and vw < W + PL
                             and vcb * D + vc < C,
                             T.cast(x[vn, vh - PT, vw - PL, vcb * D + vc], "int32"),
-                            0,
+                            fill,
                         )
                 for n, cb, y, xx, c in T.grid(N, CB, OH, OW, D):
                     with T.sblock("store"):
@@ -146,7 +152,9 @@ class MaxPool2d(PoolOperator):
         return max_pool2d
 
     def check_device(self, config: DeviceConfig) -> None:
-        """Raise OperatorError where neither stores of a device nor its steps pool such windows."""
+        """Raise OperatorError where neither stores of a device nor its steps pool such windows, or
+        its loads cannot pad so."""
+        self.window.check_device(config)
         features = kind_of(config).features(config)
         if self.dim is not None:
             for operation in (Elementwise.FILL, Elementwise.MAX):
@@ -177,9 +185,7 @@ class MaxPool2d(PoolOperator):
 
     @classmethod
     def spellings(cls, numbers: Numbers) -> Sequence[Spelling]:
-        parts = {"data": element(numbers)}
-        anchor = is_op("relax.nn.max_pool2d")(parts["data"])
-        return [Spelling("relax.nn.max_pool2d", anchor, anchor, parts, ("data",))]
+        return [_spelling(numbers, is_padded) for is_padded in (True, False)]
 
     @classmethod
     def accept(cls, match: Match, config: DeviceConfig) -> Accepted | str | None:
@@ -189,17 +195,19 @@ class MaxPool2d(PoolOperator):
         if attr_ints(attrs.dilation) != (1, 1):
             return f"dilation {attr_ints(attrs.dilation)}, the device has 1 only"
         size, strides = attr_ints(attrs.pool_size), attr_ints(attrs.strides)
-        top, left, bottom, right = attr_ints(attrs.padding)
+        own = attr_ints(attrs.padding)
         if size[0] != size[1] or strides[0] != strides[1]:
             return f"window {size} with strides {strides}, the device pools squares"
-        pads = (top, left, bottom, right)
-        if max(pads) >= size[0]:
-            return f"padding {pads} as large as the window {size}"
-        if any(pads) and not is_non_negative(match.graph, data):
-            return "padding counts as 0 on the device, and its input may be negative"
+        if max(own) >= size[0]:
+            return f"padding {own} as large as the window {size}"
+        # It pads by the least element, for which 0 does where none is negative.
+        least = kind_of(config).numbers.least_element
+        padding = match.padding(own, 0 if is_non_negative(match.graph, data) else least)
+        if isinstance(padding, str):
+            return padding
         n, h, w, c = shape_of(data)
-        dim = _matrix_side(config)
-        operator = cls(n, h, w, c, size=size[0], stride=strides[0], pad=pads, dim=dim)
+        dim, value = _matrix_side(config), padding.value if any(padding.pad) else 0
+        operator = cls(n, h, w, c, size[0], strides[0], padding.pad, dim, value)
         if operator.args[-1].shape != shape_of(match.root):
             return "ceil_mode counts windows that reach past the padding"
         identity = () if dim is None else (np.eye(dim, dtype=np.int8),)
@@ -212,6 +220,13 @@ class MaxPool2d(PoolOperator):
             return shape
         steps, matrices = window.steps(config), n_matrices(self.c, self.dim)
         return replace(shape, out_w=steps.number, rows=steps.rows, matrices=matrices)
+
+
+def _spelling(numbers: Numbers, is_padded: bool) -> Spelling:
+    parts = {"data": element(numbers)}
+    data = padded(parts["data"], parts, numbers) if is_padded else parts["data"]
+    anchor = is_op("relax.nn.max_pool2d")(data)
+    return Spelling("relax.nn.max_pool2d", anchor, anchor, parts, ("data",))
 
 
 def _matrix_side(config: DeviceConfig) -> int | None:

@@ -46,6 +46,7 @@ def stepped_prim_func(operator: MaxPool2d, config: DeviceConfig) -> PrimFunc:
     requantize, least = numbers.rule.expression, numbers.least_element
     N, H, W, C = operator.n, operator.h, operator.w, operator.c
     S, (PT, PL, _, _), size = operator.stride, operator.pad, operator.size
+    fill = operator.window.fill
     OH, OW = operator.window.out_h, operator.window.out_w
     steps = operator.window.steps(config)
     XP = steps.padded
@@ -83,7 +84,7 @@ def stepped_prim_func(operator: MaxPool2d, config: DeviceConfig) -> PrimFunc:
                     a[vn, vcb, vh, vw, vc] = T.if_then_else(
                         vh >= PT and vh < H + PT and vw >= PL and vw < W + PL and vcb * D + vc < C,
                         x[vn, vh - PT, vw - PL, vcb * D + vc],
-                        T.int8(0),
+                        T.int8(fill),
                     )
             for wb, c, o in T.grid(WB, D, D):
                 with T.sblock("load_b"):

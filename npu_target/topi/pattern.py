@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from tvm import relax
 from tvm.relax.dpl import DFPattern, has_dtype, is_const, is_op, wildcard
 
-from ..relax_graph import Graph, constant_of, shape_of
+from ..relax_graph import Graph, attr_ints, constant_of, shape_of
 
 if TYPE_CHECKING:
     from ..device.numbers import Numbers
@@ -91,6 +91,32 @@ class Match:
             return f"its bias of shape {values.shape} is not one value a channel"
         return np.ascontiguousarray(np.broadcast_to(values.reshape(-1), (sums[channel_axis],)))
 
+    def padding(self, own: tuple[int, ...], own_value: int = 0) -> Padding | str:
+        """What is beside an image ``[n, h, w, c]``: the ``own`` padding of the anchor by
+        ``own_value`` (top, left, bottom, right), and that of the part ``pad``; or why it is none of
+        the device's."""
+        top, left, bottom, right = own
+        if "pad" not in self.parts:
+            return Padding((top, left, bottom, right), own_value)
+        attrs = self.graph.producer(self.part("pad")).attrs
+        widths, value = attr_ints(attrs.pad_width), float(attrs.pad_value)
+        if str(attrs.pad_mode) != "constant" or not value.is_integer():
+            return f"padding by {attrs.pad_mode} {value:g}, the device pads by one int8"
+        if len(widths) != 8 or any((*widths[:2], *widths[6:])) or min(widths) < 0:
+            return f"padding {widths} of other axes than lines and pixels, or by less than nothing"
+        if any(own) and own_value != value:
+            return f"padding by {value:g}, then by {own_value}"
+        before, behind = (widths[2], widths[4]), (widths[3], widths[5])
+        pad = (top + before[0], left + before[1], bottom + behind[0], right + behind[1])
+        return Padding(pad, int(value))
+
+
+class Padding(NamedTuple):
+    """Padding of an image: top, left, bottom, right, and its value."""
+
+    pad: tuple[int, int, int, int]
+    value: int
+
 
 @dataclass(frozen=True)
 class Accepted:
@@ -127,10 +153,18 @@ def requantized(
     return commuted("relax.maximum", made, parts["zero"]) | parts["relu"] | made
 
 
-def product(op: str, numbers: Numbers, *, sums: bool = False) -> Spelling:
-    """A product of two operands, into sums, with or without a bias, requantized or not."""
+def padded(value: DFPattern, parts: dict[str, DFPattern], numbers: Numbers) -> DFPattern:
+    """Elements padded by a value; the part ``pad`` says how (`Match.padding`)."""
+    parts["pad"] = has_dtype(numbers.element, is_op("relax.nn.pad")(value))
+    return parts["pad"]
+
+
+def product(op: str, numbers: Numbers, *, sums: bool = False, is_padded: bool = False) -> Spelling:
+    """A product of two operands, of which the first may be padded before, into sums, with or
+    without a bias, requantized or not."""
     parts = {"data": element(numbers), "weight": element(numbers), "bias": wildcard()}
-    anchor = has_dtype(numbers.sum, is_op(op)(parts["data"], parts["weight"]))
+    data = padded(parts["data"], parts, numbers) if is_padded else parts["data"]
+    anchor = has_dtype(numbers.sum, is_op(op)(data, parts["weight"]))
     root = commuted("relax.add", anchor, parts["bias"]) | anchor
     if not sums:
         root = requantized(root, parts, numbers)

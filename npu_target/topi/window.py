@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from ..device import DeviceConfig
+from ..device import DeviceConfig, kind_of
 from ..intrin import most_step_rows
 from .blocking import Steps, balanced_steps
-from .operator import OperatorError, require_positive
+from .operator import Operator, OperatorError, require_positive
+
+Example = TypeVar("Example", bound=Operator)
 
 # A step's inputs span at most this part of their memory.
 _STEP_SHARE = 4
@@ -18,7 +21,7 @@ _STEP_SHARE = 4
 
 @dataclass(frozen=True)
 class Window:
-    """A window that slides over an image ``[h, w]``, zero padded."""
+    """A window that slides over an image ``[h, w]``, padded by a value, 0 mostly."""
 
     h: int
     w: int
@@ -26,6 +29,7 @@ class Window:
     kw: int
     strides: tuple[int, int]
     pad: tuple[int, int, int, int]  # top, left, bottom, right
+    pad_value: int = 0
 
     def check(self, owner: str) -> None:
         """Raise :class:`OperatorError` if no output pixel exists or a number is senseless."""
@@ -39,11 +43,28 @@ class Window:
         require_positive(owner, stride_h=self.strides[0], stride_w=self.strides[1])
         if min(self.pad) < 0:
             raise OperatorError(f"{owner}: padding must not be negative, got {self.pad}")
+        if not -128 <= self.pad_value <= 127:
+            raise OperatorError(f"{owner}: pad_value must be -128 to 127, got {self.pad_value}")
         if self.out_h < 1 or self.out_w < 1:
             raise OperatorError(
                 f"{owner}: a {self.kh}x{self.kw} window does not fit the padded image of "
                 f"{self.h + self.pad[0] + self.pad[2]}x{self.w + self.pad[1] + self.pad[3]}"
             )
+
+    def check_device(self, config: DeviceConfig) -> None:
+        """Raise :class:`OperatorError` where a device's loads cannot pad by the value."""
+        if self.fill and not kind_of(config).features(config).fills_borders:
+            raise OperatorError(f"loads of {config.name} pad with 0, not with {self.fill}")
+
+    @property
+    def fill(self) -> int:
+        """What is beside the image, 0 where nothing is looked at there."""
+        return self.pad_value if any(self.pad) else 0
+
+    @property
+    def canonical_pad_value(self) -> int:
+        """One for all values that are loaded."""
+        return -128 if self.fill else 0
 
     @property
     def out_h(self) -> int:
@@ -71,11 +92,17 @@ class Window:
         kernel = f"k{self.kh}" if self.kh == self.kw else f"k{self.kh}x{self.kw}"
         stride = "x".join(str(s) for s in dict.fromkeys(self.strides))
         pad = "_".join(str(p) for p in (self.pad if len(set(self.pad)) > 1 else self.pad[:1]))
-        return f"{kernel}_s{stride}_p{pad}"
+        return f"{kernel}_s{stride}_p{pad}{'_filled' if self.fill else ''}"
 
     def views(self, images: np.ndarray) -> np.ndarray:
         """Every window of images ``[n, h, w, c]``: ``[n, out_h, out_w, c, kh, kw]``."""
         top, left, bottom, right = self.pad
-        padded = np.pad(images, ((0, 0), (top, bottom), (left, right), (0, 0)))
+        widths = ((0, 0), (top, bottom), (left, right), (0, 0))
+        padded = np.pad(images, widths, constant_values=self.fill)
         views = sliding_window_view(padded, (self.kh, self.kw), (1, 2))
         return views[:, :: self.strides[0], :: self.strides[1]]
+
+
+def with_pad_value(config: DeviceConfig, *examples: Example) -> tuple[Example, ...]:
+    """The examples, which pad by a value, where a device does; else none."""
+    return examples if kind_of(config).features(config).fills_borders else ()

@@ -47,7 +47,7 @@ def test_each_row_of_a_load_is_read_or_zero(rows, first, length, step, guarded):
             continue  # a transfer's rows are within the tile
         is_read = not guarded or iteration <= 1
         read = set(range(begin, begin + length)) if is_read else set()
-        found = [(row, part.is_zero) for part in parts for row in rows_of(part, rows, iteration)]
+        found = [(row, part.is_filled) for part in parts for row in rows_of(part, rows, iteration)]
         assert sorted(found) == [(row, row not in read) for row in range(rows)]
 
 
@@ -56,12 +56,12 @@ def test_zeros_have_one_part_and_what_is_known_to_be_empty_has_none():
         RowPart(NONE, Linear(5), (), True)
     ]
     (part,) = row_parts(load("x"), transfer(5, NONE, Linear(5)))
-    assert not part.is_zero
+    assert not part.is_filled
 
 
 def test_rows_of_a_store_have_no_zeros():
     store = Store(NONE, NONE, MEMORY, "y", NONE, 1, ())
     guards = Linear.of(1, {AROUND: -1}), Linear.of(0, {AROUND: 1})
     (part,) = row_parts(store, transfer(5, Linear(1), Linear(4), *guards))
-    assert (part.first, part.end, part.is_zero) == (Linear(1), Linear(4), False)
+    assert (part.first, part.end, part.is_filled) == (Linear(1), Linear(4), False)
     assert [rows_of(part, 5, iteration) for iteration in (0, 1, 2)] == [[1, 2, 3], [1, 2, 3], []]

@@ -179,6 +179,72 @@ def test_max_pool2d(size, stride, pad):
     assert [region.name for region in regions] == ["conv", "pool"]
 
 
+@pytest.mark.parametrize("pad", [1, [0, 1, 1, 0]])
+def test_a_max_pool_pads_with_the_least_element(pad):
+    def body(emit, x):
+        return emit(op.nn.max_pool2d(x, (3, 3), (2, 2), pad, layout="NHWC"), "pool")
+
+    (region,) = check([(1, 9, 8, 18)], body, ["max_pool2d"])
+    assert region.attrs["pad_value"] == -128
+
+
+def padded_by(emit, x, value, widths=(1, 2, 0, 1)):
+    top, left, bottom, right = widths
+    return emit(op.nn.pad(x, [0, 0, top, bottom, left, right, 0, 0], pad_value=value), "padding")
+
+
+@pytest.mark.parametrize("has_sums", [False, True])
+@pytest.mark.parametrize("value", [-128, 0, 3])
+@pytest.mark.parametrize("kind", ["conv2d", "depthwise_conv2d", "max_pool2d"])
+def test_padding_by_a_value_is_part_of_the_operator(kind, value, has_sums):
+    def body(emit, x):
+        x = padded_by(emit, x, value)
+        if kind == "max_pool2d":
+            return emit(op.nn.max_pool2d(x, (2, 2), (2, 2), layout="NHWC"), "pool")
+        depthwise = kind == "depthwise_conv2d"
+        weight = int8(3, 3, 1, 7) if depthwise else int8(3, 3, 7, 11)
+        y = conv2d(emit, x, weight, groups=7 if depthwise else 1, strides=2)
+        return y if has_sums else relu(emit, requantize(emit, y))
+
+    (region,) = check([(2, 9, 8, 7)], body, [kind])
+    assert region.attrs["pad"] == [1, 2, 0, 1]
+    assert region.attrs.get("pad_value", 0) == value
+
+
+def test_padding_twice_by_the_same_value_is_padding():
+    def body(emit, x):
+        return requantize(emit, conv2d(emit, padded_by(emit, x, 0), int8(3, 3, 7, 5), padding=1))
+
+    (region,) = check([(1, 6, 5, 7)], body, ["conv2d"])
+    assert region.attrs["pad"] == [2, 3, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        lambda e, x: conv2d(e, padded_by(e, x, 5), int8(3, 3, 7, 5), padding=1),
+        lambda e, x: conv2d(
+            e, e(op.nn.pad(x, [0, 0, 1, 1, 1, 1, 0, 1], pad_value=5)), int8(3, 3, 8, 5)
+        ),
+        lambda e, x: conv2d(
+            e, e(op.nn.pad(x, [0, 0, 1, 1, 1, 1, 0, 0], pad_mode="reflect")), int8(3, 3, 7, 5)
+        ),
+    ],
+    ids=["by two values", "of channels", "reflected"],
+)
+def test_what_is_padded_otherwise_is_padded_on_the_host(body):
+    (region,) = check([(1, 6, 5, 7)], lambda e, x: requantize(e, body(e, x)), ["conv2d"])
+    assert "pad_value" not in region.attrs
+
+
+def test_padding_that_two_layers_take_is_done_once():
+    def body(emit, x):
+        x = padded_by(emit, x, 5)
+        return relax.Tuple([conv2d(emit, x, int8(3, 3, 7, n)) for n in (5, 6)])
+
+    check([(1, 6, 5, 7)], body, ["conv2d", "conv2d"])
+
+
 @pytest.mark.parametrize("keepdims", [False, True])
 def test_global_avg_pool(keepdims):
     def body(emit, x):

@@ -39,9 +39,10 @@ def test_a_max_pool_is_the_devices(padding, clipped):
     assert region.operator.dim == CONFIG.dim
 
 
-def test_what_may_be_negative_is_padded_before():
-    (region,) = pooled((1, 1, 1, 1), clipped=False).regions
-    assert (region.op, region.operator.pad) == ("max_pool2d", (0, 0, 0, 0))
+@pytest.mark.parametrize(("clipped", "value"), [(False, -128), (True, 0)])
+def test_padding_is_the_least_element_or_0_where_none_is_less(clipped, value):
+    (region,) = pooled((1, 1, 1, 1), clipped).regions
+    assert region.operator.pad_value == value
 
 
 def averaged(side: int, divided) -> tuple[Partitioned, list[np.ndarray]]:

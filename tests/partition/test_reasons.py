@@ -61,6 +61,10 @@ def sums_in_int8(emit, x):
     return conv2d(emit, x, int8(3, 3, 4, 6), out_dtype="int8")
 
 
+def padded(emit, x, value):
+    return emit(op.nn.pad(x, [0, 0, 1, 1, 1, 1, 0, 0], pad_value=value), "padding")
+
+
 def pool(emit, x, size=(3, 3), strides=(2, 2), padding=0, **options):
     pooled = op.nn.max_pool2d(x, size, strides, padding, layout="NHWC", **options)
     return emit(pooled, "pool")
@@ -72,7 +76,17 @@ HOST = [
     (
         lambda e, x: pool(e, x, padding=1, ceil_mode=True),
         "pool",
-        "padding counts as 0 on the device",
+        "ceil_mode counts windows that reach past the padding",
+    ),
+    (
+        lambda e, x: pool(e, padded(e, x, -3), padding=1),
+        "padding",
+        "the device has no operation for nn.pad",
+    ),
+    (
+        lambda e, x: conv(e, padded(e, x, 5), padding=1),
+        "padding",
+        "the device has no operation for nn.pad",
     ),
     (lambda e, x: pool(e, relu(e, x), (4, 4)), "pool", "size is 4, the store unit takes 3"),
     (lambda e, x: pool(e, x, (3, 2)), "pool", "the device pools squares"),
@@ -167,15 +181,17 @@ def test_a_bias_that_is_computed_is_added_on_the_host():
     assert [d.where for d in decisions if d.reason == reason] == ["host"]
 
 
-def test_a_pool_with_padding_runs_where_its_input_cannot_be_negative():
+def test_a_pool_pads_with_zeros_where_its_input_cannot_be_negative():
     for source in (
         lambda e, x: relu(e, x),
         lambda e, x: requantize(e, conv2d(e, x, int8(3, 3, 4, 6)), low=0),
         lambda e, x: pool(e, relu(e, x)),
         lambda e, x: e(op.reshape(relu(e, x), (1, 4, 16, 4))),
     ):
-        decisions = decisions_of(lambda e, x, s=source: e(pool(e, s(e, x), padding=1), "last"))
-        assert decisions[-1].where == "device"
+        mod = function_of(
+            [IMAGE], lambda e, x, s=source: e(pool(e, s(e, x), padding=1), "last"), "int8"
+        )
+        assert partition(mod, CONFIG).regions[-1].operator.pad_value == 0
 
 
 def test_a_device_without_a_feature_says_so():

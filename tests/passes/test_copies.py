@@ -6,6 +6,7 @@ import pytest
 from tvm import tirx
 from tvm.script import tirx as T
 
+from npu_target.device import Features, kind_of
 from npu_target.devices.gemmini import GemminiConfig
 from npu_target.devices.gemmini.numbers import NUMBERS
 from npu_target.passes.copies import Load, Pooling, Store, recognise
@@ -85,6 +86,27 @@ def zeros(x: T.Buffer((40, 20), "int8")):
         t[r, c] = 0
 
 
+@T.prim_func(s_tir=True)
+def padding_with_one(x: T.Buffer((40, 20), "int8")):
+    t = T.alloc_buffer((8, D), "int8", scope=SPAD)
+    for r, c in T.grid(8, D):
+        t[r, c] = T.if_then_else(r < 5, x[r, c], T.int8(1))
+
+
+@T.prim_func(s_tir=True)
+def widening_padded_with_least(x: T.Buffer((40, 20), "int8")):
+    t = T.alloc_buffer((8, D), "int32", scope=ACC)
+    for r, c in T.grid(8, D):
+        t[r, c] = T.if_then_else(r < 5, T.Cast("int32", x[r, c]), -128)
+
+
+@T.prim_func(s_tir=True)
+def only_padding(x: T.Buffer((40, 20), "int8")):
+    t = T.alloc_buffer((8, D), "int32", scope=ACC)
+    for r, c in T.grid(8, D):
+        t[r, c] = -128
+
+
 @pytest.mark.parametrize(
     ("func", "copy"),
     [
@@ -97,6 +119,12 @@ def zeros(x: T.Buffer((40, 20), "int8")):
         (shrunk_load, Load(R, C, SUMS, "x", R * 20 + C, 1, (), shrunk=True, scale=0.5)),
         (accumulating_load, Load(R, C, SUMS, "x", C, 4, (), accumulate=True)),
         (zeros, Load(R, C, SUMS, None, Linear(), 1, ())),
+        (padding_with_one, Load(R, C, INPUTS, "x", R * 20 + C, 1, (R * -1 + 4,), fill=1)),
+        (
+            widening_padded_with_least,
+            Load(R, C, SUMS, "x", R * 20 + C, 1, (R * -1 + 4,), shrunk=True, fill=-128),
+        ),
+        (only_padding, Load(R, C, SUMS, None, Linear(), 1, (), shrunk=True, fill=-128)),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
@@ -176,10 +204,31 @@ def guarded_load(x: T.Buffer((40, 20), "int8")):
 
 
 @T.prim_func(s_tir=True)
-def padding_with_one(x: T.Buffer((40, 20), "int8")):
+def sums_padded_with_one(x: T.Buffer((40, 20), "int32")):
+    t = T.alloc_buffer((8, D), "int32", scope=ACC)
+    for r, c in T.grid(8, D):
+        t[r, c] = T.if_then_else(r < 5, x[r, c], 1)
+
+
+@T.prim_func(s_tir=True)
+def padding_too_large(x: T.Buffer((40, 20), "int8")):
+    t = T.alloc_buffer((8, D), "int32", scope=ACC)
+    for r, c in T.grid(8, D):
+        t[r, c] = T.if_then_else(r < 5, T.Cast("int32", x[r, c]), 128)
+
+
+@T.prim_func(s_tir=True)
+def scaled_padded_with_one(x: T.Buffer((40, 20), "int8")):
     t = T.alloc_buffer((8, D), "int8", scope=SPAD)
     for r, c in T.grid(8, D):
-        t[r, c] = T.if_then_else(r < 5, x[r, c], T.int8(1))
+        t[r, c] = T.if_then_else(r < 5, requantize(x[r, c], 0.5), T.int8(1))
+
+
+@T.prim_func(s_tir=True)
+def padding_of_a_load(x: T.Buffer((40, 20), "int8")):
+    t = T.alloc_buffer((8, D), "int8", scope=SPAD)
+    for r, c in T.grid(8, D):
+        t[r, c] = T.if_then_else(r < 5, x[r, c], x[r + 1, c])
 
 
 @T.prim_func(s_tir=True)
@@ -256,7 +305,10 @@ def window_along_columns(y: T.Buffer((40, 20), "int8")):
     ("func", "text"),
     [
         (guarded_load, "a tile is written under a condition; give it a value of 0"),
-        (padding_with_one, "padding must be 0"),
+        (padding_of_a_load, "padding must be a number"),
+        (sums_padded_with_one, "padding by 1 is for elements of inputs only"),
+        (padding_too_large, "padding by 128 is for elements of inputs only"),
+        (scaled_padded_with_one, "padding by 1 of what is scaled"),
         (load_with_relu, "a load has no activation"),
         (load_from_tile, "not read from a kernel argument"),
         (widening_load, "the value read is int16, needs int8"),
@@ -273,3 +325,10 @@ def test_what_no_command_computes_is_shown_with_the_reason(func, text):
     with pytest.raises(CodegenError, match=text) as error:
         recognised(func)
     assert str(error.value).startswith("no command computes `")
+
+
+def test_a_device_that_pads_with_zeros_alone_says_so(monkeypatch):
+    monkeypatch.setitem(vars(kind_of(CONFIG)), "features", lambda config: Features())
+    with pytest.raises(CodegenError, match=f"loads of {CONFIG.name} write 0 as padding, not 1"):
+        recognised(padding_with_one)
+    assert recognised(padded_load).fill == 0

@@ -25,10 +25,10 @@ def requantized(accumulator: np.ndarray, scale: float | None, relu: bool = False
     return np.maximum(result, np.int8(0)) if relu else result
 
 
-def zero_padded(x: np.ndarray, pad: Pad) -> np.ndarray:
+def padded(x: np.ndarray, pad: Pad, value: int = 0) -> np.ndarray:
     n, h, w, c = x.shape
     top, left, bottom, right = pad
-    image = np.zeros((n, top + h + bottom, left + w + right, c), x.dtype)
+    image = np.full((n, top + h + bottom, left + w + right, c), value, x.dtype)
     image[:, top : top + h, left : left + w] = x
     return image
 
@@ -52,10 +52,11 @@ def conv2d(
     pad: Pad,
     scale: float | None,
     relu: bool,
+    pad_value: int = 0,
 ) -> np.ndarray:
     """x [n, h, w, ci], weight [kh, kw, ci, co], bias [co] int32."""
     total = np.int64(0)
-    for i, j, elements in window_positions(zero_padded(x, pad), weight.shape[:2], strides):
+    for i, j, elements in window_positions(padded(x, pad, pad_value), weight.shape[:2], strides):
         total = total + elements.astype(np.int64) @ weight[i, j].astype(np.int64)
     return requantized(wrapped(total if bias is None else total + bias), scale, relu)
 
@@ -68,10 +69,11 @@ def depthwise_conv2d(
     pad: Pad,
     scale: float | None,
     relu: bool,
+    pad_value: int = 0,
 ) -> np.ndarray:
     """x [n, h, w, c], weight [kh, kw, c], bias [c] int32."""
     total = np.int64(0)
-    for i, j, elements in window_positions(zero_padded(x, pad), weight.shape[:2], strides):
+    for i, j, elements in window_positions(padded(x, pad, pad_value), weight.shape[:2], strides):
         total = total + elements.astype(np.int64) * weight[i, j].astype(np.int64)
     return requantized(wrapped(total if bias is None else total + bias), scale, relu)
 
@@ -92,9 +94,9 @@ def add(
     return requantized(wrapped(total), scale, relu)
 
 
-def max_pool2d(x: np.ndarray, size: int, stride: int, pad: Pad) -> np.ndarray:
-    """x [n, h, w, c]; elements off the image count as 0."""
-    image = zero_padded(x, pad)
+def max_pool2d(x: np.ndarray, size: int, stride: int, pad: Pad, pad_value: int = 0) -> np.ndarray:
+    """x [n, h, w, c]; elements off the image count as `pad_value`."""
+    image = padded(x, pad, pad_value)
     views = [view for _, _, view in window_positions(image, (size, size), (stride, stride))]
     return np.max(views, axis=0)
 

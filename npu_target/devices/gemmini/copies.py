@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
+from ...codegen.constant_rows import ConstantRows
 from ...codegen.operands import to_number, to_operand
 from ...codegen.operations import CopyKind, CopyOperation, Engine, LoopIds
 from ...codegen.pieces import Piece, pieces
@@ -46,7 +47,8 @@ class Move(NamedTuple):
 
 
 class CopyOperations:
-    """Makes operations of copies; the settings they need are those of a phase.
+    """Makes operations of copies; the settings they need are those of a phase, what they fill tiles
+    with but zeros the ``rows`` of the program.
 
     ``shrunk`` is the argument whose int8 elements are loaded for sums, if there is one, and how
     many it has.
@@ -58,8 +60,10 @@ class CopyOperations:
         arguments: Mapping[str, int],
         settings: DeviceSettings,
         ids: LoopIds,
+        rows: ConstantRows,
         shrunk: tuple[str, int] | None = None,
     ) -> None:
+        self.rows = rows
         self.shrunk = shrunk
         self.config = config
         self.rules = GemminiCopyRules(config)
@@ -81,13 +85,18 @@ class CopyOperations:
             columns = transfer.columns
         parts = row_parts(copy, transfer)
         if copy.accumulate:
-            parts = [part for part in parts if not part.is_zero]
-        elif copy.source is None and self.shrunk is not None and self._is_sums(copy):
+            parts = [part for part in parts if not part.is_filled]
+        elif (
+            copy.source is None
+            and not copy.fill
+            and self.shrunk is not None
+            and self._is_sums(copy)
+        ):
             copy = copy._replace(source=self.shrunk[0], shrunk=True)
             columns = Linear(min(columns.const, self.shrunk[1]))
         made = []
         for part in parts:
-            wide = columns if part.is_zero else transfer.columns
+            wide = columns if part.is_filled else transfer.columns
             made += self._mvins(copy, transfer, part, wide)
         return made
 
@@ -99,14 +108,17 @@ class CopyOperations:
         columns: Linear,
     ) -> list[CopyOperation]:
         """Loads of some rows and the columns from 0, in pieces that the device takes."""
-        dim, config, is_zero = self.config.dim, self.config, part.is_zero
-        if is_zero and copy.shrunk:
+        dim, config = self.config.dim, self.config
+        is_zero, is_row = part.is_filled and not copy.fill, part.is_filled and copy.fill != 0
+        if is_row:
+            transfer = transfer._replace(row_bytes=0, dram_bytes=_NOTHING)
+        elif is_zero and copy.shrunk:
             # On the hardware a shrunk load from nowhere never ends, and zeros for a bank of the
             # accumulator get lost while elements are loaded into another: so these are elements,
             # the first ones of the argument, times 0.
             copy, is_zero = copy._replace(scale=0.0), False
             transfer = transfer._replace(row_bytes=0, dram_bytes=_NOTHING)
-        id, settings = self._load_id(copy, transfer)
+        id, settings = self._load_id(copy, transfer, is_row=is_row)
         widest = dim
         if transfer.blocks > 1:
             widest = self.rules.most_load_columns(copy.element_bytes)
@@ -117,7 +129,7 @@ class CopyOperations:
             Engine.LOAD,
             True,
             copy.memory,
-            None if is_zero else self.arguments[str(copy.source)],
+            self._argument(copy, is_zero=is_zero, is_row=is_row),
             dim,
             transfer.block_rows,
             Move(mvin_class(id), flags, settings),
@@ -130,8 +142,9 @@ class CopyOperations:
             if is_zero:
                 cycles = zero_cycles(row.most * kind.lines, at.most, config)
             else:
-                dram_bytes = transfer.dram_bytes + row.start * transfer.row_bytes
-                dram_bytes = dram_bytes + at.start * copy.element_bytes
+                if not is_row:  # which is as long as any command needs
+                    dram_bytes = transfer.dram_bytes + row.start * transfer.row_bytes
+                    dram_bytes = dram_bytes + at.start * copy.element_bytes
                 repeated = transfer.row_bytes == 0
                 cycles = load_cycles(
                     row.most, at.most, copy.element_bytes, config, repeated=repeated
@@ -230,15 +243,25 @@ class CopyOperations:
     def _is_sums(self, copy: Load | Store) -> bool:
         return copy.memory == self.config.memories.sums
 
-    def _load_id(self, copy: Load, transfer: Transfer) -> tuple[int, tuple[Command, ...]]:
-        if copy.source is None and copy.stack is None:
+    def _argument(self, copy: Load, *, is_zero: bool, is_row: bool) -> int | None:
+        """What a load reads; None for zeros from nowhere."""
+        if is_row:
+            return self.rows.argument(copy.fill)
+        return None if is_zero else self.arguments[str(copy.source)]
+
+    def _load_id(
+        self, copy: Load, transfer: Transfer, *, is_row: bool
+    ) -> tuple[int, tuple[Command, ...]]:
+        if copy.source is None and copy.stack is None and not is_row:
             return self.settings.any_load()
         repeats = 1 if copy.stack is None else copy.stack.lines
         setting = _load_setting(
             transfer.row_bytes, transfer.block_rows, copy.scale, copy.shrunk, repeats
         )
-        # Borders times 0 come in commands of one block and of several.
-        one_block = copy.scale == 0.0 and transfer.blocks == 1
+        # Borders, times 0 or of a constant row, come in commands of one block and of several; and a
+        # bias is one block, whose row is read again and again as well.
+        again = copy.scale == 0.0 or (self.rows.constants and transfer.row_bytes == 0)
+        one_block = bool(again) and transfer.blocks == 1
         return self.settings.load(setting, any_block_stride=one_block)
 
 

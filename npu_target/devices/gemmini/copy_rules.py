@@ -32,15 +32,15 @@ class GemminiCopyRules(CopyRules):
             return block_rows == self.config.dim
         return 0 < block_rows <= _MOST_BLOCK_STRIDE
 
-    def zeros(self, load: Load) -> Load:
+    def filled(self, load: Load) -> Load:
         """A stacked load keeps its place in DRAM, from which its setting is; a shrunk one reads any
         elements, times 0: see `npu_target.devices.gemmini.copies`."""
-        if load.shrunk:
+        if load.shrunk and not load.fill:
             columns = load.column.variables()
             bounds = [f for f in load.valid if any(f.depends_on(column) for column in columns)]
             return load._replace(offset=load.column, valid=tuple(bounds), scale=0.0)
-        zeros = load.zeros()
-        return zeros._replace(offset=load.offset) if load.stack else zeros
+        filled = load.filled()
+        return filled._replace(offset=load.offset) if load.stack else filled
 
     def writes_unread_columns(self, load: Load) -> bool:
         return not load.shrunk  # of the first block some are read always

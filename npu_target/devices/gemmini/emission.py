@@ -10,6 +10,7 @@ from tvm import tirx
 from tvm.ir import TensorLoad
 from tvm.tirx import BufferStore
 
+from ...codegen.constant_rows import ConstantRows
 from ...codegen.operations import CopyOperation, Engine, LoopIds
 from ...codegen.steps import Step
 from ...device import Memories
@@ -17,7 +18,7 @@ from ...device.emission import Emission, Made
 from ...passes.copies import Load, Store
 from ...passes.linear import constant
 from ...passes.transfers import Transfer
-from ...program import Node
+from ...program import Constant, Node
 from .config import GemminiConfig
 from .copies import CopyOperations
 from .gemm import array_setting
@@ -39,7 +40,10 @@ class GemminiEmission(Emission):
         shrunk = None
         if source is not None:
             shrunk = str(source.name), math.prod(constant(extent) for extent in source.shape)
-        self._copies = CopyOperations(config, self.arguments, self.settings, ids, shrunk)
+        self._rows = ConstantRows(len(arguments), config.mvin_max_cols)
+        self._copies = CopyOperations(
+            config, self.arguments, self.settings, ids, self._rows, shrunk
+        )
 
     @property
     def queue_entries(self) -> Mapping[Engine, int]:
@@ -54,6 +58,10 @@ class GemminiEmission(Emission):
 
     def whole(self, make: Callable[[], Made]) -> tuple[tuple[Node, ...], Made] | None:
         return self.settings.whole(make)
+
+    @property
+    def constants(self) -> tuple[Constant, ...]:
+        return self._rows.constants
 
     def phase(self, make: Callable[[], Made]) -> tuple[tuple[Node, ...], Made]:
         return self.settings.phase(make)

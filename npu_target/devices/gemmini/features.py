@@ -17,4 +17,5 @@ def features(config: GemminiConfig) -> Features:
         stacked_loads=config.has_first_layer_pixel_repeats,
         step=MultiplyStep(GEMM_CALL, config.dim),
         stores_sums=config.has_acc_full_width_store,
+        fills_borders=True,
     )

@@ -235,7 +235,9 @@ class _Counter(CommandCounter[Counter[int]]):
     def store(self, command: Command, times: int, sure: int, reads: Counter[int] | None) -> None:
         likely = self.work.likely
         cols, rows = self.sizes(command.rs2)
-        row_bytes = cols * _SUM_BYTES if self.local(command.rs2) & _FULL_WIDTH_BIT else cols
+        # A row below 0, in iterations that a condition leaves out, borrows from the flags.
+        flags = self.local(command.rs2) + self.config.acc_rows
+        row_bytes = cols * _SUM_BYTES if flags & _FULL_WIDTH_BIT else cols
         beats = rows * ceil_div(row_bytes, self.config.bus_bytes)
         likely["stores"] += times
         likely["stored_bytes"] += times * rows * row_bytes

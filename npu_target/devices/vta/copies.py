@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from ...codegen.constant_rows import ConstantRows
 from ...codegen.operands import to_number, to_operand
 from ...codegen.operations import CopyCommand, CopyKind, CopyOperation, Engine, Guard, LoopIds
 from ...codegen.pieces import pieces
@@ -135,15 +136,14 @@ Computing = RepeatRow | ResetRows | StoreRows
 
 
 class CopyOperations:
-    """Makes operations of copies. Zeros of inputs are read from the argument `zeros`."""
+    """Makes operations of copies. What inputs are filled with is read from the program's `rows`."""
 
     def __init__(
-        self, config: VtaConfig, arguments: Mapping[str, int], zeros: int, ids: LoopIds
+        self, config: VtaConfig, arguments: Mapping[str, int], rows: ConstantRows, ids: LoopIds
     ) -> None:
         self.config = config
         self.arguments = arguments
-        self.zeros = zeros
-        self.reads_zeros = False
+        self.rows = rows
         self.ids = ids
 
     def of(self, copy: LoadCopy | StoreCopy, transfer: Transfer) -> list[CopyOperation]:
@@ -171,13 +171,13 @@ class CopyOperations:
         none_valid = (Guard(transfer.guards, negated=True),) if transfer.guards else ()
         rows = Linear(transfer.rows)
         if copy.source is None:
-            return self._zeros(copy, transfer, _NOTHING, rows, ())
+            return self._filled(copy, transfer, _NOTHING, rows, ())
         first, end = transfer.first_row, transfer.end_row
         return [
-            *self._zeros(copy, transfer, _NOTHING, combine("min", first, rows), all_valid),
+            *self._filled(copy, transfer, _NOTHING, combine("min", first, rows), all_valid),
             *self._elements(copy, transfer, first, end, all_valid),
-            *self._zeros(copy, transfer, combine("max", first, end), rows, all_valid),
-            *(self._zeros(copy, transfer, _NOTHING, rows, none_valid) if none_valid else ()),
+            *self._filled(copy, transfer, combine("max", first, end), rows, all_valid),
+            *(self._filled(copy, transfer, _NOTHING, rows, none_valid) if none_valid else ()),
         ]
 
     def _elements(
@@ -211,7 +211,7 @@ class CopyOperations:
             _divided(operation.dram_bytes, dram_row)
         return made
 
-    def _zeros(
+    def _filled(
         self,
         copy: LoadCopy,
         transfer: Transfer,
@@ -228,10 +228,9 @@ class CopyOperations:
         if copy.memory == memories.sums:
             kind = self._kind(Engine.EXECUTE, copy.memory, None, ResetRows())
             return self._operations(kind, transfer, first, end, guards, 1)
-        self.reads_zeros = True
         row_bytes = self.config.dim * copy.element_bytes
         command = LoadRows(isa.INP, row_bytes, 1, 0)
-        kind = self._kind(Engine.LOAD, copy.memory, self.zeros, command)
+        kind = self._kind(Engine.LOAD, copy.memory, self.rows.argument(copy.fill), command)
         transfer = transfer._replace(dram_bytes=_NOTHING, row_bytes=0)
         each = self._row_cycles(row_bytes, 0)
         return self._operations(kind, transfer, first, end, guards, each)

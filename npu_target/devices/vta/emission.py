@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from tvm import tirx
 
+from ...codegen.constant_rows import ConstantRows
 from ...codegen.operations import CopyOperation, Engine, LoopIds
 from ...codegen.placed import Placed, PlacedCopy, PlacedLoop, PlacedNodes, PlacedStep
 from ...device.emission import Emission
@@ -20,7 +21,6 @@ from .micro_ops import MicroOps
 from .steps import VtaStep
 from .tokens import Work, ordered
 
-_ZEROS = "zeros"
 # Bytes of a micro-op.
 _UOP_UNIT = 2
 
@@ -36,8 +36,9 @@ class VtaEmission(Emission):
     ) -> None:
         super().__init__(config, arguments, ids, func)
         # Where the constants' addresses are.
-        self._micro_ops_at, self._zeros_at = len(arguments), len(arguments) + 1
-        self._copies = CopyOperations(config, self.arguments, self._zeros_at, ids)
+        self._micro_ops_at = len(arguments)
+        self._rows = ConstantRows(self._micro_ops_at + 1, config.dim)
+        self._copies = CopyOperations(config, self.arguments, self._rows, ids)
         self._micro_ops = MicroOps(config)
 
     @property
@@ -63,9 +64,7 @@ class VtaEmission(Emission):
 
     @property
     def constants(self) -> tuple[Constant, ...]:
-        zeros = Constant(_ZEROS, bytes(self.config.dim))
-        made = (self._micro_ops.constant(), zeros)
-        return made if self._copies.reads_zeros else made[:1]
+        return (self._micro_ops.constant(), *self._rows.constants)
 
     def _works(self, placed: Sequence[Placed], loops: Mapping[int, int]) -> list[Work]:
         """What is placed inside of `loops`, with its commands."""

@@ -18,6 +18,7 @@ def features(config: VtaConfig) -> Features:
     return Features(
         row_elements=config.block_in,
         step=MultiplyStep(GEMM_CALL, _STEP_ROWS) if is_square else None,
+        fills_borders=True,
         elementwise=(
             ElementwiseStep(Elementwise.MAX, MAX_CALL),
             ElementwiseStep(Elementwise.FILL, FILL_CALL),

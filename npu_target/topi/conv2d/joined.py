@@ -72,7 +72,7 @@ def joined_prim_func(operator: Conv2d, config: DeviceConfig) -> PrimFunc:
     RS, DOWN = (0, OW) if SH == 1 else (1, 0)
     CB, OB = ceil_div(C, D), ceil_div(CO, D)
     stored, out_type = operator.output.expression(config), operator.output.dtype
-    has_bias = operator.bias
+    has_bias, fill = operator.bias, operator.window.fill
     intrinsics = {"mac": gemm_intrinsic(config, steps.rows)}
     roles = "batch blocks joined lane kernel_h kernel_w depth depth_lane"
     loops = {"mac": roles.split()}
@@ -102,7 +102,7 @@ def joined_prim_func(operator: Conv2d, config: DeviceConfig) -> PrimFunc:
                         and vx * SW + vj < W + PL
                         and vcb * D + vc < C,
                         x[vn, vy * SH + vr - PT, vx * SW + vj - PL, vcb * D + vc],
-                        T.int8(0),
+                        T.int8(fill),
                     )
             for i, j, cb, ob, c, o in T.grid(KH, KW, CB, OB, D, D):
                 with T.sblock("load_b"):

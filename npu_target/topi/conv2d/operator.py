@@ -21,7 +21,7 @@ from ..operator import CANONICAL_SCALE, Arg, Arrays, require_positive
 from ..output import Output
 from ..pattern import Accepted, Match, Spelling
 from ..registry import register_operator
-from ..window import Window
+from ..window import Window, with_pad_value
 from .joined import image_rows, joined_prim_func, takes_joined
 from .pixels import pixel_prim_func
 from .windows import strips, takes_windows, window_prim_func
@@ -34,7 +34,7 @@ class Conv2d(MacOperator):
     or the sums themselves."""
 
     op: ClassVar[str] = "conv2d"
-    seldom: ClassVar[tuple[str, ...]] = ("sums",)
+    seldom: ClassVar[tuple[str, ...]] = ("sums", "pad_value")
     weights: ClassVar[tuple[str, ...]] = ("weight",)
 
     n: int
@@ -53,6 +53,8 @@ class Conv2d(MacOperator):
     windows: bool = False
     # Whether the output is the sums, int32.
     sums: bool = False
+    # What is beside the image.
+    pad_value: int = 0
 
     def __post_init__(self) -> None:
         require_positive("conv2d", n=self.n, ci=self.ci, co=self.co)
@@ -66,7 +68,7 @@ class Conv2d(MacOperator):
     @property
     def window(self) -> Window:
         """The sliding window."""
-        return Window(self.h, self.w, self.kh, self.kw, self.strides, self.pad)
+        return Window(self.h, self.w, self.kh, self.kw, self.strides, self.pad, self.pad_value)
 
     @property
     def tile_strides(self) -> tuple[int, int]:
@@ -118,6 +120,11 @@ class Conv2d(MacOperator):
             cls(2, 6, 9, D + 1, 5, 3, 2, (2, 1), (0, 1, 2, 0), relu=True),
             cls(1, 9, 9, 2 * D, D - 1, 1, 1, (2, 2), bias=False),
             cls(1, 12, 13, 3, 2 * D, 5, 5, (2, 2), (2, 2, 2, 2)),
+            *with_pad_value(
+                config,
+                cls(1, 7, 9, D + 3, 2 * D, 3, 3, (1, 1), (1, 1, 1, 1), pad_value=-128),
+                cls(1, 9, 8, 3, D - 1, 3, 3, (2, 2), (0, 0, 1, 1), pad_value=5),
+            ),
             *with_sums(
                 config,
                 cls(1, 5, 9, D + 1, D + 3, 3, 3, (1, 1), (1, 1, 1, 1)),
@@ -126,7 +133,8 @@ class Conv2d(MacOperator):
         )
 
     def canonical(self) -> Conv2d:
-        return replace(self.kernel(), relu=False, scale=CANONICAL_SCALE)
+        value = self.window.canonical_pad_value
+        return replace(self.kernel(), relu=False, scale=CANONICAL_SCALE, pad_value=value)
 
     def kernel(self) -> Conv2d:
         if (self.kh, self.kw, *self.strides, *self.pad) == (1, 1, 1, 1, 0, 0, 0, 0):
@@ -136,6 +144,10 @@ class Conv2d(MacOperator):
 
     def padded(self, multiple: int) -> Conv2d:
         return replace(self, ci=rounded_up(self.ci, multiple), co=rounded_up(self.co, multiple))
+
+    def check_device(self, config: DeviceConfig) -> None:
+        super().check_device(config)
+        self.window.check_device(config)
 
     def prim_func(self, config: DeviceConfig) -> PrimFunc:
         self.check_device(config)

@@ -1,9 +1,9 @@
 """conv2d with an output pixel for each row of a step: any kernel, stride and padding.
 
 The tiles' stages are blocked by the device's row (``dim`` channels), the pixels of an output line
-by equal steps of at most ``dim``.  Padding exists in the index space only: the copy reads 0
-outside the image, and becomes zero writes on the device.  The columns of a row past the last
-channel are never observed: the weights' rows are 0 there.
+by equal steps of at most ``dim``.  Padding exists in the index space only: the copy reads 0,
+or another value, outside the image, and becomes writes of it on the device.  The columns of a row
+past the last channel are never observed: the weights' rows are 0 there.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def pixel_prim_func(operator: Conv2d, config: DeviceConfig) -> PrimFunc:
     HP, WP = (OH - 1) * AH + KH, (XP - 1) * AW + KW
     CB, OB = ceil_div(C, D), ceil_div(CO, D)
     stored, out_type = operator.output.expression(config), operator.output.dtype
-    has_bias = operator.bias
+    has_bias, fill = operator.bias, operator.window.fill
     intrinsics = {"mac": gemm_intrinsic(config, steps.rows, AW)}
     loops = {
         "mac": [
@@ -80,7 +80,7 @@ def pixel_prim_func(operator: Conv2d, config: DeviceConfig) -> PrimFunc:
                         and vw * LW < W + PL
                         and vcb * D + vc < C,
                         x[vn, vh * LH - PT, vw * LW - PL, vcb * D + vc],
-                        T.int8(0),
+                        T.int8(fill),
                     )
             for i, j, cb, ob, c, o in T.grid(KH, KW, CB, OB, D, D):
                 with T.sblock("load_b"):

@@ -97,8 +97,9 @@ def strips(operator: Conv2d) -> list[Strip]:
 
 
 def takes_windows(operator: Conv2d) -> bool:
-    """Whether an operator has few channels, and windows that are worth it."""
-    if operator.ci > 4 or operator.kw == 1:
+    """Whether an operator has few channels, and windows that are worth it. They leave out pixels
+    beside the image, which have to be 0 for that."""
+    if operator.ci > 4 or operator.kw == 1 or operator.window.fill:
         return False
     if operator.kh < operator.strides[0]:
         return False  # lines that no step reads would be loaded, in no order with later ones

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from npu_target.codegen.constant_rows import ConstantRows
 from npu_target.codegen.operations import LoopIds
 from npu_target.device_api import expand_program, run_stream
 from npu_target.devices.gemmini import GemminiConfig
@@ -145,6 +146,9 @@ def loads(draw):
     )
     if draw(st.integers(0, 5)) == 0:
         copy = copy._replace(source=None, valid=(), accumulate=False, shrunk=False)
+    if copy.element_bytes == 1 and not copy.accumulate and draw(st.booleans()):
+        shrunk = in_accumulator
+        copy = copy._replace(fill=draw(st.sampled_from([-128, 7])), scale=1.0, shrunk=shrunk)
     return Case(copy, loops)
 
 
@@ -175,11 +179,12 @@ def is_valid(copy: Load | Store, point: dict[int, int]) -> bool:
     return all(value_of(form, point) >= 0 for form in copy.valid)
 
 
-def commands(case: Case, dram_bytes: int) -> bytes:
-    """The stream of a program that does nothing but the copy, its argument at BASE."""
+def commands(case: Case, dram_bytes: int) -> tuple[bytes, bytes]:
+    """The stream of a program that does nothing but the copy, its argument at BASE, and what it
+    reads of its own, behind that."""
     name = "x" if isinstance(case.copy, Load) else "y"
-    settings = DeviceSettings(DEVICE)
-    operations = CopyOperations(DEVICE, {name: 0}, settings, LoopIds())
+    settings, rows = DeviceSettings(DEVICE), ConstantRows(1, DEVICE.mvin_max_cols)
+    operations = CopyOperations(DEVICE, {name: 0}, settings, LoopIds(), rows)
     # In the program, the nest's loops have other ids than those it was planned with.
     in_program = {loop.loop_id: Linear.loop(500 + loop.loop_id) for loop in case.loops}
     copy = case.copy.at({loop.loop_id: Linear() for loop in case.loops if loop.extent == 1})
@@ -198,8 +203,10 @@ def commands(case: Case, dram_bytes: int) -> bytes:
     outer = Loop(OUTER, expr.const(OUTER_EXTENT), tuple(body))
     role = "input" if isinstance(case.copy, Load) else "output"
     argument = Arg(name, role, "int8", (max(1, dram_bytes),))
-    program = Program("copy", DEVICE, (argument,), (*at_start, outer))
-    return expand_program(program.to_bytes(), [BASE])
+    program = Program("copy", DEVICE, (argument,), (*at_start, outer), rows.constants)
+    own = b"".join(constant.data for constant in rows.constants)
+    places = [BASE, BASE + dram_bytes][: 1 + len(rows.constants)]
+    return expand_program(program.to_bytes(), places), own
 
 
 def random_bytes(n_bytes: int, seed: int) -> bytes:
@@ -221,7 +228,8 @@ def run(case: Case) -> tuple[np.ndarray, np.ndarray, np.ndarray, object]:
     spad = random_bytes(DEVICE.spad_rows * DEVICE.spad_row_bytes, 2)
     acc = random_bytes(DEVICE.acc_rows * DEVICE.acc_row_bytes, 3)
     memories = {"spad": spad, "acc": acc}
-    result = run_stream(DEVICE, commands(case, size), BASE, dram, memories)
+    stream, own = commands(case, size)
+    result = run_stream(DEVICE, stream, BASE, dram + own, memories)
     return dram, spad, acc, result
 
 
@@ -236,7 +244,7 @@ def check_load(case: Case) -> None:
         )
         for memories in (start, result.memories)
     )
-    assert bytes(result.memory) == dram
+    assert bytes(result.memory)[: len(dram)] == dram
     assert result.memories[other] == start[other]
     source = np.frombuffer(dram, np.int32 if copy.element_bytes == 4 else np.int8)
     expected = before.astype(np.int64)
@@ -249,7 +257,7 @@ def check_load(case: Case) -> None:
             value = int(source[value_of(copy.offset, point)])
             expected[at] = old + (requantize(value, copy.scale) if copy.scale != 1 else value)
         else:
-            expected[at] = old
+            expected[at] = copy.fill or old
             free[at] = any(value_of(form, point) < 0 for form in columns_bounded)
     expected = expected.astype(before.dtype)
     assert ((after == expected) | (free & (after == before))).all()

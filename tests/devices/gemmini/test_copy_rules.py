@@ -45,10 +45,10 @@ def test_columns_of_a_command():
 
 
 def test_zeros():
-    plain = RULES.zeros(LOAD)
+    plain = RULES.filled(LOAD)
     assert (plain.source, plain.offset, plain.valid) == (None, Linear(), ())
     assert plain._replace(source="x", offset=LOAD.offset, valid=LOAD.valid) == LOAD
-    stacked = RULES.zeros(LOAD._replace(stack=Stack(5, 3)))
+    stacked = RULES.filled(LOAD._replace(stack=Stack(5, 3)))
     assert (stacked.source, stacked.offset, stacked.valid) == (None, LOAD.offset, ())
     assert RULES.writes_unread_columns(LOAD)
 
@@ -56,7 +56,7 @@ def test_zeros():
 def test_zeros_of_shrunk_loads_are_elements_times_0():
     """Of the first columns of the argument: as many as the load has."""
     load = LOAD._replace(memory=MEMORIES.sums, shrunk=True)
-    zeros = RULES.zeros(load)
+    zeros = RULES.filled(load)
     assert (zeros.source, zeros.scale, zeros.offset) == ("x", 0.0, COLUMN)
     assert zeros.valid == (COLUMN * -1 + 5,)
     assert not RULES.writes_unread_columns(load)

@@ -211,6 +211,8 @@ class LoopConvRoute(Route):
             return f"{operator.name} is a product, which LOOP_WS computes"
         if operator.sums:
             return f"{operator.name}: LOOP_CONV_WS requantizes what it stores"
+        if operator.window.fill:
+            return f"{operator.name}: LOOP_CONV_WS pads with 0"
         return window_refusal(operator.name, operator.window)
 
     def nodes(self, operator: Operator) -> Iterable[Command]:

@@ -68,7 +68,7 @@ class MyNpuEmission(Emission):
         move = _Move(command, transfer.row_bytes, fields)
         made = []
         for part in row_parts(copy, transfer):
-            argument = None if part.is_zero or name is None else self.arguments[name]
+            argument = None if part.is_filled or name is None else self.arguments[name]
             kind = CopyKind(engine, is_load, copy.memory, argument, lanes, lanes, move)
             bounds = 0, transfer.rows
             for piece in pieces(part.first, part.end, config.most_rows, bounds, self.ids):
