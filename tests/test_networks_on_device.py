@@ -188,6 +188,32 @@ def test_a_u_net_block(up):
     assert ("image.resize2d" in ran.on_host) == (up != "transposed")
 
 
+def test_convolutions_that_no_device_has():
+    """Dilated, grouped, of lines, in batches, between pools of all kinds."""
+    w = Weights(5)
+    layout = {"data_layout": "NHWC", "kernel_layout": "HWIO"}
+
+    def body(emit, x):
+        y = emit(op.nn.conv2d(x, w.kernel(3, 3, 4, 12), padding=2, dilation=2, **layout))
+        y = emit(op.nn.max_pool2d(y, (3, 3), (1, 1), (1, 1), layout="NHWC"))
+        y = emit(op.nn.conv2d(y, w.kernel(3, 3, 4, 12), padding=1, groups=3, **layout))
+        y = emit(op.nn.relu(emit(op.add(y, constant(w.normal(12, deviation=0.1))))))
+        y = emit(op.nn.avg_pool2d(y, (3, 2), (2, 1), layout="NHWC"))
+        n, lines, pixels, channels = (int(extent) for extent in y.ty.shape)
+        y = emit(op.reshape(y, (n, lines * pixels, channels)))
+        kernel = w.kernel(5, channels, 6)
+        lines_layout = {"data_layout": "NWC", "kernel_layout": "WIO"}
+        y = emit(op.nn.conv1d(y, kernel, padding=4, dilation=2, **lines_layout))
+        return emit(op.mean(y, [1]))
+
+    shape = (3, 9, 8, 4)
+    mod = decompose_float(function_of([shape], body))  # TVM's host has no conv1d of NWC
+    ran = run_on_device(mod, inputs_of([shape]))
+    assert ran.decibels > LEAST_DB
+    kinds = ["conv2d", "max_pool2d", "conv2d", "depthwise_conv2d", "conv2d", "global_avg_pool"]
+    assert ran.regions == kinds
+
+
 def test_a_detector_head():
     """Two sizes of maps, boxes and scores of each joined; centers and sizes decoded."""
     w = Weights(4)

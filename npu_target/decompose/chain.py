@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from tvm import relax
 
-from ..relax_graph import Graph, constant_of, op_name, shape_of, vars_in
+from ..relax_graph import Graph, constant_of, is_tensor, op_name, shape_of, vars_in
 
 _ELEMENTWISE = frozenset(
     {
@@ -48,7 +48,7 @@ class Chain:
         last = start
         while True:
             user = graph.sole_user(last)
-            if user is None or not _is_link(graph.value[user], last, channel_axis):
+            if user is None or not _is_link(graph, user, last, channel_axis):
                 return cls(graph, start, tuple(links), channel_axis)
             links.append(user)
             last = user
@@ -93,11 +93,11 @@ class Chain:
         return relax.const(np.ascontiguousarray(channels(values.reshape(-1))))
 
 
-def _is_link(call: relax.Expr, value: relax.Var, channel_axis: int) -> bool:
+def _is_link(graph: Graph, link: relax.Var, value: relax.Var, channel_axis: int) -> bool:
+    call, shape = graph.value[link], shape_of(value)
     if op_name(call) not in _ELEMENTWISE or list(vars_in(call)) != [value]:
         return False
-    shape = shape_of(value)
-    if tuple(int(extent) for extent in call.ty.shape) != shape:
+    if not is_tensor(link) or shape_of(link) != shape:
         return False
     constants = (constant_of(argument) for argument in call.args)
     return all(_is_per_channel(c, shape, channel_axis) for c in constants if c is not None)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tvm import relax
 from tvm.ir import IRModule
 
-from ..relax_graph import Graph, copy_binding, rebuild, replace_function
+from ..relax_graph import Graph, copy_binding, is_tensor, rebuild, replace_function, vars_in
 
 Values = Mapping[relax.Var, relax.Expr]
 
@@ -34,10 +34,17 @@ def rewritten(mod: IRModule, rewrites: Sequence[Rewrite], name: str = "main") ->
     """``mod`` with each of ``rewrites`` done, one after the other, wherever it applies."""
     for rewrite in rewrites:
         graph = Graph(mod, name)
-        found = [made for var in graph.order if (made := rewrite(graph, var)) is not None]
+        static = [var for var in graph.order if _is_static(graph, var)]
+        found = [made for var in static if (made := rewrite(graph, var)) is not None]
         if found:
             mod = _replaced(mod, graph, found)
     return mod
+
+
+def _is_static(graph: Graph, var: relax.Var) -> bool:
+    """Whether the shapes of a binding's tensors are known."""
+    tensors = [var, *vars_in(graph.value[var])]
+    return all(is_tensor(value) for value in tensors if isinstance(value.ty, relax.TensorType))
 
 
 def _replaced(mod: IRModule, graph: Graph, found: Sequence[Replacement]) -> IRModule:

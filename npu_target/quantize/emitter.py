@@ -166,7 +166,9 @@ class Emitter:
         name = step.anchor.name
         left, right = (self.scales[var] for var in step.inputs)
         scale = np.float32(left * right / self.scales[step.root])
-        self._check(scale, name)
+        if self.rule.refusal(float(scale)) is not None:
+            self._emit_float(step)
+            return self._as_int8(step.root)
         self._record(name, scale=scale)
         operands = [self._int8[var] for var in step.inputs]
         result = integer_ops.tensor_product(self._builder, operands, name)

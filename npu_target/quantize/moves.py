@@ -33,13 +33,13 @@ def keeps_scale(call: relax.Call) -> bool:
     """Whether each element of the result is one of the only float tensor among the arguments, or
     0."""
     name = op_name(call)
+    if not call.args or not isinstance(call.args[0], relax.Var):
+        return False
     if name == "relax.nn.pad":
         return str(call.attrs.pad_mode) != "constant" or float(call.attrs.pad_value) == 0
     if name == "relax.image.resize2d":
         return str(call.attrs.method) == "nearest_neighbor"
-    if name == "relax.nn.max_pool2d":
-        return True
-    return name in _MOVES and isinstance(call.args[0], relax.Var)
+    return name in _MOVES
 
 
 def joins(call: relax.Call) -> bool:
@@ -47,7 +47,7 @@ def joins(call: relax.Call) -> bool:
     of them have one scale."""
     name = op_name(call)
     if name == "relax.nn.pad":
-        return not keeps_scale(call)
+        return isinstance(call.args[0], relax.Var) and not keeps_scale(call)
     if name == "relax.concat":
         fields = call.args[0].fields if isinstance(call.args[0], relax.Tuple) else []
         return bool(fields) and all(isinstance(field, relax.Var) for field in fields)

@@ -87,8 +87,10 @@ class _Planner:
         """As :data:`demand.Takes`."""
         call = self._graph.value[var]
         name = op_name(call)
-        if name is None or var.name in self._keep_float or not _is_float_tensor(var):
+        if name is None or var.name in self._keep_float:
             return False
+        if not _is_float_tensor(var):  # such as a comparison, which chooses between elements
+            return None if self._elementwise.is_elementwise(var) else False
         if self._product_kind(call, name) is not None:
             return True
         if is_residual(call) or is_image_average(name, call) or name == "relax.nn.max_pool2d":
@@ -100,25 +102,25 @@ class _Planner:
     def _integer_step(self, var: relax.Var) -> Step | None:
         call = self._graph.value[var]
         name = op_name(call)
-        if name is None or var.name in self._keep_float or not _is_float_tensor(var):
+        if name is None or var.name in self._keep_float:
             return None
-        inputs = tuple(value for value in dict.fromkeys(vars_in(call)) if _is_float_tensor(value))
         kind = self._product_kind(call, name)
         if kind is not None:
             return self._product(var, call, kind)
-        self._find_functions(var, inputs)
+        self._find_functions(var)
         if var in self._functions:
             function = self._functions[var]
             return Step(Kind.TABLE, var, var, (function.source,), function=function)
-        if var in self._done:
+        if var in self._done or not _is_float_tensor(var):
             return None
+        inputs = tuple(value for value in dict.fromkeys(vars_in(call)) if _is_float_tensor(value))
         if is_residual(call) and not self._integer.isdisjoint(inputs):
             root, relu = self._with_relu(var)
             return Step(Kind.ADD, var, root, (call.args[0], call.args[1]), relu)
         if is_image_average(name, call):
             root, relu = self._with_relu(var)
             return Step(Kind.AVERAGE, var, root, inputs, relu)
-        if name == "relax.nn.max_pool2d" or (keeps_scale(call) and inputs[0] in self._integer):
+        if keeps_scale(call) and (name == "relax.nn.max_pool2d" or inputs[0] in self._integer):
             return Step(Kind.SAME_SCALE, var, var, inputs)
         if var in self._wanted and not self._integer.isdisjoint(inputs):
             if joins(call):
@@ -127,24 +129,28 @@ class _Planner:
                 return Step(Kind.MULTIPLY, var, var, (call.args[0], call.args[1]))
         return None
 
-    def _find_functions(self, var: relax.Var, inputs: tuple[relax.Var, ...]) -> None:
-        """The tables that begin with ``var``, and what is computed for nothing else."""
-        for source in self._integer.intersection(inputs) - self._searched:
-            if not self._elementwise.is_elementwise(var):
-                return
-            self._searched.add(source)
-            found = [
-                function
-                for function in self._elementwise.functions(source, var, self._done)
-                if self._is_table(function)
-            ]
-            self._functions.update((function.root, function) for function in found)
-            inside = {binding for function in found for binding in function.bindings}
-            inside -= self._functions.keys() | self._graph.output_vars
-            for binding in sorted(inside, key=self._graph.position.__getitem__, reverse=True):
-                users = self._graph.users[binding]
-                if all(user in self._functions or user in self._done for user in users):
-                    self._done.add(binding)
+    def _find_functions(self, var: relax.Var) -> None:
+        """The tables of a tensor whose first binding is ``var``, and what is computed for nothing
+        else."""
+        sources = set(vars_in(self._graph.value[var]))
+        if len(sources) != 1 or not self._integer - self._searched >= sources:
+            return
+        (source,) = sources
+        if not self._elementwise.is_elementwise(var):
+            return
+        self._searched.add(source)
+        found = [
+            function
+            for function in self._elementwise.functions(source, var, self._done)
+            if self._is_table(function)
+        ]
+        self._functions.update((function.root, function) for function in found)
+        inside = {binding for function in found for binding in function.bindings}
+        inside -= self._functions.keys() | self._graph.output_vars
+        for binding in sorted(inside, key=self._graph.position.__getitem__, reverse=True):
+            users = self._graph.users[binding]
+            if all(user in self._functions or user in self._done for user in users):
+                self._done.add(binding)
 
     def _is_table(self, function: ElementFunction) -> bool:
         """Whether all that uses a function takes it in int8. A ReLU alone is a comparison."""

@@ -6,6 +6,7 @@ from relax_functions import constant, function_of
 from tvm import relax
 from tvm.relax import op
 
+from npu_target.device.shift_rule import ShiftRule
 from npu_target.host import build_host, run_host
 from npu_target.quantize import QuantizeOptions, quantize
 from npu_target.relax_graph import Graph, dtype_of, op_name
@@ -77,6 +78,11 @@ def elu(emit, x):
     return op.where(emit(op.greater(x, number(0))), x, negative)
 
 
+def elu_compared_first(emit, x):
+    positive = emit(op.greater(x, number(0)))
+    return op.where(positive, x, emit(op.subtract(emit(op.exp(x)), number(1))))
+
+
 FUNCTIONS = [
     lambda emit, x: op.sigmoid(x),
     lambda emit, x: op.tanh(x),
@@ -94,6 +100,7 @@ FUNCTIONS = [
     hard_swish,
     gelu_spelled,
     elu,
+    elu_compared_first,
 ]
 
 
@@ -141,6 +148,17 @@ def test_a_part_of_a_function_that_is_used_elsewhere_is_a_table_of_its_own():
     assert ran.decibels > 28
 
 
+def test_a_function_is_found_behind_a_product_of_its_tensor():
+    def body(emit, x):
+        y, z = conv(emit, x), conv(emit, x)
+        parts = [emit(op.multiply(y, z)), emit(op.sigmoid(y)), emit(op.tanh(z))]
+        return conv(emit, emit(op.concat(parts, axis=3)))
+
+    ran = Quantizing(body)
+    assert ran.count("call_tir") == 2 and ran.count("multiply", "int32") == 1
+    assert ran.decibels > 25
+
+
 def test_a_function_that_is_kept_in_float_is_no_table():
     def body(emit, x):
         y = emit(op.exp(emit(op.abs(conv(emit, x)), "kept")))
@@ -171,6 +189,18 @@ def test_a_product_of_two_tensors(repeated):
     ran = Quantizing(body)
     assert ran.count("multiply", "int32") == 1
     assert ran.decibels > 25
+
+
+def test_a_product_of_two_tensors_that_no_shift_scales_is_computed_in_float():
+    def body(emit, x):
+        return conv(emit, emit(op.multiply(conv(emit, x), conv(emit, x)), "product"))
+
+    mod = function_of([IMAGE], body)
+    inputs = [normal(*IMAGE)]
+    integer = quantize(mod, [inputs], rule=ShiftRule(most_bits=3)).mod
+    graph = Graph(integer)
+    product = next(var for var in graph.order if var.name == "product")
+    assert dtype_of(product) == "float32"
 
 
 def test_a_difference_of_two_tensors():
