@@ -164,7 +164,8 @@ class Expressions:
             return self._choice(*arguments)
         if name in ("tirx.likely", "prim.likely"):
             return self._of(arguments[0])
-        if name == "tirx.nearbyint" and dtype in ("float32", "float64"):
+        # LLVM's code for both rounds half to even.
+        if name in ("tirx.nearbyint", "tirx.round") and dtype in ("float32", "float64"):
             return f"round_{dtype}({self.text(arguments[0])})", _ATOM
         suffix = "f" if dtype == "float32" else ""
         if name in ("tirx.rsqrt", "tirx.sigmoid"):

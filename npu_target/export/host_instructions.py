@@ -157,7 +157,7 @@ def _call(node: ir.Call) -> float:
         return _CHOICE
     if name.endswith("likely"):
         return 0
-    if name == "tirx.nearbyint":
+    if name in ("tirx.nearbyint", "tirx.round"):
         return _ROUND
     if name == "tirx.rsqrt":
         return _LIBRARY["sqrt"] + 1
