@@ -21,7 +21,8 @@ UNWRITTEN = 85
 
 def random_arguments(operator: topi.Operator, seed: int) -> dict[str, np.ndarray]:
     """Inputs by name: all of int8; a bias of all sizes, for sums that wrap too. The weight of a
-    depthwise convolution is compact, `[kh, kw, c]`, and so are an addition's two multipliers."""
+    depthwise convolution is compact, `[kh, kw, c]`, and so are an addition's two multipliers and
+    its constant."""
     generator = np.random.default_rng(seed)
     arrays = {}
     for arg in operator.args[:-1]:
@@ -30,6 +31,8 @@ def random_arguments(operator: topi.Operator, seed: int) -> dict[str, np.ndarray
             shape = shape[:-1]
         if isinstance(operator, topi.Add) and arg.name == "weights":
             shape = shape[:1]
+        if isinstance(operator, topi.Add) and arg.name == "bias":
+            shape = (1,)
         limit = 2 ** int(generator.integers(1, 32)) if arg.dtype == "int32" else 128
         arrays[arg.name] = generator.integers(-limit, limit, shape, np.dtype(arg.dtype))
     if isinstance(operator, topi.GlobalAvgPool):
@@ -52,7 +55,8 @@ def expected(operator: topi.Operator, arrays: dict[str, np.ndarray]) -> np.ndarr
     if isinstance(o, topi.Matmul):
         return reference.matmul(arrays["a"], arrays["b"], arrays.get("bias"), scale, o.relu)
     if isinstance(o, topi.Add):
-        return reference.add(arrays["a"], arrays["b"], arrays["weights"], scale, o.relu)
+        multipliers, bias = arrays["weights"], arrays.get("bias")
+        return reference.add(arrays["a"], arrays["b"], multipliers, bias, scale, o.relu)
     if isinstance(o, topi.MaxPool2d):
         return reference.max_pool2d(arrays["x"], o.size, o.stride, o.pad, o.pad_value)
     if isinstance(o, topi.GlobalAvgPool):
@@ -71,6 +75,8 @@ def kernel_arguments(operator: topi.Operator, arrays: dict[str, np.ndarray]) -> 
     if isinstance(operator, topi.Add):
         identity = np.eye(operator.dim, dtype=np.int8)
         arrays["weights"] = arrays["weights"][:, None, None] * identity
+        if operator.bias:
+            arrays["bias"] = np.repeat(arrays["bias"], operator.dim)
     return [arrays[arg.name] for arg in operator.args[:-1]]
 
 

@@ -96,6 +96,7 @@ def adds(draw, config: GemminiConfig) -> topi.Add:
         dim=config.dim,
         relu=draw(st.booleans()),
         scale=draw(scales),
+        bias=draw(st.booleans()),
     )
 
 

@@ -2,8 +2,9 @@
 
 The operands are the two lines of an image under a kernel of two positions, whose weights are the
 same for all channels: the sum is a depthwise convolution.  So the array adds, in int32, and the
-device rounds once, as it stores.  Loads that accumulate would add as well, but two loads of the
-same rows may overtake each other.
+device rounds once, as it stores.  A constant, which zero points come to, is the convolution's
+bias.  Loads that accumulate would add as well, but two loads of the same rows may overtake each
+other.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ from ..device import DeviceConfig, kind_of
 from ..device.numbers import Numbers
 from ..intrin import gemm_intrinsic, most_step_rows
 from ..relax_graph import constant_of, shape_of
+from .arguments import drop_argument
 from .blocking import LEAST_STEP_ROWS, Steps, balanced_steps, ceil_div, even_steps, rounded_up
-from .mac_operator import MacOperator
+from .mac_operator import MacOperator, wrapped_sums
 from .mac_schedule import MacStructure
 from .mac_shape import MacShape, Tensor
 from .operator import (
@@ -66,17 +68,19 @@ def add_diagonals(a: int, b: int, dim: int) -> np.ndarray:
 @register_operator()
 @dataclass(frozen=True)
 class Add(MacOperator):
-    """``out = requantize(A * a + B * b)``, the sum in int32; ``weights`` has A and B on its
-    diagonals, as :func:`add_diagonals` makes it."""
+    """``out = requantize(A * a + B * b + bias)``, the sum in int32; ``weights`` has A and B on its
+    diagonals, as :func:`add_diagonals` makes it; all of ``bias`` are the same number."""
 
     op: ClassVar[str] = "add"
     weights: ClassVar[tuple[str, ...]] = ("weights",)
+    seldom: ClassVar[tuple[str, ...]] = ("bias",)
 
     rows: int
     cols: int
     dim: int  # side of the diagonal matrices: the device's array side
     relu: bool = False
     scale: float = CANONICAL_SCALE
+    bias: bool = False
 
     def __post_init__(self) -> None:
         require_positive("add", rows=self.rows, cols=self.cols, dim=self.dim)
@@ -93,6 +97,7 @@ class Add(MacOperator):
             Arg("a", "input", "int8", shape),
             Arg("b", "input", "int8", shape),
             Arg("weights", "input", "int8", (2, self.dim, self.dim)),
+            *((Arg("bias", "input", "int32", (self.dim,)),) if self.bias else ()),
             Arg("out", "output", "int8", shape),
         )
 
@@ -102,7 +107,7 @@ class Add(MacOperator):
 
     @property
     def name(self) -> str:
-        return f"add_{self.rows}x{self.cols}"
+        return f"add_{self.rows}x{self.cols}" + ("_bias" if self.bias else "")
 
     @classmethod
     def examples(cls, config: DeviceConfig) -> Sequence[Add]:
@@ -111,6 +116,7 @@ class Add(MacOperator):
             cls(1, 1, D),
             cls(D + 3, D - 1, D, relu=True),
             cls(5, 3 * D, D),
+            cls(3, 2 * D + 1, D, bias=True),
         )
 
     def canonical(self) -> Add:
@@ -155,18 +161,22 @@ class Add(MacOperator):
         L, CB = S // E, self.blocks(config)
         steps = self.steps(config)
         LP = steps.padded
-        stored = self.output.expression(config)
+        stored, has_bias = self.output.expression(config), self.bias
         intrinsics = {"mac": gemm_intrinsic(config, steps.rows)}
         loops = {"mac": ["batch", "blocks", "pixels", "lane", "kernel_h", "depth_lane"]}
 
         def is_inside(line, column):
             return tirx.And(line < L, column < E)
 
+        def initial(bias, j):
+            return T.if_then_else(j < E, bias[j], 0) if has_bias else T.int32(0)
+
         @T.prim_func(s_tir=True)
         def add(
             a: T.Buffer((S,), "int8"),
             b: T.Buffer((S,), "int8"),
             weights: T.Buffer((2, D, D), "int8"),
+            bias: T.Buffer((D,), "int32"),
             out: T.Buffer((S,), "int8"),
         ):
             T.func_attr({"tirx.noalias": True, "npu.tensorize": intrinsics, "npu.loops": loops})
@@ -200,7 +210,7 @@ class Add(MacOperator):
                         T.reads(x_rows[vn, vo, vcb, vr, vk], w_rows[vo, vk, vj])
                         T.writes(acc[vn, vcb, vr, vj])
                         with T.init():
-                            acc[vn, vcb, vr, vj] = T.int32(0)
+                            acc[vn, vcb, vr, vj] = initial(bias, vj)
                         acc[vn, vcb, vr, vj] += T.cast(
                             x_rows[vn, vo, vcb, vr, vk], "int32"
                         ) * T.cast(w_rows[vo, vk, vj], "int32")
@@ -212,11 +222,13 @@ class Add(MacOperator):
                         if is_inside(vr, vcb * D + vc):
                             out[vr * E + vcb * D + vc] = stored(acc[vn, vcb, vr, vc])
 
-        return add
+        return add if has_bias else drop_argument(add, "bias")
 
     def reference(self, inputs: Arrays, numbers: Numbers) -> np.ndarray:
-        a, b = inputs["weights"][:, 0, 0].astype(np.int32)
-        return self.output.evaluate(a * inputs["a"] + b * inputs["b"], numbers)
+        a, b = inputs["weights"][:, 0, 0].astype(np.int64)
+        bias = inputs["bias"][:1] if self.bias else None
+        sums = wrapped_sums(a * inputs["a"] + b * inputs["b"], bias)
+        return self.output.evaluate(sums, numbers)
 
     @property
     def terms(self) -> int:
@@ -227,7 +239,10 @@ class Add(MacOperator):
         # Multipliers that differ, and not by their sign alone, tell the operands apart.
         limit = max(2, self.amplitude("weights"))
         a, b = generator.choice(np.arange(1, limit + 1), 2, replace=False)
-        return {**inputs, "weights": add_diagonals(a, -b, self.dim)}
+        inputs["weights"] = add_diagonals(a, -b, self.dim)
+        if self.bias:
+            inputs["bias"] = np.repeat(inputs["bias"][:1], self.dim)
+        return inputs
 
     @classmethod
     def spellings(cls, numbers: Numbers) -> Sequence[Spelling]:
@@ -237,8 +252,10 @@ class Add(MacOperator):
             wide = widened(parts[side], numbers)
             parts[f"{side}_multiplier"] = is_const()
             operands.append(commuted("relax.multiply", wide, parts[f"{side}_multiplier"]) | wide)
+        parts["bias"] = is_const()
         anchor = is_op("relax.add")(*operands)
-        root = requantized(anchor, parts, numbers)
+        biased = commuted("relax.add", anchor, parts["bias"])
+        root = requantized(biased | anchor, parts, numbers)
         return [Spelling("relax.add", root, anchor, parts, ("a", "b"))]
 
     @classmethod
@@ -257,18 +274,23 @@ class Add(MacOperator):
                 size = "unknown" if values is None else str(values.size)
                 return f"{size} multipliers of an operand (per channel?), the device takes one"
             multipliers.append(int(values.reshape(())))
+        bias = match.optional("bias")
+        constant = np.zeros(1, np.int32) if bias is None else constant_of(bias)
+        if constant is None or constant.dtype != np.int32 or constant.size != 1:
+            return "what is added to the sum is not one int32"
         cols = shape_of(left)[-1] if shape_of(left) else 1
         rows = int(np.prod(shape_of(left)[:-1]))
-        operator = cls(rows, cols, config.dim, relu=match.relu, scale=match.scale)
-        a, b = multipliers
-        return Accepted(operator, (left, right, add_diagonals(a, b, config.dim)))
+        (a, b), has_bias = multipliers, bool(constant.any())
+        operator = cls(rows, cols, config.dim, match.relu, match.scale, has_bias)
+        biases = (np.repeat(constant.reshape(-1), config.dim),) if has_bias else ()
+        return Accepted(operator, (left, right, add_diagonals(a, b, config.dim), *biases))
 
     @property
     def structures(self) -> tuple[MacStructure, ...]:
         return _STRUCTURES
 
     def mac_shape(self, config: DeviceConfig) -> MacShape:
-        a, _, weights, out = self.args
+        a, _, weights, *_, out = self.args
         line, steps = self.line_elements(config), self.steps(config)
         return MacShape(
             blocks=self.blocks(config),

@@ -87,11 +87,17 @@ def matmul(
 
 
 def add(
-    a: np.ndarray, b: np.ndarray, multipliers: tuple[int, int], scale: float, relu: bool
+    a: np.ndarray,
+    b: np.ndarray,
+    multipliers: tuple[int, int],
+    bias: np.ndarray | None,
+    scale: float,
+    relu: bool,
 ) -> np.ndarray:
-    """Operands times an integer each, summed, to int8 at the output's scale."""
+    """Operands times an integer each, and a constant (bias [1] int32), summed, to int8 at the
+    output's scale."""
     total = int(multipliers[0]) * a.astype(np.int64) + int(multipliers[1]) * b.astype(np.int64)
-    return requantized(wrapped(total), scale, relu)
+    return requantized(wrapped(total if bias is None else total + bias), scale, relu)
 
 
 def max_pool2d(x: np.ndarray, size: int, stride: int, pad: Pad, pad_value: int = 0) -> np.ndarray:

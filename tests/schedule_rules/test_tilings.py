@@ -24,6 +24,7 @@ LAYERS = [
     topi.DepthwiseConv2d(1, 28, 28, 96, 3, 3, DEFAULT.dim, (1, 1), (1, 1, 1, 1)),
     topi.Matmul(3, 37, 700, 500),
     topi.Add(784, 40, DEFAULT.dim),
+    topi.Add(784, 40, DEFAULT.dim, bias=True),
     topi.GlobalAvgPool(2, 7, 7, 96, DEFAULT.dim),
     topi.MaxPool2d(1, 28, 28, 64, 3, 2, (1, 1, 1, 1)),
 ]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from kernel_runs import check_schedule
 from operator_strategies import devices
 
 from npu_target.device import preset
+from npu_target.schedule_rules import default_schedule
 from npu_target.topi import Add, OperatorError, add_diagonals
 
 
@@ -53,3 +55,23 @@ def test_weights_for_another_device_are_an_error():
     config = preset("gemmini-8x8")
     with pytest.raises(ValueError, match="add_2x8: weights laid out for dim 16, device has 8"):
         Add(2, 8, 16).prim_func(config)
+
+
+@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.sampled_from(["gemmini-16x16", "gemmini-8x8"]),
+    st.integers(1, 40),
+    st.integers(1, 70),
+    st.floats(0.001, 0.5),
+    st.integers(0, 2**31),
+)
+def test_a_constant_is_added_on_the_device(device, rows, cols, scale, seed):
+    config = preset(device)
+    operator = Add(rows, cols, config.dim, scale=scale, bias=True)
+    check_schedule(operator, default_schedule(operator, config), config, seed)
+
+
+def test_a_constant_is_written_down_only_where_there_is_one():
+    assert "bias" not in Add(3, 4, 16).attrs()
+    assert Add(3, 4, 16, bias=True).attrs()["bias"] is True
+    assert Add(3, 4, 16, bias=True).name == "add_3x4_bias"
