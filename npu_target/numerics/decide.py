@@ -11,8 +11,12 @@ from tvm.ir import IRModule
 
 from ..device import DeviceConfig, kind_of
 from ..integer import Requantize, operation_of
+from ..integer.average_pool import AveragePool
+from ..integer.mean import Mean
 from ..partition import Partitioned
 from ..relax_graph import copy_binding, dtype_of, op_name, rebuild, replace_function
+from .additions import addition_candidate
+from .averages import average_candidate
 from .errors import NumericsError
 from .forms import Form
 from .layer import Candidate, Layer, Named, Network
@@ -109,6 +113,10 @@ def candidate_of(
     none."""
     if isinstance(named.operation, Requantize):
         return product_candidate(network, named, is_fast, least_snr_db)
+    if isinstance(named.operation, (AveragePool, Mean)):
+        return average_candidate(network, named, is_fast)
+    if len(named.inputs) == 2:
+        return addition_candidate(network, named, is_fast)
     return f"the device has no operation for {named.operation.op}"
 
 

@@ -73,8 +73,9 @@ def zero_point_of(
     producer = graph.producer(value)
     found = operation_of(mod, producer)
     if found is not None:
-        zero_point = getattr(found[0], "zero_point", None)
-        return zero_point if isinstance(zero_point, int) else None
+        # Where an operation has those of its operands as well, the result's is the last.
+        *_, zero_point = getattr(found[0], "zero_points", (None,))
+        return getattr(found[0], "zero_point", zero_point)
     name = op_name(producer)
     if name == _PAD:
         return _pad_value(producer)

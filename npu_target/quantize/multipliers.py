@@ -32,19 +32,32 @@ def integer_multipliers(scale_a: float, scale_b: float, powers_of_two: bool = Fa
     ``powers_of_two``: the scales are, and so are the multipliers and the scale that is left; an
     operand then is 0 where it comes to at most a step of the other.
     """
+    if not powers_of_two:
+        return nearest_multipliers(scale_a, scale_b, 1)[0]
     pairs = _coprime_pairs()
-    if powers_of_two:
-        pairs = pairs[((pairs & (pairs - 1)) == 0).all(axis=1)]
-    # Relative to the larger one: products of scales may be less than a float holds.
+    pairs = pairs[((pairs & (pairs - 1)) == 0).all(axis=1)]
+    a, b = (int(value) for value in pairs[np.argmin(_distances(pairs, scale_a, scale_b))])
+    return Multipliers(a, b, max(scale_a, scale_b) / max(a, b))
+
+
+def nearest_multipliers(scale_a: float, scale_b: float, count: int) -> list[Multipliers]:
+    """The ``count`` best ones, in the order of their squared errors."""
+    pairs = _coprime_pairs()
+    order = np.argsort(_distances(pairs, scale_a, scale_b), kind="stable")
     largest = max(scale_a, scale_b)
     scales = np.array([scale_a / largest, scale_b / largest])
-    # The distance of the point (scale_a, scale_b) from the line through (0, 0) and (A, B).
-    cross = pairs[:, 0] * scales[1] - pairs[:, 1] * scales[0]
-    distance = np.abs(cross) / np.hypot(pairs[:, 0], pairs[:, 1])
-    a, b = (int(value) for value in pairs[np.argmin(distance)])
-    if powers_of_two:
-        return Multipliers(a, b, largest / max(a, b))
-    return Multipliers(a, b, float((a * scales[0] + b * scales[1]) / (a * a + b * b)) * largest)
+    return [
+        Multipliers(a, b, float((a * scales[0] + b * scales[1]) / (a * a + b * b)) * largest)
+        for a, b in pairs[order[:count]].tolist()
+    ]
+
+
+def _distances(pairs: np.ndarray, scale_a: float, scale_b: float) -> np.ndarray:
+    """Of the point (scale_a, scale_b) from the lines through (0, 0) and (A, B), relative to the
+    larger one: products of scales may be less than a float holds."""
+    largest = max(scale_a, scale_b)
+    cross = pairs[:, 0] * (scale_b / largest) - pairs[:, 1] * (scale_a / largest)
+    return np.abs(cross) / np.hypot(pairs[:, 0], pairs[:, 1])
 
 
 def integer_factor(scale: float) -> tuple[int, float]:
