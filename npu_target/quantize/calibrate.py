@@ -130,7 +130,7 @@ def observe(
     ``progress`` is called with how many are done."""
     if not inputs:
         raise QuantizeError("calibration needs at least one input, there are none")
-    executable = build_host(_with_outputs(mod, graph, variables))
+    executable = build_host(with_outputs(mod, graph, variables))
     observers = {var: RangeObserver(var.name) for var in variables}
     for index, item in enumerate(inputs):
         progress(index)
@@ -157,7 +157,7 @@ def _check_arguments(graph: Graph, index: int, arguments: Sequence[np.ndarray]) 
             )
 
 
-def _with_outputs(mod: IRModule, graph: Graph, variables: Sequence[relax.Var]) -> IRModule:
+def with_outputs(mod: IRModule, graph: Graph, variables: Sequence[relax.Var]) -> IRModule:
     """``mod`` with the values of ``variables`` as the function's results."""
     watched = copy(graph)
     watched.output = relax.Tuple(list(variables))

@@ -77,6 +77,13 @@ class Emitter:
         """The scale of every tensor that is int8, by the name of the operation it comes from."""
         return {self._labels.get(var, var.name): self.scales[var] for var in self._int8}
 
+    def variables(self) -> dict[str, tuple[str, str]]:
+        """Those of every tensor that is int8, by the name of the operation it comes from."""
+        return {
+            self._labels.get(var, var.name): (var.name, value.name)
+            for var, value in self._int8.items()
+        }
+
     def _emit_float(self, step: Step) -> None:
         for var in step.inputs:
             self._as_float(var)

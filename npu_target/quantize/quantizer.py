@@ -37,12 +37,14 @@ class Quantized:
     ``multiplier_b`` (int32) and ``scale`` for an addition, ``factor`` (int32) and ``scale`` for an
     average; ``quantize_NAME`` and
     ``dequantize_NAME`` hold the ``scale`` by which a value enters and leaves int8. ``scales``:
-    what one step of int8 is worth, by tensor.
+    what one step of int8 is worth, by tensor. ``variables``: the names of the variables that hold
+    a tensor of ``scales``, in the float module with batch norms folded and in ``mod``.
     """
 
     mod: IRModule
     parameters: Mapping[str, Mapping[str, np.ndarray]]
     scales: Mapping[str, float]
+    variables: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
 
 def quantize(
@@ -82,6 +84,7 @@ def quantize(
         replace_function(mod, graph.name, made),
         emitter.parameters,
         emitter.tensor_scales(),
+        emitter.variables(),
     )
 
 

@@ -221,6 +221,7 @@ def _user_errors() -> tuple[type[Exception], ...]:
     from ..frontend import FrontendError
     from ..inputs import InputsError
     from ..models import ModelError
+    from ..numerics import NumericsError
     from ..quantize import QuantizeError
     from ..relax_graph import GraphError
     from ..stages import StageError
@@ -236,6 +237,7 @@ def _user_errors() -> tuple[type[Exception], ...]:
         GraphError,
         InputsError,
         ModelError,
+        NumericsError,
         OperatorError,
         ProcessError,
         QuantizeError,
