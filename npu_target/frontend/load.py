@@ -16,6 +16,7 @@ Reader = Callable[[Path, Shapes], Imported]
 SUFFIXES: dict[str, str] = {
     ".onnx": "onnx",
     ".pt2": "torch",
+    ".tflite": "tflite",
 }
 
 

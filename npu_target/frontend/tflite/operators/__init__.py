@@ -1,0 +1,35 @@
+"""How operators of TFLite are written in Relax: one file for each family."""
+
+from . import (
+    activation,
+    arithmetic,
+    convolution,
+    dense,
+    join,
+    pad,
+    pool,
+    reduce,
+    rescale,
+    reshape,
+    resize,
+    slices,
+    softmax,
+    transpose_convolution,
+)
+
+__all__ = [
+    "activation",
+    "arithmetic",
+    "convolution",
+    "dense",
+    "join",
+    "pad",
+    "pool",
+    "reduce",
+    "rescale",
+    "reshape",
+    "resize",
+    "slices",
+    "softmax",
+    "transpose_convolution",
+]
