@@ -29,6 +29,7 @@ def load_model(path: Path) -> Any:
         raise FrontendError(f"{path}: not an ONNX model, or cut off ({error})") from error
     if not model.HasField("graph") or not (model.graph.node or model.graph.output):
         raise FrontendError(f"{path}: not an ONNX model: there is no graph in it")
+    _check_names(path, model.graph)
     for tensor in model.graph.initializer:
         complete_tensor(path, tensor)
     for node in model.graph.node:
@@ -36,6 +37,17 @@ def load_model(path: Path) -> Any:
             if attribute.HasField("t"):
                 complete_tensor(path, attribute.t)
     return model
+
+
+def _check_names(path: Path, graph: Any) -> None:
+    """Names that are no UTF-8 come as bytes."""
+    names = [value.name for value in [*graph.input, *graph.output, *graph.initializer]]
+    for node in graph.node:
+        names += [node.name, node.op_type, node.domain, *node.input, *node.output]
+        names += [attribute.name for attribute in node.attribute]
+    wrong = [name for name in names if not isinstance(name, str)]
+    if wrong:
+        raise FrontendError(f"{path}: not an ONNX model, or broken: {wrong[0]!r} is no name")
 
 
 def require_onnx(path: Path) -> Any:

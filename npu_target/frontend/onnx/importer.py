@@ -30,6 +30,8 @@ from ..qdq.constants import constant
 
 _PRODUCTS = ("relax.nn.conv1d", "relax.nn.conv2d", "relax.nn.conv2d_transpose", "relax.matmul")
 
+_INT32 = 6  # onnx.TensorProto.INT32
+
 
 def known_operators() -> frozenset[str]:
     """Operators of the standard that the importer has."""
@@ -49,7 +51,7 @@ class _Importer(onnx_frontend.ONNXGraphImporter):
     ) -> relax.Expr:
         name = attrs["tvm_custom"]["name"]
         self.node = f"{op_name} {name}".strip()
-        result = _bounded(op_name, inputs, attrs)
+        result = _short_form(op_name, inputs, attrs)
         if result is None:
             result = super()._convert_operator(op_name, inputs, attrs, opset)
         else:
@@ -61,8 +63,14 @@ class _Importer(onnx_frontend.ONNXGraphImporter):
         return result
 
 
-def _bounded(op_name: str, inputs: Any, attrs: dict[str, Any]) -> relax.Expr | None:
-    """Bounds as Relax has operators for them, where the importer writes several; else None."""
+def _short_form(op_name: str, inputs: Any, attrs: dict[str, Any]) -> relax.Expr | None:
+    """One operator of Relax where the importer writes several; None where it does well.
+
+    Clip with constant bounds; Max and Min of two; a Cast from float32 to int32, whose result is
+    undefined (by ONNX) where the importer defines it.
+    """
+    if op_name == "Cast" and attrs.get("to") == _INT32 and dtype_of(inputs[0]) == "float32":
+        return relax.op.astype(inputs[0], "int32")
     if op_name in ("Max", "Min") and len(inputs) == 2:
         operator = relax.op.maximum if op_name == "Max" else relax.op.minimum
         return operator(inputs[0], inputs[1])

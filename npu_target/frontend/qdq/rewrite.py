@@ -76,7 +76,7 @@ class _Plan:
         self.values = Values(graph)
         self.matcher = Matcher(self.values)
         self.groups: dict[relax.Var, Group] = {}
-        self.products: dict[relax.Var, Product] = {}  # whose sums become float
+        self.products: dict[relax.Var, Product] = {}  # sums that nobody quantizes
         self.stored: set[relax.Var] = set()
         self.plain: set[relax.Var] = set(vars_in(graph.output))
         for var in reversed(graph.order):
@@ -95,12 +95,20 @@ class _Plan:
             else:
                 self.stored.update(vars_in(value))
         elif var in self.plain:
-            product = self.matcher.product(var)
+            product = self._counted(value) or self.matcher.product(var)
             if product is None:
                 self.plain.update(vars_in(value))
             else:
                 self.products[var] = product
                 self.stored.update(_views(product))
+
+    def _counted(self, value: relax.Expr) -> Product | None:
+        """The product whose sums, of scale 1, are made int32."""
+        if op_name(value) != "relax.astype" or str(value.attrs.dtype) != "int32":
+            return None
+        source = value.args[0]
+        product = self.matcher.product(source) if isinstance(source, relax.Var) else None
+        return product if product is not None and (product.scale == 1.0).all() else None
 
     def _quantize(self, var: relax.Var, value: relax.Call) -> None:
         group = self.matcher.group(var)
@@ -232,7 +240,7 @@ class _Rewriter:
         if var in self._stored:
             return self._moved_to_file(var)
         if var in self.plan.products:
-            return self._float_product(var, self.plan.products[var])
+            return self._sums(var, self.plan.products[var])
         value = substitute(self.plan.graph.value[var], self._plain)
         return self.builder.emit(value, var.name)
 
@@ -247,9 +255,12 @@ class _Rewriter:
         shifted = self.builder.emit(shifted, f"{var.name}_shifted")
         return self.builder.emit(relax.op.astype(shifted, dtype), f"{var.name}_{dtype}")
 
-    def _float_product(self, var: relax.Var, product: Product) -> relax.Expr:
+    def _sums(self, var: relax.Var, product: Product) -> relax.Expr:
+        """As int32, where that is asked for, else as floats."""
         inputs = [self._operand(operand) for operand in product.operands]
         sums = product_sums(self.builder, product, inputs, var.name)
+        if dtype_of(var) == "int32":
+            return sums
         real = self.builder.emit(relax.op.astype(sums, "float32"), f"{var.name}_float")
         scale = product.scale.astype(np.float32)
         scale = scale.reshape(()) if scale.size == 1 else scale
