@@ -33,6 +33,7 @@ class Imported:
     inputs, outputs : of ``main``, in order, by the names that the file has for them.
     quantizations : what integers are worth, by the name of the variable in ``main``.
     origins : what the file calls what a variable holds, by the variable's name.
+    remarks : what was not taken over to the last bit, such as biases that were rounded.
     """
 
     name: str
@@ -42,3 +43,4 @@ class Imported:
     outputs: tuple[TensorInfo, ...]
     quantizations: Mapping[str, Quantization] = field(default_factory=dict)
     origins: Mapping[str, str] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()

@@ -48,9 +48,10 @@ def _imported(
     path: Path, model: Any, mod: IRModule, origins: Mapping[str, str], quantized: bool
 ) -> Imported:
     quantizations: Mapping[str, Quantization] = {}
+    remarks: tuple[str, ...] = ()
     if quantized:
         rewritten = to_integer(mod)
-        mod, quantizations = rewritten.mod, rewritten.quantizations
+        mod, quantizations, remarks = rewritten.mod, rewritten.quantizations, rewritten.remarks
         named = {name: origins.get(origin, origin) for name, origin in rewritten.origins.items()}
     else:
         mod = channels_last(mod)
@@ -74,6 +75,7 @@ def _imported(
         ),
         quantizations,
         named,
+        remarks,
     )
 
 

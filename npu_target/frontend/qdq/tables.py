@@ -15,10 +15,13 @@ from .groups import Elementwise, Group
 
 def tables(graph: Graph, groups: Sequence[Group]) -> list[tuple[int, ...]]:
     """For each group around an `Elementwise`, what it makes of each int8."""
-    if not groups:
-        return []
-    reals = [_dequantized(group) for group in groups]
-    results = run_host(build_host(_functions(graph, groups)), *reals)
+    results = [_dequantized(group) for group in groups]
+    computed = [index for index, group in enumerate(groups) if _bindings(group)]
+    if computed:
+        functions = build_host(_functions(graph, [groups[index] for index in computed]))
+        outputs = run_host(functions, *(results[index] for index in computed))
+        for index, output in zip(computed, outputs, strict=True):
+            results[index] = output
     made = []
     for group, result in zip(groups, results, strict=True):
         # As relax.quantize: divided, rounded half to even, moved, cut off.
@@ -28,6 +31,11 @@ def tables(graph: Graph, groups: Sequence[Group]) -> list[tuple[int, ...]]:
         steps = np.nan_to_num(np.clip(steps, -128, 127), nan=0.0)
         made.append(tuple(int(step) for step in np.clip(steps, group.low, group.high)))
     return made
+
+
+def _bindings(group: Group) -> tuple[relax.Var, ...]:
+    assert isinstance(group.core, Elementwise)
+    return group.core.bindings
 
 
 def _dequantized(group: Group) -> np.ndarray:
@@ -70,4 +78,4 @@ def _copied(
         call = graph.value[var]
         copied = relax.Call(call.op, [argument(arg) for arg in call.args], call.attrs, call.ty_args)
         made[var] = builder.emit(copied)
-    return builder.emit(relax.op.add(made.get(core.anchor, param), relax.const(np.float32(0))))
+    return made[core.anchor]

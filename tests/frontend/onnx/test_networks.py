@@ -10,8 +10,10 @@ pytest.importorskip("onnxruntime")
 from onnx_models import quantized, residual_net, run, with_layers  # noqa: E402
 from onnx_networks import mobilenet_v2, resnet18  # noqa: E402
 
+from npu_target.devices.gemmini import GemminiConfig  # noqa: E402
 from npu_target.frontend import load  # noqa: E402
 from npu_target.host import build_host, run_host  # noqa: E402
+from npu_target.partition import partition  # noqa: E402
 from npu_target.quantize import quantize  # noqa: E402
 from npu_target.relax_graph import Graph, dtype_of, op_name  # noqa: E402
 
@@ -81,6 +83,9 @@ def test_a_float_network_is_what_the_quantizer_takes(tmp_path):
     made = quantize(imported.mod, [image])
     layers = {name for name in made.parameters if "weight" in made.parameters[name]}
     assert layers == {"stem", "block_conv1", "block_conv2", "expand", "depth", "fc"}
+    regions = partition(made.mod, GemminiConfig()).regions
+    # Six products, a pool, a sum and an average.
+    assert len(regions) == 9
 
 
 @pytest.mark.slow
