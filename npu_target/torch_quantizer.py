@@ -136,7 +136,7 @@ class NpuQuantizer(Quantizer):
             elif node.target in _ADDS and _is_residual(node):
                 first, second = node.args
                 shared = SharedQuantizationSpec((first, node))
-                self._annotate_layer(node, {second: shared, first: self._activation})
+                self._annotate_layer(node, {first: self._activation, second: shared})
             elif node.target in _AVERAGES or node.target in _TABLES:
                 self._annotate_layer(node, {node.args[0]: self._activation})
             elif node.target is _aten.cat.default:
@@ -176,8 +176,9 @@ class NpuQuantizer(Quantizer):
     def _annotate_same_scale(self, node: Node, values: list[Node]) -> None:
         first, *others = values
         shared = SharedQuantizationSpec((first, node))
-        inputs: dict[Node, QuantizationSpecBase] = dict.fromkeys(others, shared)
-        inputs[first] = self._activation
+        # The first first: the others are made after what they share.
+        inputs: dict[Node, QuantizationSpecBase] = {first: self._activation}
+        inputs.update(dict.fromkeys(others, shared))
         _mark(node, inputs, shared)
 
 

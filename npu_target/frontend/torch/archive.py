@@ -44,7 +44,7 @@ def safe_archive(path: Path) -> io.BytesIO:
     root = next(iter(entries)).partition("/")[0] if entries else ""
     files = {name.partition("/")[2]: data for name, data in entries.items()}
     if any(not name.startswith(f"{root}/") for name in entries) or _MODEL not in files:
-        raise FrontendError(_what_it_is(path, entries))
+        raise FrontendError(_what_it_is(path, list(entries)))
     if files.get("archive_format") != b"pt2" or files.get("byteorder", b"little") != b"little":
         raise FrontendError(f"{path}: its archive has another form or byte order; {_SAVE_AGAIN}")
     models = [name for name in files if name.startswith("models/")]
@@ -71,12 +71,15 @@ def _entries(path: Path) -> dict[str, bytes]:
     try:
         with zipfile.ZipFile(path) as archive:
             infos = archive.infolist()
+            names = [info.filename for info in infos]
+            if not any(name.endswith(f"/{_MODEL}") for name in names):
+                raise FrontendError(_what_it_is(path, names))
             # PyTorch stores; so an archive cannot hold more than the file is long.
             if any(info.compress_type != zipfile.ZIP_STORED for info in infos) or (
                 sum(info.file_size for info in infos) > path.stat().st_size
             ):
                 raise FrontendError(f"{path}: has compressed entries; {_SAVE_AGAIN}")
-            if len({info.filename for info in infos}) != len(infos):
+            if len(set(names)) != len(names):
                 raise FrontendError(f"{path}: has several entries of one name; {_SAVE_AGAIN}")
             return {info.filename: archive.read(info) for info in infos}
     except (
@@ -95,7 +98,7 @@ def _entries(path: Path) -> dict[str, bytes]:
         ) from error
 
 
-def _what_it_is(path: Path, entries: Mapping[str, bytes]) -> str:
+def _what_it_is(path: Path, entries: list[str]) -> str:
     """Why an archive is no exported program."""
     names = {name.rpartition("/")[2] for name in entries}
     if "serialized_exported_program.json" in names:

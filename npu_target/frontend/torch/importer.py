@@ -17,6 +17,7 @@ from ...relax_graph import Graph, rebuild, substitute
 from ..errors import FrontendError
 from .converters import CONVERTERS, arguments_of
 from .program import module_of
+from .quantized import NUMBERS, QUANTIZED
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
@@ -32,10 +33,14 @@ _FIRST_RESULT = (
 
 @dataclass
 class Converted:
-    """``mod``: images as PyTorch has them, NCHW. ``origins``: what a variable is in the program, by
-    its name."""
+    """A program in Relax, images as PyTorch has them, NCHW.
+
+    quantized : whether it has integers and their scales in it.
+    origins : what a variable is in the program, by its name.
+    """
 
     mod: IRModule
+    quantized: bool
     origins: Mapping[str, str]
 
 
@@ -52,7 +57,13 @@ def convert(path: Path, program: ExportedProgram) -> Converted:
     nodes = [node for node in program.graph.nodes if node.op == "call_function"]
     names = {node.target.__name__ for node in nodes}
     operations = Counter(module_of(node) for node in nodes if node.target is not operator.getitem)
-    translation = _Translation(path, operations)
+    own = {**program.state_dict, **program.constants}
+    tensors = {
+        spec.arg.name: own[spec.target]
+        for spec in program.graph_signature.input_specs
+        if spec.target in own
+    }
+    translation = _Translation(path, tensors, operations)
     converters = {name: translation.convert for name in names}
     try:
         mod = from_exported_program(
@@ -66,7 +77,7 @@ def convert(path: Path, program: ExportedProgram) -> Converted:
     # TVM's importer has no error of its own.
     except Exception as error:
         raise FrontendError(f"{path}: cannot be imported: {error!r}") from error
-    return translation.named(mod)
+    return translation.named(mod, not names.isdisjoint(QUANTIZED))
 
 
 @dataclass
@@ -74,6 +85,7 @@ class _Translation:
     """What happens to each operation, and what it is called afterwards."""
 
     path: Path
+    tensors: Mapping[str, Any]  # The program's own, by the name of their node.
     # How many operations each module has.
     _operations: Counter[str]
     _names: dict[str, tuple[str, str]] = field(default_factory=dict)
@@ -99,9 +111,10 @@ class _Translation:
             self._names[var.name] = (f"{label}_{part}" if part else label, origin)
             return var
 
-        own = CONVERTERS.get(name)
-        if own is not None:
-            return own(arguments_of(node, importer.env), emit)
+        if name in CONVERTERS:
+            return CONVERTERS[name](arguments_of(node, importer.env), emit)
+        if name in QUANTIZED:
+            return QUANTIZED[name](arguments_of(node, self._with_numbers(node, importer)), emit)
         if name == "getitem" and node.args[0].target.__name__ in _FIRST_RESULT:
             if node.args[1] != 0:
                 raise FrontendError(
@@ -121,6 +134,18 @@ class _Translation:
             self._names.setdefault(value.name, (label, origin))
         return value
 
+    def _with_numbers(self, node: Node, importer: Any) -> Mapping[Node, Any]:
+        """The values so far, scales and zero points of a node as arrays."""
+        values = dict(importer.env)
+        for schema, given in zip(node.target._schema.arguments, node.args, strict=False):
+            if schema.name in NUMBERS and given is not None:
+                if given.name not in self.tensors:
+                    raise ValueError(
+                        "has scales that are computed at run time; quantize statically"
+                    )
+                values[given] = self.tensors[given.name].detach().numpy()
+        return values
+
     def _label(self, node: Node) -> str:
         """A name for what a node gives: its module's, if it is the module's one operation."""
         module = module_of(node)
@@ -128,7 +153,7 @@ class _Translation:
             return _identifier(module)
         return _identifier(f"{module}.{node.name}" if module else node.name)
 
-    def named(self, mod: IRModule) -> Converted:
+    def named(self, mod: IRModule, quantized: bool) -> Converted:
         """``mod`` with variables that are called after the program's modules."""
         graph = Graph(mod)
         taken = {param.name for param in graph.params}
@@ -146,7 +171,7 @@ class _Translation:
             if origin:
                 origins[values[var].name] = origin
 
-        return Converted(rebuild(graph, emit), origins)
+        return Converted(rebuild(graph, emit), quantized, origins)
 
 
 def _origin(node: Node) -> str:

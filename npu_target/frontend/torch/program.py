@@ -46,16 +46,18 @@ def load_program(path: Path, shapes: Mapping[str, tuple[int, ...]]) -> ExportedP
             f"{path}: PyTorch {torch.__version__} cannot load the program: {_first_line(error)}"
         ) from error
     _check_weights(path, program)
-    _check_state(path, program)
+    _check_mode(path, program)
     program = _with_shapes(path, program, shapes)
     _check_sizes(path, program)
     try:
         with _quiet():
-            return program.run_decompositions(_decompositions())
+            program = program.run_decompositions(_decompositions())
     except Exception as error:
         raise FrontendError(
             f"{path}: PyTorch {torch.__version__} cannot trace the program: {_first_line(error)}"
         ) from error
+    _check_state(path, program)
+    return program
 
 
 def user_inputs(program: ExportedProgram) -> dict[str, Node]:
@@ -180,7 +182,7 @@ def _check_weights(path: Path, program: ExportedProgram) -> None:
             )
 
 
-def _check_state(path: Path, program: ExportedProgram) -> None:
+def _check_mode(path: Path, program: ExportedProgram) -> None:
     for node in program.graph.nodes:
         name = getattr(node.target, "__name__", "")
         training = name.startswith("batch_norm") and len(node.args) > 5 and node.args[5] is True
@@ -188,10 +190,15 @@ def _check_state(path: Path, program: ExportedProgram) -> None:
             raise FrontendError(
                 f"{path}: {node.name} is in training mode; call .eval() before exporting"
             )
-    changed = program.graph_signature.buffers_to_mutate.values()
+
+
+def _check_state(path: Path, program: ExportedProgram) -> None:
+    """What is changed in place is told after decompositions alone."""
+    signature = program.graph_signature
+    changed = [*signature.buffers_to_mutate.values(), *signature.user_inputs_to_mutate.values()]
     if changed:
         raise FrontendError(
-            f"{path}: the network changes its own {', '.join(changed)}; make what is kept from "
+            f"{path}: the network changes {', '.join(changed)}; make what is kept from "
             "one call to the next an input and an output"
         )
 

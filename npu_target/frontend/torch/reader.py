@@ -13,8 +13,10 @@ from ...relax_graph import Graph, dtype_of, shape_of
 from ..errors import FrontendError
 from ..imported import Imported, TensorInfo
 from ..layout import channels_last
+from ..qdq import to_integer
 from .importer import convert
 from .program import load_program
+from .quantized import as_pytorch
 
 
 def read(path: Path, shapes: Mapping[str, tuple[int, ...]]) -> Imported:
@@ -33,17 +35,28 @@ def read(path: Path, shapes: Mapping[str, tuple[int, ...]]) -> Imported:
         )
     program = load_program(path, shapes)
     converted = convert(path, program)
-    mod = relax.transform.FoldConstant()(converted.mod)
-    mod = relax.transform.FoldConstant()(channels_last(mod))
+    if converted.quantized:
+        rewritten = to_integer(converted.mod)
+        mod = as_pytorch(rewritten.mod)
+        quantizations = rewritten.quantizations
+        origins = {
+            name: converted.origins.get(source, source)
+            for name, source in rewritten.origins.items()
+        }
+    else:
+        folded = relax.transform.FoldConstant()(converted.mod)
+        mod = relax.transform.FoldConstant()(channels_last(folded))
+        quantizations, origins = {}, dict(converted.origins)
     graph = Graph(mod)
-    names = {var.name for var in graph.order}
+    names = {var.name for var in (*graph.params, *graph.order)}
     return Imported(
         path.stem,
         mod,
-        False,
+        converted.quantized,
         tuple(TensorInfo(p.name, shape_of(p), dtype_of(p)) for p in graph.params),
         _outputs(mod, [spec.arg.name for spec in program.graph_signature.output_specs]),
-        origins={name: origin for name, origin in converted.origins.items() if name in names},
+        {name: numbers for name, numbers in quantizations.items() if name in names},
+        {name: origin for name, origin in origins.items() if name in names},
     )
 
 
