@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .numerics.arguments import add_numerics_options, asked_numerics
 from .tuning.options import add_network_options, report_errors
 
 if TYPE_CHECKING:
@@ -32,7 +31,6 @@ def parser() -> argparse.ArgumentParser:
         "its own integers, of one in float the float network. Exits with 0 whatever is found.",
     )
     add_network_options(result.add_argument_group("network"))
-    add_numerics_options(result.add_argument_group("numbers"))
     inputs = result.add_argument_group("inputs and output")
     inputs.add_argument(
         "--inputs",
@@ -131,6 +129,7 @@ def _of_integers(
 ) -> Report:
     from .numerics import decide
     from .numerics.differences import differences
+    from .tuning.network import asked_numerics
 
     zero_points = {name: by.zero_point[0] for name, by in model.imported.quantizations.items()}
     decided = decide(model.mod, config, asked_numerics(options), zero_points)

@@ -94,9 +94,11 @@ def named_operations(network: Network) -> list[Named]:
     return found
 
 
-def check_all_on_device(decided: Decided, partitioned: Partitioned) -> None:
-    """Raise NumericsError with all that the host computes, and why, if there is anything."""
-    why = {layer.name: layer.why for layer in decided.layers if not layer.is_on_device}
+def check_all_on_device(decided: Decided | None, partitioned: Partitioned) -> None:
+    """Raise NumericsError with all that the host computes, and why, if there is anything. Of a
+    network that was quantized for the device nothing was decided: None."""
+    layers = () if decided is None else decided.layers
+    why = {layer.name: layer.why for layer in layers if not layer.is_on_device}
     left = []
     for decision in partitioned.decisions:
         if decision.where == "host":

@@ -16,6 +16,7 @@ from ..frontend import SUFFIXES, Imported, TensorInfo
 from ..frontend import load as load_file
 from ..inputs import read_inputs
 from ..models import MODELS, Model, get_model
+from ..numerics import Decided, NumericsOptions, check_all_on_device, decide
 from ..partition import Partitioned, partition
 from ..partition.partitioner import Lowering
 from ..quantize import Quantized, quantize
@@ -49,6 +50,8 @@ class Network:
     config: DeviceConfig
     quantized: Quantized
     partitioned: Partitioned
+    # By which numbers, of a network that came quantized.
+    decided: Decided | None = None
 
     @property
     def layers(self) -> list[Layer]:
@@ -57,7 +60,8 @@ class Network:
 
     def with_kernels(self, lower: Lowering) -> Partitioned:
         """Partitioned anew, with the kernels that `lower` makes."""
-        return partition(self.quantized.mod, self.config, lower)
+        host = frozenset() if self.decided is None else self.decided.host
+        return partition(self.quantized.mod, self.config, lower, host)
 
 
 def is_file(model: str) -> bool:
@@ -114,6 +118,8 @@ def load_network(
     seed: int = 0,
     calibrate: Sequence[Path] = (),
     shapes: Mapping[str, tuple[int, ...]] | None = None,
+    numerics: NumericsOptions | None = None,
+    all_on_device: bool = False,
     progress: Progress = lambda text: None,
 ) -> Network:
     """Quantize, unless it comes quantized, and partition a model for a device.
@@ -124,23 +130,45 @@ def load_network(
     calibrate : files and folders with inputs to quantize with, as `read_inputs` takes them; without
         any these are drawn from `seed`.
     shapes : of inputs by name, which a file leaves open.
+    numerics : by which numbers to compute a network that comes quantized; the default is exactly.
+    all_on_device : whether it is an error that the host computes something.
     progress : is called with what is being done.
 
-    Raises ModelError, FrontendError and InputsError for what does not fit.
+    Raises ModelError, FrontendError, InputsError and NumericsError for what does not fit.
     """
     progress(f"loading {model}")
     loaded = load_model(model, weights, seed, shapes)
     if isinstance(loaded, FileModel) and loaded.imported.integer:
         if calibrate:
             raise TuningError(f"{model} is quantized; --calibrate is for networks in float")
-        scales = {name: by.scale[0] for name, by in loaded.imported.quantizations.items()}
-        quantized = Quantized(loaded.mod, {}, scales)
-        return Network(loaded, config, quantized, partition(loaded.mod, config, _stand_in))
-    infos = inputs_of(loaded)
-    inputs = _Joined([read_inputs(path, infos) for path in calibrate])
-    return _quantized(
-        loaded, config, inputs or loaded.calibration_inputs(CALIBRATION_SAMPLES, seed), progress
-    )
+        network = _decided(loaded, config, numerics, progress)
+    else:
+        if numerics not in (None, NumericsOptions()):
+            raise TuningError(
+                f"{model} is in float, its numbers are the device's; --numerics, --host, "
+                "--on-device and --exact are for networks that come quantized"
+            )
+        infos = inputs_of(loaded)
+        inputs = _Joined([read_inputs(path, infos) for path in calibrate])
+        network = _quantized(
+            loaded, config, inputs or loaded.calibration_inputs(CALIBRATION_SAMPLES, seed), progress
+        )
+    if all_on_device:
+        check_all_on_device(network.decided, network.partitioned)
+    return network
+
+
+def _decided(
+    model: FileModel, config: DeviceConfig, numerics: NumericsOptions | None, progress: Progress
+) -> Network:
+    quantizations = model.imported.quantizations
+    zero_points = {name: by.zero_point[0] for name, by in quantizations.items()}
+    progress("comparing its numbers with the device's")
+    decided = decide(model.mod, config, numerics, zero_points)
+    scales = {name: by.scale[0] for name, by in quantizations.items() if len(by.scale) == 1}
+    progress("partitioning")
+    partitioned = partition(decided.mod, config, _stand_in, decided.host)
+    return Network(model, config, Quantized(decided.mod, {}, scales), partitioned, decided)
 
 
 def _quantized(
@@ -160,8 +188,24 @@ def _quantized(
     return Network(model, config, quantized, partition(quantized.mod, config, _stand_in))
 
 
+def asked_numerics(options: argparse.Namespace) -> NumericsOptions:
+    """By which numbers, as the options of `options.add_network_options` say.
+
+    Raises NumericsError for a layer that two things are asked of.
+    """
+    return NumericsOptions(
+        options.numerics,
+        frozenset(options.host),
+        frozenset(options.on_device),
+        frozenset(options.exact),
+    )
+
+
 def asked_network(options: argparse.Namespace, config: DeviceConfig, progress: Progress) -> Network:
-    """The network that the options of `options.add_network_options` name."""
+    """The network that the options of `options.add_network_options` name.
+
+    Raises as `load_network`.
+    """
     return load_network(
         options.model,
         config,
@@ -169,6 +213,8 @@ def asked_network(options: argparse.Namespace, config: DeviceConfig, progress: P
         options.weights_seed,
         options.calibrate,
         dict(options.shape),
+        asked_numerics(options),
+        options.all_on_device,
         progress,
     )
 

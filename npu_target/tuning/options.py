@@ -58,6 +58,7 @@ def add_network_options(parser: argparse._ActionsContainer) -> None:
         "inputs, as .npy, .npz or a folder of such (default: drawn from --weights-seed, for which "
         "cycles are right and outputs are not)",
     )
+    _add_numerics_options(parser)
     parser.add_argument(
         "--device",
         default=DEFAULT_DEVICE,
@@ -78,6 +79,34 @@ def add_network_options(parser: argparse._ActionsContainer) -> None:
         metavar="NAME",
         help="by what measures under this name, see rpc_server.server --run-with, instead of the "
         "simulator: tuning logs are in DIR/<device>@NAME/<model>/",
+    )
+
+
+def _add_numerics_options(parser: argparse._ActionsContainer) -> None:
+    """Exact or fast, and for which layers otherwise: `numerics.NumericsOptions`."""
+    parser.add_argument(
+        "--numerics",
+        choices=("exact", "fast"),
+        default="exact",
+        help="of a network that comes quantized: compute on the device only what is equal to the "
+        "last bit, or all that it can come near to (default: %(default)s)",
+    )
+    for name, text in (
+        ("--host", "leave a layer on the host, all of it"),
+        ("--on-device", "compute a layer on the device, even where results differ"),
+        ("--exact", "let no result of a layer differ"),
+    ):
+        parser.add_argument(
+            name,
+            action="append",
+            default=[],
+            metavar="LAYER",
+            help=f"{text}; may be given several times, and a wrong name gets the near ones",
+        )
+    parser.add_argument(
+        "--all-on-device",
+        action="store_true",
+        help="fail with the list of what the host would compute, if that is anything",
     )
 
 
