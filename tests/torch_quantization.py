@@ -113,4 +113,4 @@ def _layer_by_layer(mod, graph, layers):
                     values[var] = given[var]
             results = builder.emit_output(relax.Tuple(computed))
         builder.emit_func_output(results)
-    return replace_function(mod, "main", builder.get()["main"])
+    return replace_function(mod, "main", builder.get())

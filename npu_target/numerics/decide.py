@@ -176,7 +176,6 @@ def _with_forms(network: Network, forms: Mapping[relax.Var, Form]) -> IRModule:
         elif var not in replaced:
             copy_binding(builder, var, values, graph)
 
-    function = rebuild(graph, emit)[graph.name]
     # Functions of operations that are computed otherwise now go.
-    mod = replace_function(network.mod, graph.name, function)
+    mod = replace_function(network.mod, graph.name, rebuild(graph, emit))
     return relax.transform.DeadCodeElimination([graph.name])(mod)

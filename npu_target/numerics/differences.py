@@ -140,5 +140,5 @@ def _watched(
 
     ends = graph.output.fields if isinstance(graph.output, relax.Tuple) else [graph.output]
     graph.output = relax.Tuple([*watched, *beside.values(), *ends])
-    mod = replace_function(network.mod, graph.name, rebuild(graph, emit)[graph.name])
+    mod = replace_function(network.mod, graph.name, rebuild(graph, emit))
     return relax.transform.DeadCodeElimination([graph.name])(mod)

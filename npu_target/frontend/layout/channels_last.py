@@ -36,6 +36,4 @@ def channels_last(mod: IRModule, name: str = "main") -> IRModule:
         if var in graph.output_vars:
             forms.plain(var)
 
-    return relax.transform.DeadCodeElimination()(
-        replace_function(mod, name, rebuild(graph, emit)[name])
-    )
+    return relax.transform.DeadCodeElimination()(replace_function(mod, name, rebuild(graph, emit)))

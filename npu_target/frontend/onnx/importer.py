@@ -143,8 +143,7 @@ def _named(mod: IRModule, nodes: dict[str, str]) -> tuple[IRModule, dict[str, st
         values[var] = made
         origins.setdefault(made.name, names[var][1])
 
-    built = rebuild(graph, emit)
-    return replace_function(mod, "main", built["main"]), origins
+    return replace_function(mod, "main", rebuild(graph, emit)), origins
 
 
 def _is_static(var: relax.Var) -> bool:

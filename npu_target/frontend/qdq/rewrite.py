@@ -59,11 +59,7 @@ def to_integer(mod: IRModule, name: str = "main") -> Rewritten:
     mod = channels_last(mod, name)
     plan = _Plan(Graph(mod, name))
     rewriter = _Rewriter(plan)
-    function = rewriter.function(name)
-    built = replace_function(mod, name, function)
-    for var, added in rewriter.builder.get().functions.items():
-        if var.name_hint != name:
-            built[var] = added
+    built = replace_function(mod, name, rewriter.module(name))
     built = relax.transform.DeadCodeElimination([name])(relax.transform.FoldConstant()(built))
     return Rewritten(built, rewriter.quantizations, rewriter.origins, tuple(plan.matcher.remarks))
 
@@ -132,7 +128,7 @@ class _Rewriter:
     _stored: dict[relax.Var, relax.Expr] = field(default_factory=dict)
     _plain: dict[relax.Var, relax.Expr] = field(default_factory=dict)
 
-    def function(self, name: str) -> relax.Function:
+    def module(self, name: str) -> IRModule:
         plan = self.plan
         looked_up = [
             var for var, group in plan.groups.items() if isinstance(group.core, Elementwise)
@@ -153,7 +149,7 @@ class _Rewriter:
                         self._plain[var] = self._as_it_was(var)
                 output = self.builder.emit_output(substitute(plan.graph.output, self._plain))
             self.builder.emit_func_output(output)
-        return self.builder.get()[name]
+        return self.builder.get()
 
     # ---- integers --------------------------------------------------------------------------
 

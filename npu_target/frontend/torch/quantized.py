@@ -100,7 +100,7 @@ def as_pytorch(mod: IRModule) -> IRModule:
             relax.op.astype(builder.emit(cut, f"{var.name}_cut"), dtype), var.name
         )
 
-    return replace_function(mod, graph.name, rebuild(graph, emit)[graph.name])
+    return replace_function(mod, graph.name, rebuild(graph, emit))
 
 
 def _scalars(call: relax.Call) -> tuple[np.float32, int] | None:
