@@ -59,7 +59,14 @@ def test_exact_is_equal_and_keeps_on_the_host_what_is_not():
     assert "8 scales, one a channel" in layers["channels"].why
     (sample,) = inputs_of(mod, 1)
     np.testing.assert_array_equal(results(mod, sample), results(decided.mod, sample))
-    assert [region.name for region in partition(decided.mod, CONFIG).regions] == ["own_conv"]
+    # The products are the device's all the same: their sums are requantized on the host.
+    regions = partition(decided.mod, CONFIG).regions
+    assert [(region.name, region.operator.sums) for region in regions] == [
+        ("own_conv", False),
+        ("zero_point_conv", True),
+        ("channels_conv", True),
+        ("bounds_conv", True),
+    ]
 
 
 def test_fast_is_all_on_the_device_and_near():
@@ -177,7 +184,7 @@ def test_all_on_the_device_or_the_list_of_what_is_not():
     with pytest.raises(NumericsError, match="not all is on the device") as raised:
         check_all_on_device(decided, partition(decided.mod, CONFIG))
     text = str(raised.value)
-    assert "zero_point (call_tir): tflite_double: 58 of its" in text
+    assert "zero_point (requantize): tflite_double: 58 of its" in text
     assert "padded" not in text and "own" not in text
 
     def body(b):
