@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from npu_target.quantize.multipliers import (
@@ -62,6 +62,18 @@ def test_few_sums_are_rounded_otherwise(ratio):
     scaled = (by.a * a + by.b * b).astype("float32") * np.float32(by.scale * 0.5)
     found = np.clip(np.rint(scaled), -128, 127)
     assert np.mean(found != wanted) < 0.01
+    assert np.abs(found - wanted).max() <= 1
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.floats(0.005, 1.0), st.floats(0.1, 0.95))
+def test_all_pairs_are_off_by_one_at_most(ratio, scale):
+    """Saturating ones as well: no operand is rounded, or cut off, before the sum is."""
+    a, b = np.meshgrid(np.arange(-128, 128), np.arange(-128, 128))
+    by = integer_multipliers(scale, scale * ratio)
+    wanted = np.clip(np.rint(a * scale + b * (scale * ratio)), -128, 127)
+    scaled = (by.a * a + by.b * b).astype("float32") * np.float32(by.scale)
+    found = np.clip(np.rint(scaled), -128, 127)
     assert np.abs(found - wanted).max() <= 1
 
 
