@@ -1,4 +1,4 @@
-"""Sums of products in a network: what makes them, and between which numbers they lie."""
+"""Sums of products, or of pixels: what makes them, and between which numbers they lie."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from ..relax_graph import Graph, attr_ints, constant_of, dtype_of, op_name, shap
 from .ranges import Range, range_of
 
 _PRODUCTS = ("relax.nn.conv2d", "relax.matmul")
+_SUM = "relax.sum"
 
 
 @dataclass(frozen=True)
 class Product:
-    """A convolution or a matrix product of int8 into int32 sums, channels last, and its bias.
+    """A convolution or a matrix product of int8 into int32 sums, channels last, or the sum over an
+    image's lines and pixels; and its bias.
 
     anchor : the product's binding.
     biased : the binding behind it that adds a constant for each channel, None without one.
@@ -37,6 +39,16 @@ class Product:
         return self.anchor if self.biased is None else self.biased
 
     @property
+    def is_image_sum(self) -> bool:
+        """Whether it is no product: a sum of what `data` holds."""
+        return op_name(self.call) == _SUM
+
+    @property
+    def data(self) -> relax.Expr:
+        """Its int8 input, of two the first."""
+        return self.call.args[0]
+
+    @property
     def bindings(self) -> tuple[relax.Var, ...]:
         """What a device form replaces."""
         return (self.anchor,) if self.biased is None else (self.anchor, self.biased)
@@ -55,9 +67,13 @@ def product_of(graph: Graph, sums: relax.Expr) -> Product | str:
             return "an addition of two tensors makes its sums, no product"
         anchor, biased, bias_values = operands[1 - sides[0]], sums, constants[sides[0]]
     call = graph.producer(anchor)
-    if op_name(call) not in _PRODUCTS:
+    if op_name(call) == _SUM:
+        call = _of_int8(graph, call)
+    elif op_name(call) not in _PRODUCTS:
         made_by = (op_name(call) or "an input").removeprefix("relax.")
         return f"{made_by} makes its sums, no product"
+    if call is None:
+        return "sum makes its sums, not of the lines and pixels of an int8 image"
     if dtype_of(anchor) != "int32" or any(dtype_of(arg) != "int8" for arg in call.args):
         return "its product is not of int8 into int32"
     for inner in () if biased is None else (anchor,):
@@ -67,7 +83,7 @@ def product_of(graph: Graph, sums: relax.Expr) -> Product | str:
     bias = _per_channel(bias_values, shape_of(anchor), channels)
     if bias is None:
         return "what is added to its product is not one number a channel"
-    weight = constant_of(call.args[1])
+    weight = constant_of(call.args[1]) if len(call.args) > 1 else None
     axis = -1
     if op_name(call) == "relax.nn.conv2d":
         if str(call.attrs.out_layout) != "NHWC":
@@ -78,6 +94,17 @@ def product_of(graph: Graph, sums: relax.Expr) -> Product | str:
         if weight.shape[axis] != channels:
             return "its convolution's weights are of a layout without all channels on one axis"
     return Product(anchor, biased, call, weight, axis, bias)
+
+
+def _of_int8(graph: Graph, call: relax.Call) -> relax.Call | None:
+    """A sum over an image's lines and pixels as one of its int8; None of another."""
+    wide = graph.producer(call.args[0])
+    if op_name(wide) != "relax.astype" or len(shape_of(call.args[0])) != 4:
+        return None
+    axes = call.attrs.axis
+    if axes is None or sorted(axis % 4 for axis in attr_ints(axes)) != [1, 2]:
+        return None
+    return relax.Call(call.op, [wide.args[0]], call.attrs)
 
 
 def _per_channel(
@@ -95,7 +122,11 @@ def _per_channel(
 def sum_range(mod: IRModule, graph: Graph, product: Product) -> Range:
     """Between which numbers all sums of a product lie, its bias included, whatever the network is
     given."""
-    value = range_of(mod, graph, product.call.args[0])
+    value = range_of(mod, graph, product.data)
+    if product.is_image_sum:
+        _, height, width, _ = shape_of(product.data)
+        count = height * width
+        return Range(count * value.low, count * value.high).plus(product.bias)
     if product.weight is None:
         other = range_of(mod, graph, product.call.args[1])
         ends = [a * b for a in (value.low, value.high) for b in (other.low, other.high)]

@@ -10,7 +10,8 @@ from ..device.requantize import RequantizeRule
 from ..device.scale_rule import ScaleRule
 from ..integer import Requantize
 from ..quantize.calibrate import power_of_two_from
-from .forms import ProductForm, Rescale
+from ..relax_graph import shape_of
+from .forms import Form, ImageSumForm, ProductForm, Rescale, WindowSumForm
 from .layer import Candidate, Named, Network
 from .products import Product, product_of, sum_range
 from .ranges import Range, zero_point_of
@@ -32,6 +33,8 @@ def product_candidate(
         return product
     if graph.sole_user(product.sums) is None:
         return "its sums are used elsewhere as well"
+    if product.is_image_sum and (product.bias != product.bias[0]).any():
+        return "what is added to its sums is not one number"
     scales = np.array(operation.scale, np.float32)
     if (scales <= 0).any():
         return "it has a scale that is not positive"
@@ -113,8 +116,8 @@ def _folded(
             f"{len(scales)} scales, one a channel: weights that take them in have {snr_db:.1f} dB, "
             f"less than {least_snr_db:g}"
         )
-    data = product.call.args[0]
-    zero_in = zero_point_of(network.mod, network.graph, data, network.zero_points) or 0
+    known = network.zero_points
+    zero_in = zero_point_of(network.mod, network.graph, product.data, known) or 0
     bias = (product.bias + zero_in * weight.sum(axes)) * (scales / scale)
     bias += operation.zero_point / scale - zero_in * rounded.sum(axes)
     if np.abs(bias).max(initial=0) > _INT32.max:
@@ -139,15 +142,17 @@ def _form(
     numbers: DeviceNumbers,
     weight: np.ndarray | None,
     bias: np.ndarray,
-) -> ProductForm:
-    return ProductForm(
-        named.var.name,
-        product.bindings,
-        Rescale(numbers.scale, operation.low, operation.high),
-        product,
-        weight,
-        bias,
-    )
+) -> Form:
+    name, replaced = named.var.name, product.bindings
+    rescale = Rescale(numbers.scale, operation.low, operation.high)
+    if not product.is_image_sum:
+        return ProductForm(name, replaced, rescale, product, weight, bias)
+    image, shape = product.data, shape_of(named.var)
+    if not bias.any():
+        return ImageSumForm(name, replaced, rescale, image, 1, shape)
+    # The device's global average adds nothing; a convolution does.
+    window, constant = shape_of(image)[1:3], int(bias[0])
+    return WindowSumForm(name, replaced, rescale, image, window, (1, 1), constant, shape)
 
 
 def _no_scale(rule: RequantizeRule, scale: float) -> str:

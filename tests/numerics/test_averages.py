@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numerics.networks import Builder, inputs_of
+from tvm import relax
 
 from npu_target.devices.gemmini import GemminiConfig
 from npu_target.host import build_host, run_host
@@ -63,6 +64,36 @@ def test_means_with_scales_and_zero_points(zero_in, zero_out):
             found = run_host(build_host(decided.mod), *sample)[0].astype(int)
             assert np.abs(found - run_host(exact, *sample)[0]).max() <= most
     assert len(partition(decided.mod, CONFIG).regions) == 1
+
+
+@pytest.mark.parametrize("keepdims", [True, False])
+@pytest.mark.parametrize(
+    ("rule", "zero_in", "zero_out", "op"),
+    [
+        ("float32", 0, 0, "global_avg_pool"),
+        ("tflite_single", 0, 0, "global_avg_pool"),
+        ("float32_zp", 3, -9, "depthwise_conv2d"),
+    ],
+)
+def test_sums_of_pixels_that_are_requantized(rule, zero_in, zero_out, op, keepdims):
+    shape = (1, 6, 7, 64)
+
+    def body(b):
+        b.emit(relax.op.astype(b.value, "int32"))
+        b.emit(relax.op.sum(b.value, [1, 2], keepdims=keepdims))
+        if zero_in:
+            less = np.full((1, 1, 1, 64) if keepdims else (1, 64), -zero_in * 42, "int32")
+            b.emit(relax.op.add(b.value, relax.const(less)))
+        b.requantize("average", rule, 1.7 / 42, zero_out)
+
+    mod = Builder(shape).make(body)
+    exact = build_host(mod)
+    for mode, most in ((EXACT, 0), (FAST, 1)):
+        decided = decide(mod, CONFIG, NumericsOptions(mode))
+        for sample in (inputs_of(mod, 1)[0], corners(shape)):
+            found = run_host(build_host(decided.mod), *sample)[0].astype(int)
+            assert np.abs(found - run_host(exact, *sample)[0]).max() <= most
+    assert [region.op for region in partition(decided.mod, CONFIG).regions] == [op]
 
 
 def test_averages_that_stay():
