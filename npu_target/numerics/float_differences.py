@@ -10,7 +10,7 @@ from tvm.ir import IRModule
 from ..host import build_host, run_host
 from ..quantize import Quantized
 from ..quantize.calibrate import with_outputs
-from ..quantize.fold import fold_batch_norm
+from ..quantize.quantizer import float_form
 from ..relax_graph import Graph, vars_in
 from .differences import Apart, Results, Sample
 
@@ -37,7 +37,7 @@ def float_differences(
     """
     labels = list(quantized.variables)
     executables = []
-    for side, mod in enumerate((fold_batch_norm(reference), quantized.mod)):
+    for side, mod in enumerate((float_form(reference), quantized.mod)):
         graph = Graph(mod)
         by_name = {var.name: var for var in (*graph.params, *graph.order)}
         watched = [by_name[quantized.variables[label][side]] for label in labels]

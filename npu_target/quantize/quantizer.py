@@ -38,7 +38,7 @@ class Quantized:
     average; ``quantize_NAME`` and
     ``dequantize_NAME`` hold the ``scale`` by which a value enters and leaves int8. ``scales``:
     what one step of int8 is worth, by tensor. ``variables``: the names of the variables that hold
-    a tensor of ``scales``, in the float module with batch norms folded and in ``mod``.
+    a tensor of ``scales``, in what `float_form` makes of the float module and in ``mod``.
     """
 
     mod: IRModule
@@ -67,7 +67,7 @@ def quantize(
     function that is not a straight line.
     """
     options = options or QuantizeOptions()
-    mod = decompose_float(fold_batch_norm(mod))
+    mod = float_form(mod)
     graph = Graph(mod)
     unknown = options.keep_float - {var.name for var in graph.order}
     if unknown:
@@ -86,6 +86,12 @@ def quantize(
         emitter.tensor_scales(),
         emitter.variables(),
     )
+
+
+def float_form(mod: IRModule) -> IRModule:
+    """A float module as it is quantized: batch norms folded, operators in those that devices
+    have."""
+    return decompose_float(fold_batch_norm(mod))
 
 
 def _observed(graph: Graph, steps: Sequence[Step]) -> list[relax.Var]:
