@@ -151,7 +151,8 @@ def _form(
     if not bias.any():
         return ImageSumForm(name, replaced, rescale, image, 1, shape)
     # The device's global average adds nothing; a convolution does.
-    window, constant = shape_of(image)[1:3], int(bias[0])
+    _, height, width, _ = shape_of(image)
+    window, constant = (height, width), int(bias[0])
     return WindowSumForm(name, replaced, rescale, image, window, (1, 1), constant, shape)
 
 
