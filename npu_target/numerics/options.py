@@ -12,8 +12,8 @@ from .errors import NumericsError
 EXACT, FAST = "exact", "fast"
 MODES = (EXACT, FAST)
 
-# Below it, networks whose scales per channel were folded into weights were seen to lose their
-# classes (docs/numerics.md).
+# A choice to begin with, of the weights alone; what the layer's outputs have,
+# `npu_target.accuracy` shows.
 _LEAST_WEIGHTS_SNR_DB = 20.0
 
 
