@@ -70,9 +70,11 @@ def twice_rounded_expression(
     left = (value << tirx.max(shift, zero)).astype("int32").astype("int64")
     high = (left * multiplier + tirx.const(1 << (BITS - 1), "int64")) >> tirx.const(BITS, "int64")
     right = tirx.max(-shift, zero)
-    mask = (one << right) - one
-    threshold = (mask >> one) + tirx.Select(high < zero, one, zero)
-    return (high >> right) + tirx.Select((high & mask) > threshold, one, zero)
+    # Half away from zero is half up, and less than that of what is negative; without a shift there
+    # are no halves. Each name of an expression is another copy of it for TVM: they are few.
+    half = (one << right) >> one
+    less = (high >> tirx.const(63, "int64")) * tirx.min(right, one)
+    return (high + half + less) >> right
 
 
 def once_rounded_expression(value: tirx.Expr, multiplier: tirx.Expr, shift: tirx.Expr) -> tirx.Expr:
