@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -27,8 +28,10 @@ class Softmax(IntegerOperation):
     zero_point: int
 
     def __post_init__(self) -> None:
-        if self.input_scale <= 0 or self.scale <= 0:
-            raise ValueError(f"scales must be positive, got {self.input_scale} and {self.scale}")
+        if not (0 < self.input_scale < math.inf and 0 < self.scale < math.inf):
+            raise ValueError(
+                f"scales must be positive and finite, got {self.input_scale} and {self.scale}"
+            )
 
     @property
     def constants(self) -> tuple[np.ndarray, ...]:

@@ -188,7 +188,9 @@ class _Reader:
                 "compute the rest outside, or write it with others: " + ", ".join(known_kinds())
             )
         try:
-            bound = self._bound(operation, converter)
+            # What scales far apart make infinite is refused, or outside of int8 as it should be.
+            with np.errstate(all="ignore"):
+                bound = self._bound(operation, converter)
         except FrontendError:
             raise
         except _UNFIT as error:

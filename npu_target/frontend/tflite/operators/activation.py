@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from tvm import relax
 
-from ....integer import Requantize, Table
+from ....integer import Requantize
 from ....integer.fixed_point import fixed_point, multiply_twice_rounded
 from ....integer.table import int8_values
 from ..converters import converts
@@ -16,6 +16,7 @@ from ..operation import Affine, Operation
 from .fused import bounded, integer_bounds
 from .hard_swish import hard_swish_values
 from .pool import within
+from .tables import emit_table, half_away
 
 _BOUNDS = {
     "RELU": (0.0, math.inf),
@@ -51,7 +52,7 @@ _FLOAT: dict[str, Callable[[relax.Expr], relax.Expr]] = {
     "TANH": relax.op.tanh,
 }
 
-_erf = np.vectorize(math.erf, otypes=[np.float64])
+_erfc = np.vectorize(math.erfc, otypes=[np.float64])
 _SQRT_2_OVER_PI = math.sqrt(2 / math.pi)
 
 # Of int8, through float32, as TFLite fills its tables.
@@ -89,7 +90,7 @@ def function(op: Operation) -> relax.Expr:
         values = _table(_TABLES[op.kind], operand, result)
     else:
         raise op.refusal("it is imported of floats only")
-    return _emit_table(op, value, values)
+    return emit_table(op, value, values)
 
 
 @converts("GELU")
@@ -100,12 +101,16 @@ def gelu(op: Operation) -> relax.Expr:
         return gelus(op.expression(0))
 
     def of_real(x: np.ndarray) -> np.ndarray:
+        # In float32 where TFLite is: results often lie halfway between two integers.
+        half = np.float32(0.5) * x.astype(np.float32)
         if approximate:
-            return 0.5 * x * (1 + np.tanh(_SQRT_2_OVER_PI * (x + 0.044715 * x**3)))
-        return 0.5 * x * (1 + _erf(x * math.sqrt(0.5)))
+            inner = np.tanh(_SQRT_2_OVER_PI * (x + 0.044715 * x**3)).astype(np.float32)
+            return half * (np.float32(1) + inner)
+        scaled = x.astype(np.float32) * np.float32(-math.sqrt(0.5))
+        return half * _erfc(scaled).astype(np.float32)
 
     value, operand = op.operand(0)
-    return _emit_table(op, value, _table(of_real, operand, op.result))
+    return emit_table(op, value, _table(of_real, operand, op.result))
 
 
 @converts("LEAKY_RELU")
@@ -119,7 +124,7 @@ def leaky_relu(op: Operation) -> relax.Expr:
     below = np.float32(operand.scale) * alpha / np.float32(result.scale)
     centred = int8_values().astype(np.int64) - operand.zero_point
     values = np.where(centred >= 0, _times(centred, float(same)), _times(centred, float(below)))
-    return _emit_table(op, value, values + result.zero_point)
+    return emit_table(op, value, values + result.zero_point)
 
 
 @converts("PRELU")
@@ -164,13 +169,6 @@ def _table(
     bits, as a good library's are."""
     steps = (int8_values().astype(np.int32) - operand.zero_point).astype(np.float32)
     real = np.float32(operand.scale) * steps
-    with np.errstate(over="ignore"):
-        transformed = function(real.astype(np.float64)).astype(np.float32)
-    scaled = (transformed * (np.float32(1) / np.float32(result.scale))).astype(np.float64)
-    rounded = np.sign(scaled) * np.floor(np.abs(scaled) + 0.5)
-    return np.clip(rounded, -1024, 1024).astype(np.int64) + result.zero_point
-
-
-def _emit_table(op: Operation, value: relax.Expr, values: np.ndarray) -> relax.Expr:
-    table = Table(tuple(np.clip(values, -128, 127).tolist()))
-    return op.emit_integer(table, [value])
+    transformed = function(real.astype(np.float64)).astype(np.float32)
+    scaled = transformed * (np.float32(1) / np.float32(result.scale))
+    return half_away(scaled) + result.zero_point

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from tvm import relax
 
-from ....integer import Table
 from ....integer.table import int8_values
 from ..converters import converts
-from ..operation import Affine, Operation
+from ..operation import UINT8_OFFSET, Operation
 from .fused import fused_bounds, integer_bounds, with_activation
 from .pool import within
 from .reshape import axis_of
+from .tables import emit_table, half_away
 
 
 @converts("CONCATENATION")
@@ -33,16 +33,13 @@ def _rescaled(op: Operation, position: int) -> relax.Expr:
     result = op.result
     if operand == result:
         return value
-    offset = 128 if op.tensor(position).dtype == "uint8" else 0
-    stored = Affine(operand.scale, operand.zero_point + offset)
+    # As the file has them.
+    offset = UINT8_OFFSET if op.tensor(position).dtype == "uint8" else 0
     steps = (int8_values().astype(np.int32) + offset).astype(np.float32)
-    scale = np.float32(stored.scale) * (np.float32(1) / np.float32(result.scale))
-    bias = np.float32(-stored.zero_point) * scale
-    scaled = (steps * scale + bias).astype(np.float64)
-    rounded = np.sign(scaled) * np.floor(np.abs(scaled) + 0.5)
-    values = np.clip(rounded, -1024, 1024).astype(np.int64) + result.zero_point
-    table = Table(tuple(np.clip(values, -128, 127).tolist()))
-    return op.emit_integer(table, [value], f"part{position}")
+    scale = np.float32(operand.scale) * (np.float32(1) / np.float32(result.scale))
+    bias = np.float32(-(operand.zero_point + offset)) * scale
+    values = half_away(steps * scale + bias) + result.zero_point
+    return emit_table(op, value, values, f"part{position}")
 
 
 @converts("PACK")
