@@ -44,7 +44,9 @@ class LinearAdd(IntegerOperation):
         *_, result = self.scales
         if not (np.isfinite(self.scales).all() and result > 0):
             raise ValueError(f"scales must be finite, the result's positive, got {self.scales}")
-        if not np.isfinite(self._factors()).all():
+        with np.errstate(over="ignore", invalid="ignore"):
+            (numbers,) = self.constants
+        if not np.isfinite(numbers).all():
             raise ValueError(f"the quotients of {self.scales} must be finite in float32")
         if not all(-128 <= zero_point <= 127 for zero_point in self.zero_points):
             raise ValueError(f"zero points must be from -128 to 127, got {self.zero_points}")

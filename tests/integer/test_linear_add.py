@@ -73,6 +73,7 @@ def test_onnx_runtime_computes_the_same(scales, points, unsigned):
         ({"scales": (1.0, float("nan"), 1.0)}, "finite"),
         ({"scales": (1.0, 1.0, 0.0)}, "positive"),
         ({"scales": (1e38, 1.0, 1e-38)}, "quotients"),
+        ({"scales": (2e38, 2e38, 1.0), "zero_points": (100, 100, 0)}, "quotients"),
         ({"zero_points": (0, 128, 0)}, "zero points"),
         ({"low": 4, "high": 3}, "bounds"),
     ],
