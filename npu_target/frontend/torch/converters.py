@@ -39,7 +39,7 @@ def converts(*operators: str) -> Callable[[Converter], Converter]:
 def arguments_of(node: Node, values: Any) -> dict[str, Any]:
     """What an operator is called with, by the names of its schema, defaults included; tensors as
     ``values`` has them."""
-    arguments = {}
+    arguments: dict[str, Any] = {}
     for index, argument in enumerate(node.target._schema.arguments):
         if index < len(node.args):
             given = node.args[index]
@@ -252,6 +252,16 @@ def _upsample(a: dict[str, Any], emit: Emit) -> relax.Expr:
             rounding_method=rounding or "round",
         )
     )
+
+
+@converts("amax.default")
+def _amax(a: dict[str, Any], emit: Emit) -> relax.Expr:
+    return emit(relax.op.max(a["self"], list(a["dim"]) or None, a["keepdim"]))
+
+
+@converts("amin.default")
+def _amin(a: dict[str, Any], emit: Emit) -> relax.Expr:
+    return emit(relax.op.min(a["self"], list(a["dim"]) or None, a["keepdim"]))
 
 
 @converts("select.int")

@@ -148,6 +148,8 @@ class _Translation:
 
     def _label(self, node: Node) -> str:
         """A name for what a node gives: its module's, if it is the module's one operation."""
+        if node.op == "call_function" and node.target.__name__ in QUANTIZED:
+            return self._label(node.args[0])  # The value's own.
         module = module_of(node)
         if module and self._operations[module] == 1:
             return _identifier(module)

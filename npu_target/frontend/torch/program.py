@@ -217,7 +217,7 @@ def _check_sizes(path: Path, program: ExportedProgram) -> None:
 
 def _fits(shape: tuple[int, ...], wanted: Any) -> bool:
     return len(shape) == len(wanted) and all(
-        extent == there or not isinstance(there, int)
+        extent == there or (extent > 0 and not isinstance(there, int))
         for extent, there in zip(shape, wanted, strict=True)
     )
 
