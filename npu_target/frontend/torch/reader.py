@@ -9,12 +9,13 @@ from pathlib import Path
 from tvm import relax
 from tvm.ir import IRModule
 
+from ...integer import Quantization
 from ...relax_graph import Graph, dtype_of, shape_of
 from ..errors import FrontendError
 from ..imported import Imported, TensorInfo
 from ..layout import channels_last
 from ..qdq import to_integer
-from .importer import convert
+from .importer import Converted, convert
 from .program import load_program
 from .quantized import as_pytorch
 
@@ -35,28 +36,39 @@ def read(path: Path, shapes: Mapping[str, tuple[int, ...]]) -> Imported:
         )
     program = load_program(path, shapes)
     converted = convert(path, program)
+    outputs = [spec.arg.name for spec in program.graph_signature.output_specs]
+    try:
+        return _imported(path.stem, converted, outputs)
+    # What is right for PyTorch may still be wrong for an operator of TVM.
+    except Exception as error:
+        raise FrontendError(f"{path}: {error}") from error
+
+
+def _imported(name: str, converted: Converted, outputs: list[str]) -> Imported:
+    """A program in Relax with its images' channels last, in integers if it was quantized."""
+    origins: dict[str, str] = dict(converted.origins)
+    quantizations: Mapping[str, Quantization] = {}
+    remarks: tuple[str, ...] = ()
     if converted.quantized:
         rewritten = to_integer(converted.mod)
-        mod = as_pytorch(rewritten.mod)
+        mod, remarks = as_pytorch(rewritten.mod), rewritten.remarks
         quantizations = rewritten.quantizations
-        origins = {
-            name: converted.origins.get(source, source)
-            for name, source in rewritten.origins.items()
-        }
+        for var, source in rewritten.origins.items():
+            origins[var] = converted.origins.get(source, source)
     else:
         folded = relax.transform.FoldConstant()(converted.mod)
         mod = relax.transform.FoldConstant()(channels_last(folded))
-        quantizations, origins = {}, dict(converted.origins)
     graph = Graph(mod)
     names = {var.name for var in (*graph.params, *graph.order)}
     return Imported(
-        path.stem,
+        name,
         mod,
         converted.quantized,
         tuple(TensorInfo(p.name, shape_of(p), dtype_of(p)) for p in graph.params),
-        _outputs(mod, [spec.arg.name for spec in program.graph_signature.output_specs]),
-        {name: numbers for name, numbers in quantizations.items() if name in names},
-        {name: origin for name, origin in origins.items() if name in names},
+        _outputs(mod, outputs),
+        {var: numbers for var, numbers in quantizations.items() if var in names},
+        {var: origin for var, origin in origins.items() if var in names},
+        remarks,
     )
 
 

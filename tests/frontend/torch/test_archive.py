@@ -31,6 +31,36 @@ class Tiny(torch.nn.Module):
         return self.fc(torch.relu(self.norm(self.conv(x))).mean((2, 3))) + self.shift
 
 
+class TinyQuantized(torch.nn.Module):
+    """As a quantizer leaves a convolution."""
+
+    def __init__(self):
+        super().__init__()
+        weight = torch.randint(-127, 128, (3, 2, 3, 3), generator=torch.Generator().manual_seed(0))
+        self.register_buffer("weight", weight.to(torch.int8))
+        self.register_buffer("bias", torch.tensor([100, -50, 0], dtype=torch.int32))
+
+    def forward(self, x):
+        ops = torch.ops.quantized_decomposed
+        there = ops.quantize_per_tensor.default
+        back = ops.dequantize_per_tensor.default
+        x = back(there(x, 0.25, 0, *INT8), 0.25, 0, *INT8)
+        weight, bias = back(self.weight, 0.5, 0, *INT8), back(self.bias, 0.125, 0, *INT32)
+        y = torch.relu(torch.conv2d(x, weight, bias))
+        return back(there(y, 2.0, 0, *INT8), 2.0, 0, *INT8)
+
+
+INT8, INT32 = (-128, 127, torch.int8), (-(2**30), 2**30 - 1, torch.int32)
+
+
+@pytest.fixture(scope="module")
+def quantized_file(tmp_path_factory):
+    import torch.ao.quantization.fx._decomposed
+
+    folder = tmp_path_factory.mktemp("quantized")
+    return saved(folder, TinyQuantized().eval(), torch.randn(1, 2, 6, 6))
+
+
 @pytest.fixture(scope="module")
 def file(tmp_path_factory):
     return saved(tmp_path_factory.mktemp("tiny"), Tiny().eval(), torch.randn(1, 2, 6, 6))
@@ -312,6 +342,23 @@ def test_damaged_files(file, data):
 @pytest.mark.parametrize("name", [MODEL, WEIGHTS])
 def test_damaged_documents(file, data, name):
     check_damaged_document(file, data, name)
+
+
+@QUICK
+@given(data=st.data())
+def test_damaged_quantized_documents(quantized_file, data):
+    check_damaged_document(quantized_file, data, MODEL)
+
+
+def test_a_scale_of_0_is_refused(quantized_file, tmp_path):
+    def edit(document):
+        for node in nodes(document):
+            for item in node["inputs"]:
+                if item["name"] == "scale":
+                    item["arg"] = {"as_float": 0.0}
+
+    with pytest.raises(FrontendError, match="scale that is not positive"):
+        load(changed(quantized_file, tmp_path, edited(MODEL, edit)))
 
 
 @pytest.mark.slow
