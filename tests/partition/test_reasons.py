@@ -22,6 +22,7 @@ from tvm.relax import op
 
 from npu_target.devices.gemmini import GemminiConfig
 from npu_target.devices.vta import VtaConfig
+from npu_target.integer import Table, emit
 from npu_target.partition import explain, partition
 
 IMAGE = (1, 8, 8, 4)
@@ -148,6 +149,28 @@ def test_a_device_whose_stores_requantize_says_so():
     assert [d.reason for d in decisions if d.name == "conv"] == [
         "6 requantize scales (per channel?), the device takes one a tensor"
     ]
+
+
+def test_operations_of_integer_networks_say_which_they_are():
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType(IMAGE, "int8"))
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            table = emit(builder, Table(tuple(range(-128, 128))), [x], "activation")
+            result = builder.emit_output(table)
+        builder.emit_func_output(result)
+    (decision,) = partition(builder.get(), CONFIG).decisions
+    assert (decision.op, decision.name, decision.where) == ("table", "activation", "host")
+    assert decision.reason == "no operation of the device: a function of the host computes it"
+
+
+def test_products_of_tensors_say_that_they_are():
+    def body(emit, x, y):
+        wide = [emit(op.astype(value, "int32")) for value in (x, y)]
+        return requantize(emit, emit(op.multiply(*wide), "product"))
+
+    (decision,) = [d for d in decisions_of(body, (IMAGE, IMAGE)) if d.name == "product"]
+    assert decision.reason == "the device multiplies no two tensors element by element"
 
 
 def test_float_operations_say_their_type():
