@@ -1,4 +1,4 @@
-"""Convolutions over lines as convolutions over images of one line."""
+"""Convolutions and average pools over lines as such over images of one line."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ _AS_IMAGE = {
 
 
 def rewrite_one_dimension(graph: Graph, var: relax.Var) -> Replacement | None:
-    """conv1d and conv1d_transpose of constant weights, in any layout, with what follows them."""
+    """conv1d and conv1d_transpose of constant weights, in any layout, with what follows them;
+    avg_pool1d."""
     call = graph.value[var]
+    if op_name(call) == "relax.nn.avg_pool1d":
+        return _average_pool(call, var)
     operator = _AS_IMAGE.get(op_name(call) or "")
     if operator is None:
         return None
@@ -58,3 +61,32 @@ def rewrite_one_dimension(graph: Graph, var: relax.Var) -> Replacement | None:
         return permuted(builder, lines, ["NWC".find(axis) for axis in layout], var.name)
 
     return Replacement(chain.root, chain.interior, emit)
+
+
+def _average_pool(call: relax.Call, var: relax.Var) -> Replacement | None:
+    attrs, layout = call.attrs, str(call.attrs.layout)
+    if str(attrs.out_layout) != layout or sorted(layout) != sorted("NWC"):
+        return None
+    left, right = attr_ints(attrs.padding)
+
+    def emit(builder: relax.BlockBuilder, values: Values) -> relax.Expr:
+        lines = substitute(call.args[0], values)
+        lines = permuted(builder, lines, [layout.find(axis) for axis in "NWC"], var.name)
+        n, w, c = shape_of(lines)
+        image = reshaped(builder, lines, (n, 1, w, c), var.name)
+        pool = relax.op.nn.avg_pool2d(
+            image,
+            [1, int(attrs.pool_size[0])],
+            strides=[1, int(attrs.strides[0])],
+            padding=[0, left, 0, right],
+            dilation=[1, int(attrs.dilation[0])],
+            ceil_mode=attrs.ceil_mode,
+            layout="NHWC",
+            count_include_pad=attrs.count_include_pad,
+        )
+        result = builder.emit(pool, var.name)
+        n, _, w, c = shape_of(result)
+        lines = reshaped(builder, result, (n, w, c), var.name)
+        return permuted(builder, lines, ["NWC".find(axis) for axis in layout], var.name)
+
+    return Replacement(var, frozenset({var}), emit)

@@ -18,7 +18,7 @@ from .averages import average_axes
 from .calibrate import INT8_LIMIT, Method, QuantizeError, RangeObserver, power_of_two_from
 from .multipliers import integer_factor, integer_multipliers
 from .plan import Kind, Step
-from .tables import TableMaker, rescaled
+from .tables import IDENTITY, TableMaker, rescaled
 
 # An accumulator must hold the bias and the products beside it.
 _BIAS_LIMIT = 2**30
@@ -167,6 +167,8 @@ class Emitter:
         name, (source,) = step.anchor.name, step.inputs
         table = self._tables.of(step.function, self.scales[source], self.scales[step.root])
         self._record(name, table=np.array(table.values, np.int8))
+        if table == IDENTITY:  # multiplied by a number: the same steps, worth more or less
+            return self._int8[source]
         return emit(self._builder, table, [self._int8[source]], name)
 
     def _emit_multiply(self, step: Step) -> relax.Expr:

@@ -13,7 +13,10 @@ _MOVES = frozenset(
         "relax.expand_dims",
         "relax.flatten",
         "relax.flip",
+        "relax.max",
+        "relax.min",
         "relax.nn.batch_flatten",
+        "relax.nn.max_pool1d",
         "relax.nn.max_pool2d",
         "relax.nn.pixel_shuffle",
         "relax.nn.relu",
@@ -48,7 +51,7 @@ def joins(call: relax.Call) -> bool:
     name = op_name(call)
     if name == "relax.nn.pad":
         return isinstance(call.args[0], relax.Var) and not keeps_scale(call)
-    if name == "relax.concat":
+    if name in ("relax.concat", "relax.stack"):
         fields = call.args[0].fields if isinstance(call.args[0], relax.Tuple) else []
         return bool(fields) and all(isinstance(field, relax.Var) for field in fields)
     if name in _COMPARISONS:

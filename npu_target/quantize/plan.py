@@ -20,6 +20,8 @@ from .demand import wanted_in_int8
 from .elementwise import ElementFunction, Elementwise
 from .moves import is_product_of_tensors, joins, keeps_scale
 
+_RELU6_MAX = 6.0
+
 
 class Kind(Enum):
     """How a step is computed."""
@@ -216,10 +218,14 @@ class _Planner:
 def _relu_cut(call: relax.Expr) -> float | None:
     """The largest value that a ReLU lets through, infinity for one without a limit; None for a call
     that is no ReLU."""
-    if op_name(call) == "relax.clip":
+    name = op_name(call)
+    if name == "relax.clip":
         low, high = (float(bound.value) for bound in call.args[1:])
         return high if low == 0.0 < high else None
-    return math.inf if op_name(call) == "relax.nn.relu" else None
+    if name == "relax.maximum":
+        numbers = [values for values in map(constant_of, call.args) if values is not None]
+        return math.inf if numbers and numbers[0].size == 1 and not numbers[0].any() else None
+    return {"relax.nn.relu": math.inf, "relax.nn.relu6": _RELU6_MAX}.get(name or "")
 
 
 def _is_float_tensor(var: relax.Var) -> bool:

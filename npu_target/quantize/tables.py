@@ -13,6 +13,7 @@ from ..relax_graph import Graph, shape_of
 from .elementwise import ElementFunction
 
 _LEAST, _LARGEST = -128, 127
+IDENTITY = Table(tuple(range(_LEAST, _LARGEST + 1)))
 
 
 class TableMaker:

@@ -183,6 +183,14 @@ def test_average_pool(options, convolutions):
     assert ops.count("avg_pool2d") == (0 if convolutions else 1)
 
 
+@pytest.mark.parametrize("layout", ["NWC", "NCW"])
+def test_average_pool_of_lines(layout):
+    def body(emit, x):
+        return emit(op.nn.avg_pool1d(x, 3, 2, 1, layout=layout, count_include_pad=True))
+
+    assert "conv2d" in same([(2, 9, 9)], body)
+
+
 @pytest.mark.parametrize(
     ("shape", "axes", "ops"),
     [
