@@ -12,7 +12,7 @@ from .operation import IntegerOperation, register_operation, unary
 
 # Where a table starts: the least int8.
 _LEAST = -128
-ENTRIES = 256
+_ENTRIES = 256
 
 
 @register_operation
@@ -33,8 +33,8 @@ class Table(IntegerOperation):
     values: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        if len(self.values) != ENTRIES:
-            raise ValueError(f"a table of int8 has {ENTRIES} values, got {len(self.values)}")
+        if len(self.values) != _ENTRIES:
+            raise ValueError(f"a table of int8 has {_ENTRIES} values, got {len(self.values)}")
         wrong = [value for value in self.values if not -128 <= value <= 127]
         if wrong:
             raise ValueError(f"the values of a table must be from -128 to 127, got {wrong[0]}")
@@ -58,4 +58,4 @@ class Table(IntegerOperation):
 
 def int8_values() -> np.ndarray:
     """The 256 values of int8 in the order of a table's entries."""
-    return np.arange(_LEAST, _LEAST + ENTRIES, dtype=np.int16).astype(np.int8)
+    return np.arange(_LEAST, _LEAST + _ENTRIES, dtype=np.int16).astype(np.int8)

@@ -14,7 +14,7 @@ import tvm_ffi
 from tvm import relax, tirx
 from tvm.ir import IRModule
 
-from ..integer.table import ENTRIES
+from ..integer.table import int8_values
 from ..relax_graph import (
     Graph,
     constant_of,
@@ -28,6 +28,7 @@ from ..relax_graph import (
 
 # What AnnotateTIROpPattern calls a function whose results each depend on elements at their place.
 _ELEMENTWISE_PATTERN = 0
+_ENTRIES = int8_values().size
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,7 @@ def _module(
     params = [
         relax.Var(
             f"x{index}",
-            relax.TensorType((*[1] * (len(shape_of(source)) - 1), ENTRIES), dtype_of(source)),
+            relax.TensorType((*[1] * (len(shape_of(source)) - 1), _ENTRIES), dtype_of(source)),
         )
         for index, source in enumerate(sources)
     ]
