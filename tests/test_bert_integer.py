@@ -40,7 +40,7 @@ def evaluate(operator, arguments):
         return operators.matmul(a, b, bias[0] if bias else None, operator.scale, operator.relu)
     assert operator.op == "add"
     a, b, weights = arguments
-    return operators.add(a, b, weights[:, 0, 0], operator.scale, operator.relu)
+    return operators.add(a, b, weights[:, 0, 0], None, operator.scale, operator.relu)
 
 
 def check_regions(partitioned, x):
