@@ -17,6 +17,8 @@ _INFIX = {
     tirx.NE: ("!=", _EQUAL), tirx.LT: ("<", _LESS), tirx.LE: ("<=", _LESS), tirx.GT: (">", _LESS),
     tirx.GE: (">=", _LESS), tirx.And: ("&&", _AND), tirx.Or: ("||", _OR),
 }  # fmt: skip
+# Between operands in parentheses: compilers warn of these without.
+_BITS = {tirx.RShift: ">>", tirx.BitwiseAnd: "&", tirx.BitwiseOr: "|", tirx.BitwiseXor: "^"}
 # Of the C library. The host's LLVM code calls the same functions, or has instructions for them.
 _LIBRARY = {
     "tirx.exp": "exp", "tirx.erf": "erf", "tirx.sqrt": "sqrt", "tirx.log": "log",
@@ -109,6 +111,13 @@ class Expressions:
             symbol, binding = _INFIX[kind]
             left = self._within(node.a, binding)
             return f"{left} {symbol} {self._within(node.b, binding + 1)}", binding
+        if kind in _BITS:
+            left, right = self._within(node.a, _UNARY), self._within(node.b, _UNARY)
+            return f"{left} {_BITS[kind]} {right}", _TERNARY
+        if kind is tirx.LShift:
+            return self._shifted_left(node)
+        if kind is tirx.BitwiseNot:
+            return f"~{self._within(node.a, _UNARY)}", _UNARY
         if kind is tirx.Var:
             return self._names[node], _ATOM
         if kind is tirx.IntImm:
@@ -152,6 +161,13 @@ class Expressions:
             return f"{left} {symbol} {right}", _PRODUCT
         name = "floor_div" if is_div else "floor_mod"
         return f"{name}_{_dtype(node)}({self.text(node.a)}, {self.text(node.b)})", _ATOM
+
+    def _shifted_left(self, node: ir.Expr) -> tuple[str, int]:
+        """As unsigned numbers: C does not say what becomes of negative ones."""
+        kind = self._type(node)
+        unsigned = kind if kind.startswith("u") else f"u{kind}"
+        left, right = self._within(node.a, _UNARY), self._within(node.b, _UNARY)
+        return f"({kind})(({unsigned}){left} << {right})", _UNARY
 
     def _choice(self, condition: ir.Expr, yes: ir.Expr, no: ir.Expr) -> tuple[str, int]:
         parts = [self._within(part, _OR) for part in (condition, yes, no)]

@@ -120,10 +120,10 @@ class _Counter:
 
 
 def _operands(node: ir.Expr) -> list[ir.Expr]:
-    if isinstance(node, (tirx.Cast, ir.Call, tirx.Not, tirx.Select)):
+    if isinstance(node, (tirx.Cast, ir.Call, tirx.Not, tirx.BitwiseNot, tirx.Select)):
         if isinstance(node, tirx.Cast):
             return [node.value]
-        if isinstance(node, tirx.Not):
+        if isinstance(node, (tirx.Not, tirx.BitwiseNot)):
             return [node.a]
         if isinstance(node, tirx.Select):
             return [node.condition, node.true_value, node.false_value]
