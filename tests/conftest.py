@@ -43,6 +43,14 @@ def tiny_model() -> Iterator[None]:
 
 
 @pytest.fixture
+def integer_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A file of a small quantized network; see `network_files`."""
+    from network_files import write_integer_file
+
+    return write_integer_file(tmp_path, monkeypatch)
+
+
+@pytest.fixture
 def golden(request: pytest.FixtureRequest):
     """`golden(name, text)` compares a text with the file of that name under tests/golden."""
 

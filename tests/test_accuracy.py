@@ -1,53 +1,12 @@
 """`python -m npu_target.accuracy`: its table, its JSON, and what it refuses."""
 
 import json
-import sys
-import types
 
 import numpy as np
 import pytest
 from command_lines import refusal
-from numerics.networks import Builder, inputs_of
 
 from npu_target.accuracy import Ranks, main
-from npu_target.frontend import SUFFIXES, Imported, TensorInfo
-from npu_target.host import build_host, run_host
-from npu_target.integer import Quantization
-from npu_target.relax_graph import shape_of
-
-
-@pytest.fixture
-def integer_file(monkeypatch, tmp_path):
-    """A file whose front end gives a quantized network of two layers, and inputs for it."""
-
-    def body(b):
-        b.dense("first", 16)
-        b.requantize("first", "tflite_double", 0.021, -20)
-        b.dense("second", 10)
-        b.requantize("second", "float32", 0.002)
-
-    mod = Builder((1, 32)).make(body)
-    shapes = {"image": shape_of(mod["main"].params[0]), "scores": (1, 10)}
-    infos = {
-        name: (TensorInfo(name, shape, "int8", Quantization((0.1,), (3,))),)
-        for name, shape in shapes.items()
-    }
-    imported = Imported(
-        "small", mod, True, infos["image"], infos["scores"], {"image": Quantization((0.1,), (3,))}
-    )
-    module = types.ModuleType("npu_target.frontend.fake")
-    module.read = lambda path, shapes: imported
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setitem(SUFFIXES, ".fake", "fake")
-    path = tmp_path / "small.fake"
-    path.write_bytes(b"")
-    # Small numbers: sums then are near to each other's steps.
-    samples = [[sample[0] // 16] for sample in inputs_of(mod, 100)]
-    np.savez(tmp_path / "inputs.npz", image=np.stack([sample[0] for sample in samples]))
-    exact = build_host(mod)
-    best = [int(run_host(exact, *sample)[0].argmax()) for sample in samples]
-    (tmp_path / "labels.txt").write_text("\n".join(map(str, best)))
-    return path
 
 
 def arguments(path, *more):

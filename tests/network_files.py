@@ -1,0 +1,49 @@
+"""A file of a network whose front end is made here."""
+
+from __future__ import annotations
+
+import sys
+import types
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numerics.networks import Builder, inputs_of
+
+from npu_target.frontend import SUFFIXES, Imported, TensorInfo
+from npu_target.host import build_host, run_host
+from npu_target.integer import Quantization
+from npu_target.relax_graph import shape_of
+
+
+def write_integer_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A quantized network of two layers, and ``inputs.npz`` and ``labels.txt`` for it."""
+
+    def body(b):
+        b.dense("first", 16)
+        b.requantize("first", "tflite_double", 0.021, -20)
+        b.dense("second", 10)
+        b.requantize("second", "float32", 0.002)
+
+    mod = Builder((1, 32)).make(body)
+    shapes = {"image": shape_of(mod["main"].params[0]), "scores": (1, 10)}
+    infos = {
+        name: (TensorInfo(name, shape, "int8", Quantization((0.1,), (3,))),)
+        for name, shape in shapes.items()
+    }
+    imported = Imported(
+        "small", mod, True, infos["image"], infos["scores"], {"image": Quantization((0.1,), (3,))}
+    )
+    module = types.ModuleType("npu_target.frontend.fake")
+    module.read = lambda path, shapes: imported
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setitem(SUFFIXES, ".fake", "fake")
+    path = folder / "small.fake"
+    path.write_bytes(b"")
+    # Small numbers: sums then are near to each other's steps.
+    samples = [[sample[0] // 16] for sample in inputs_of(mod, 100)]
+    np.savez(folder / "inputs.npz", image=np.stack([sample[0] for sample in samples]))
+    exact = build_host(mod)
+    best = [int(run_host(exact, *sample)[0].argmax()) for sample in samples]
+    (folder / "labels.txt").write_text("\n".join(map(str, best)))
+    return path
