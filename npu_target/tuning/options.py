@@ -37,8 +37,9 @@ def add_network_options(parser: argparse._ActionsContainer) -> None:
         "--weights",
         type=Path,
         metavar="FILE",
-        help="its weights, an .npz file with the names and shapes of torchvision's state_dict, "
-        "BERT's those of Hugging Face's BertModel (default: drawn from --weights-seed)",
+        help="its weights, a .npz, .safetensors or .pt file with the names and shapes of "
+        "torchvision's state_dict, BERT's those of Hugging Face's BertModel (default: drawn from "
+        "--weights-seed)",
     )
     parser.add_argument(
         "--weights-seed",
