@@ -211,9 +211,9 @@ def print_report(console: Console, report: Report) -> None:
     count = "1 input" if report.samples == 1 else f"{report.samples} inputs"
     title = f"{report.model} by the numbers of {report.device} against {report.reference}, {count}"
     table = Table(title=title, title_justify="left")
-    table.add_column("layer", no_wrap=True, overflow="ellipsis", max_width=40)
+    table.add_column("layer", overflow="fold", min_width=16, max_width=40)
     table.add_column("where")
-    table.add_column("numbers")
+    table.add_column("numbers", min_width=14)
     has_alone = any(row.alone is not None for row in report.rows)
     for heading in ("elements", *(("differ", "most") if has_alone else ())):
         table.add_column(heading, justify="right", no_wrap=True)
