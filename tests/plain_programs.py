@@ -65,7 +65,7 @@ def plain_code() -> Iterator[None]:
 
 
 def stream(program: Program) -> list[tuple[int, int, int]]:
-    addresses = {arg.name: 0x8000_0000 + (i << 24) for i, arg in enumerate(program.args)}
+    addresses = {arg.name: 0x8000_0000 + (i << 24) for i, arg in enumerate(program.places)}
     return expand(program, addresses)
 
 
