@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from exported_networks import host_network, run_host_network
+from integer_networks import network
 from native_kernels import COMPILER
-from tvm import relax
 
 from npu_target.device import preset
 from npu_target.integer import (
@@ -15,7 +15,6 @@ from npu_target.integer import (
     Quantize,
     Requantize,
     Softmax,
-    emit,
 )
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="needs a C compiler")
@@ -24,17 +23,8 @@ SCALES = (0.013, 0.4, 0.0002, 1.7, 0.09)
 
 def exported(operation, arrays, folder):
     """The result of a network of one operation, computed by the C of its export."""
-    builder = relax.BlockBuilder()
-    params = [
-        relax.Var(f"x{number}", relax.TensorType(array.shape, str(array.dtype)))
-        for number, array in enumerate(arrays)
-    ]
-    with builder.function("main", params):
-        with builder.dataflow():
-            result = builder.emit_output(emit(builder, operation, params, "layer"))
-        builder.emit_func_output(result)
-    network = host_network(builder.get(), preset("gemmini-16x16"))
-    (found,) = run_host_network(network, arrays, folder)
+    placed = host_network(network(operation, *arrays), preset("gemmini-16x16"))
+    (found,) = run_host_network(placed, arrays, folder)
     return found
 
 
