@@ -16,8 +16,8 @@ from npu_target.relax_graph import Graph, op_name  # noqa: E402
 
 LEAST_SQNR_DB = 20.0
 _PRODUCTS = ("relax.nn.conv2d", "relax.matmul")
-# Convolutions and matrix products of each network.
-PRODUCTS = {"resnet": 7, "mobilenet": 11, "lenet": 4, "vit": 8, "bert": 8, "llama": 9}
+# Convolutions and matrix products of each network; an average pool with a window is one as well.
+PRODUCTS = {"resnet": 7, "mobilenet": 11, "lenet": 5, "vit": 8, "bert": 8, "llama": 9}
 
 
 @pytest.fixture(scope="module", params=SMALL_NETWORKS)
