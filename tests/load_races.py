@@ -20,7 +20,7 @@ Row = tuple[bool, int]  # whether of the accumulator, and which
 def unordered_loads(program: Program) -> list[tuple[Row, Any, Any]]:
     """Rows that two loads write in no order, and that something reads, with both loads."""
     addresses = {}
-    for index, arg in enumerate(program.args):
+    for index, arg in enumerate(program.places):
         addresses[arg.name] = 0x8000_0000 + (index << 26)
     loads: list[Any] = []
     waiting: dict[int, list[set[Row]]] = defaultdict(list)  # by load: rows of what waits for it

@@ -35,7 +35,7 @@ def folder_of(logs: Path) -> Path:
         (["--model=tiny", "--ops=depthwise_conv2d"], "the model has no depthwise_conv2d"),
         (["--model=tiny", "--tracker=nonsense"], "'nonsense' is not HOST:PORT"),
         (["--model=tiny", "--weights=nowhere.npz"], "nowhere.npz"),
-        (["--model=tiny", "--calibrate", "nowhere.bmp"], "nowhere.bmp: no such image file"),
+        (["--model=tiny", "--calibrate", "nowhere.bmp"], "nowhere.bmp is not there"),
         (["--model=tiny", "--json=nowhere/file.json"], "the folder nowhere does not exist"),
         (["--model=tiny", "--json=."], "is a folder, a file is needed"),
         (["--model=tiny", "--dump=/dev/null/dump"], "/dev/null/dump cannot be written"),
