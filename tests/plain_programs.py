@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from program_evaluator import expand
@@ -71,8 +72,23 @@ def stream(program: Program) -> list[tuple[int, int, int]]:
 
 def check_same_rows(plain: Program, final: Program) -> None:
     """Every row of the memories sees the same. What lies between commands does not matter."""
-    before = row_histories(stream(plain), plain.config)
-    after = row_histories(stream(final), final.config)
+    before = _without_fill(row_histories(stream(plain), plain.config), plain)
+    after = _without_fill(row_histories(stream(final), final.config), final)
     different = [row for row in {**before, **after} if before.get(row) != after.get(row)]
     for row in different:  # the first is enough
         assert after.get(row) == before.get(row), f"row {row}, one of {len(different)}"
+
+
+def _without_fill(histories: dict[Any, list[Any]], program: Program) -> dict[Any, list[Any]]:
+    """How far a row beside an image is filled from a constant is left out: further than it is
+    read, where loops are unrolled and more is known to be beside it."""
+    constants = 0x8000_0000 + (len(program.args) << 24)
+
+    def seen(access: Any) -> Any:
+        what = access[2] if isinstance(access[0], bool) else None
+        is_fill = isinstance(what, tuple) and what[0] >= constants
+        return (access[0], what) if is_fill else access
+
+    return {
+        row: [[seen(each) for each in times] for times in all_] for row, all_ in histories.items()
+    }
