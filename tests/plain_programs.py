@@ -66,29 +66,54 @@ def plain_code() -> Iterator[None]:
 
 
 def stream(program: Program) -> list[tuple[int, int, int]]:
-    addresses = {arg.name: 0x8000_0000 + (i << 24) for i, arg in enumerate(program.places)}
-    return expand(program, addresses)
+    return expand(program, _addresses(program))
 
 
 def check_same_rows(plain: Program, final: Program) -> None:
     """Every row of the memories sees the same. What lies between commands does not matter."""
-    before = _without_fill(row_histories(stream(plain), plain.config), plain)
-    after = _without_fill(row_histories(stream(final), final.config), final)
+    before, after = _histories(plain), _histories(final)
     different = [row for row in {**before, **after} if before.get(row) != after.get(row)]
     for row in different:  # the first is enough
         assert after.get(row) == before.get(row), f"row {row}, one of {len(different)}"
 
 
-def _without_fill(histories: dict[Any, list[Any]], program: Program) -> dict[Any, list[Any]]:
-    """How far a row beside an image is filled from a constant is left out: further than it is
-    read, where loops are unrolled and more is known to be beside it."""
-    constants = 0x8000_0000 + (len(program.args) << 24)
+def _addresses(program: Program) -> dict[str, int]:
+    return {place.name: 0x8000_0000 + (i << 24) for i, place in enumerate(program.places)}
 
-    def seen(access: Any) -> Any:
-        what = access[2] if isinstance(access[0], bool) else None
-        is_fill = isinstance(what, tuple) and what[0] >= constants
-        return (access[0], what) if is_fill else access
 
-    return {
-        row: [[seen(each) for each in times] for times in all_] for row, all_ in histories.items()
-    }
+def _histories(program: Program) -> dict[Any, list[list[Any]]]:
+    """What happens to each row, where a load of a constant is one of the value that it has all
+    along."""
+    places = _addresses(program)
+    fills = {places[constant.name]: constant.data for constant in program.constants}
+    made = {}
+    for row, history in row_histories(stream(program), program.config).items():
+        added_to = [times[0][0] for times in history[1:]] + [False]
+        made[row] = [
+            [_filled(access, times, is_added_to, fills) for access in times]
+            for times, is_added_to in zip(history, added_to, strict=True)
+        ]
+    return made
+
+
+def _filled(access: Any, times: list[Any], is_added_to: bool, fills: dict[int, bytes]) -> Any:
+    """A row is filled as far as it is known to lie beside an image, which is further where loops
+    are unrolled: columns that no store reads, and nothing is added to, do not count."""
+    source = access[2] if isinstance(access[0], bool) and len(access) == 3 else None
+    if not isinstance(source, tuple) or source[0] >> 24 << 24 not in fills:
+        return access
+    address, *how = source
+    base = address >> 24 << 24
+    row = fills[base][address - base : address - base + access[1]]
+    assert len(row) == access[1] and len(set(row)) == 1, "a row of one value"
+    read = [_columns_read(each) for each in times[1:]]
+    is_clipped = not is_added_to and None not in read
+    columns = min(access[1], max(read, default=0)) if is_clipped else access[1]
+    return access[0], columns, ("filled", row[0], *how)
+
+
+def _columns_read(access: Any) -> int | None:
+    """By a store; None for what else reads."""
+    if not isinstance(access[0], int):
+        return None
+    return access[1] if len(access) == 3 else access[3][2]

@@ -34,11 +34,7 @@ ALL = [
 
 def cases(config: GemminiConfig, op: str, space: str) -> st.SearchStrategy[Case]:
     """Operators of any size, for structures that `index` counts and tiles that `seed` draws."""
-    sizes = (
-        operators(config)[op]
-        .filter(lambda o: getattr(o, "pad_value", 0) == 0)
-        .filter(lambda operator: operator.macs <= _MOST_MACS)
-    )
+    sizes = operators(config)[op].filter(lambda operator: operator.macs <= _MOST_MACS)
     sizes = sizes.map(lambda operator: operator.canonical())
     return st.tuples(st.just(config), sizes, st.just(space), st.integers(0, 99), st.integers(1, 99))
 
