@@ -3,6 +3,7 @@
 from . import (
     activation,
     arithmetic,
+    batch,
     convolution,
     dense,
     join,
@@ -20,6 +21,7 @@ from . import (
 __all__ = [
     "activation",
     "arithmetic",
+    "batch",
     "convolution",
     "dense",
     "join",
