@@ -35,6 +35,7 @@ _TABLES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "MUL": ("MulOptions", _FUSED),
     "PACK": ("PackOptions", ("ValuesCount", "Axis")),
     "REDUCE_MAX": ("ReducerOptions", ("KeepDims",)),
+    "REDUCE_MIN": ("ReducerOptions", ("KeepDims",)),
     "REDUCE_PROD": ("ReducerOptions", ("KeepDims",)),
     "RESHAPE": ("ReshapeOptions", ("NewShapeAsNumpy",)),
     "RESIZE_BILINEAR": ("ResizeBilinearOptions", _RESIZE),

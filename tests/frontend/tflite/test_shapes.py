@@ -1,10 +1,13 @@
 """Operators that move elements, take parts of tensors, and compute shapes."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from tflite_models import Op, T, compare, imported, model, on_host, one_operator
 
 from npu_target.frontend import FrontendError
+from npu_target.frontend.tflite.converters import known_kinds
 
 A = (2, 4, 5, 6)
 
@@ -107,6 +110,28 @@ CASES = {
         "BatchToSpaceNDOptions",
         {},
     ),
+    "tile": ("TILE", [q(2, 3, 4), i32(1, 3, 2)], [q(2, 9, 8)], "TileOptions", {}),
+    "broadcast": (
+        "BROADCAST_TO",
+        [u(2, 1, 4), i32(3, 2, 5, 4)],
+        [u(3, 2, 5, 4)],
+        "BroadcastToOptions",
+        {},
+    ),
+    "arg min": (
+        "ARG_MIN",
+        [q(2, 30), i32(1)],
+        [T((2,), "int32")],
+        "ArgMinOptions",
+        {"OutputType": 2},
+    ),
+    "least": (
+        "REDUCE_MIN",
+        [q(*A), i32(1, 3)],
+        [q(2, 5)],
+        "ReducerOptions",
+        {"KeepDims": False},
+    ),
     "arg max": (
         "ARG_MAX",
         [u(2, 30), i32(1)],
@@ -206,9 +231,16 @@ def test_an_open_shape_without_a_default(tmp_path):
             {},
             "leave nothing",
         ),
+        ("TILE", [q(2, 3), i32(2)], [q(4, 3)], "TileOptions", {}, "cannot be repeated"),
+        ("BROADCAST_TO", [q(2, 3), i32(3, 3)], [q(3, 3)], None, {}, "has no shape"),
         ("EXPAND_DIMS", [q(2), i32(5)], [q(2, 1)], "ExpandDimsOptions", {}, "no axis 5 of 2"),
     ],
 )
 def test_wrong_numbers_are_refused(tmp_path, kind, inputs, outputs, table, options, message):
     with pytest.raises(FrontendError, match=rf"operator 0 \({kind}; .*{message}"):
         imported(one_operator(kind, inputs, outputs, table, **options), tmp_path)
+
+
+def test_every_kind_is_in_the_docs():
+    page = (Path(__file__).parents[3] / "docs" / "importing_tflite.md").read_text()
+    assert [kind for kind in known_kinds() if f"`{kind}`" not in page] == []

@@ -71,6 +71,14 @@ def float_only(op: Operation) -> relax.Expr | None:
     return _plain(op)
 
 
+@converts("SQUARED_DIFFERENCE")
+def squared_difference(op: Operation) -> relax.Expr:
+    if op.integer:
+        raise op.refusal("it is imported of floats only")
+    difference = op.emit(relax.op.subtract(op.expression(0), op.expression(1)), "difference")
+    return relax.op.multiply(difference, difference)
+
+
 @converts("MAXIMUM", "MINIMUM")
 def extreme(op: Operation) -> relax.Expr | None:
     if op.integer:

@@ -15,6 +15,7 @@ _FLOAT = {
     "MEAN": relax.op.mean,
     "SUM": relax.op.sum,
     "REDUCE_MAX": relax.op.max,
+    "REDUCE_MIN": relax.op.min,
     "REDUCE_PROD": relax.op.prod,
 }
 
@@ -33,8 +34,8 @@ def mean(op: Operation) -> relax.Expr | None:
     return relax.op.reshape(op.emit_integer(numbers, [value], "kept"), kept)
 
 
-@converts("REDUCE_MAX")
-def reduce_max(op: Operation) -> relax.Expr | None:
+@converts("REDUCE_MAX", "REDUCE_MIN")
+def reduce_extreme(op: Operation) -> relax.Expr | None:
     if op.integer:
         op.require_same_scale()
     return _plain(op, _axes(op))
@@ -61,7 +62,7 @@ def _plain(op: Operation, axes: tuple[int, ...]) -> relax.Expr | None:
         values = op.constant(0)
         op.make_constant(np.prod(values, axes, keepdims=keep).astype(values.dtype))
         return None
-    if op.outputs[0].dtype != "float32" and op.kind != "REDUCE_MAX":
+    if op.outputs[0].dtype != "float32" and op.kind not in ("REDUCE_MAX", "REDUCE_MIN"):
         raise op.refusal(f"it is imported of float32, not of {op.outputs[0].dtype}")
     if math.prod(op.shape(0)) == 0:
         raise op.refusal("its operand is empty")

@@ -99,12 +99,13 @@ def cast(op: Operation) -> relax.Expr | None:
     return relax.op.astype(op.expression(0), dtype)
 
 
-@converts("ARG_MAX")
+@converts("ARG_MAX", "ARG_MIN")
 def arg_max(op: Operation) -> relax.Expr:
     (axis,) = op.integers(1)
     axis = axis_of(op, axis, len(op.shape(0)))
-    largest = op.emit(relax.op.argmax(op.expression(0), axis), "int64")
-    return relax.op.astype(largest, op.outputs[0].dtype)
+    search = relax.op.argmax if op.kind == "ARG_MAX" else relax.op.argmin
+    place = op.emit(search(op.expression(0), axis), "int64")
+    return relax.op.astype(place, op.outputs[0].dtype)
 
 
 def axis_of(op: Operation, axis: int, rank: int) -> int:

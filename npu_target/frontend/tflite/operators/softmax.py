@@ -1,4 +1,4 @@
-"""SOFTMAX."""
+"""SOFTMAX, LOG_SOFTMAX and L2_NORMALIZATION."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from tvm import relax
 from ....integer import Softmax
 from ..converters import converts
 from ..operation import Operation
+
+_LEAST_SQUARES = 1e-6  # of a vector that is normalized, as TFLite has it
 
 
 @converts("SOFTMAX")
@@ -22,3 +24,22 @@ def softmax(op: Operation) -> relax.Expr:
     result = op.result
     input_scale = float(np.float32(operand.scale) * beta)
     return op.emit_integer(Softmax(input_scale, result.scale, result.zero_point), [value])
+
+
+@converts("LOG_SOFTMAX")
+def log_softmax(op: Operation) -> relax.Expr:
+    if op.integer:
+        raise op.refusal("it is imported of floats only")
+    return relax.op.nn.log_softmax(op.expression(0), axis=-1)
+
+
+@converts("L2_NORMALIZATION")
+def l2_normalization(op: Operation) -> relax.Expr:
+    if op.integer:
+        raise op.refusal("it is imported of floats only")
+    value = op.expression(0)
+    squares = op.emit(relax.op.multiply(value, value), "squares")
+    total = op.emit(relax.op.sum(squares, [-1], keepdims=True), "total")
+    least = relax.const(np.float32(_LEAST_SQUARES))
+    length = op.emit(relax.op.sqrt(relax.op.maximum(total, least)), "length")
+    return relax.op.divide(value, length)
