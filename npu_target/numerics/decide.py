@@ -44,6 +44,11 @@ class Decided:
     network: Network
     forms: Mapping[relax.Var, Form]
 
+    @property
+    def reasons(self) -> dict[str, str]:
+        """Of layers on the host, by their names, why."""
+        return {layer.name: layer.why for layer in self.layers if not layer.is_on_device}
+
 
 def decide(
     mod: IRModule,
@@ -94,18 +99,15 @@ def named_operations(network: Network) -> list[Named]:
     return found
 
 
-def check_all_on_device(decided: Decided | None, partitioned: Partitioned) -> None:
-    """Raise NumericsError with all that the host computes, and why, if there is anything. Of a
-    network that was quantized for the device nothing was decided: None."""
-    layers = () if decided is None else decided.layers
-    why = {layer.name: layer.why for layer in layers if not layer.is_on_device}
-    left = []
-    for decision in partitioned.decisions:
-        if decision.where == "host":
-            reason = why.get(decision.name, decision.reason)
-            left.append(f"{decision.name} ({decision.op}): {reason}")
+def check_all_on_device(partitioned: Partitioned) -> None:
+    """Raise NumericsError with all that the host computes, and why, if there is anything."""
+    left = [
+        f"{decision.name} ({decision.op}): {decision.reason}"
+        for decision in partitioned.decisions
+        if decision.where == "host"
+    ]
     if left:
-        raise NumericsError("not all is on the device:\n" + "\n".join(left))
+        raise NumericsError("not all is on the device: " + "; ".join(left))
 
 
 def candidate_of(

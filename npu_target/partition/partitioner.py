@@ -103,29 +103,34 @@ def partition(
     config: DeviceConfig,
     lower: Lowering = topi_lowering,
     host: Collection[str] = (),
+    reasons: Mapping[str, str] | None = None,
 ) -> Partitioned:
     """Replace every part of ``main`` that the device has an operation for.
 
     A region becomes ``call_tir`` of the PrimFunc that ``lower`` gives for its operator, with the
     arguments of ``operator.kernel()``; weights and biases are passed as constants, laid out as
     the kernel takes them. ``lower`` must keep the kernel's argument shapes. ``host`` names the
-    bindings of operations that shall stay on the host, such as a convolution's.
+    bindings of operations that shall stay on the host, such as a convolution's; ``reasons`` says of
+    bindings, by their names, why they run there if they do.
 
     Raises :class:`~npu_target.relax_graph.GraphError` if ``main`` is not a straight line.
     """
     mod = decompose_integer(mod, config)
     graph = Graph(mod)
     spellings = _spellings(config)
-    accepted, reasons = _choose(graph, spellings, config, host)
+    accepted, refusals = _choose(graph, spellings, config, host)
     taken = {var.name_hint for var in mod.get_global_vars()}
     names = _region_names(accepted, taken)
     emitter = _Emitter(graph, config, lower, accepted, names)
     result = replace_function(mod, graph.name, emitter.functions())
     replaced = {var for match, _ in accepted.values() for var in match.interior}
     for var in graph.order:
-        if var not in reasons and var not in replaced:
-            reasons[var] = host_reason(graph, var, spellings, kind_of(config).numbers)
-    decisions = _decisions(mod, graph, accepted, names, reasons)
+        known = (reasons or {}).get(var.name)
+        if known is not None:
+            refusals[var] = known
+        elif var not in refusals and var not in replaced:
+            refusals[var] = host_reason(graph, var, spellings, kind_of(config).numbers)
+    decisions = _decisions(mod, graph, accepted, names, refusals)
     return Partitioned(result, tuple(emitter.regions), tuple(decisions))
 
 

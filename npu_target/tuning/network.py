@@ -60,8 +60,9 @@ class Network:
 
     def with_kernels(self, lower: Lowering) -> Partitioned:
         """Partitioned anew, with the kernels that `lower` makes."""
-        host = frozenset() if self.decided is None else self.decided.host
-        return partition(self.quantized.mod, self.config, lower, host)
+        if self.decided is None:
+            return partition(self.quantized.mod, self.config, lower)
+        return _partition(self.decided, self.config, lower)
 
 
 def is_file(model: str) -> bool:
@@ -154,7 +155,7 @@ def load_network(
             loaded, config, inputs or loaded.calibration_inputs(CALIBRATION_SAMPLES, seed), progress
         )
     if all_on_device:
-        check_all_on_device(network.decided, network.partitioned)
+        check_all_on_device(network.partitioned)
     return network
 
 
@@ -167,7 +168,7 @@ def _decided(
     decided = decide(model.mod, config, numerics, zero_points)
     scales = {name: by.scale[0] for name, by in quantizations.items() if len(by.scale) == 1}
     progress("partitioning")
-    partitioned = partition(decided.mod, config, _stand_in, decided.host)
+    partitioned = _partition(decided, config, _stand_in)
     return Network(model, config, Quantized(decided.mod, {}, scales), partitioned, decided)
 
 
@@ -186,6 +187,10 @@ def _quantized(
     )
     progress("partitioning")
     return Network(model, config, quantized, partition(quantized.mod, config, _stand_in))
+
+
+def _partition(decided: Decided, config: DeviceConfig, lower: Lowering) -> Partitioned:
+    return partition(decided.mod, config, lower, decided.host, decided.reasons)
 
 
 def asked_numerics(options: argparse.Namespace) -> NumericsOptions:

@@ -162,6 +162,10 @@ def test_a_choice_for_each_layer():
     assert layers["own"].why == "asked for: host"
     # Nor does its product run on the device, as sums.
     assert decided.host == {"own_conv"}
+    split = partition(decided.mod, CONFIG, host=decided.host, reasons=decided.reasons)
+    reasons = {decision.name: decision.reason for decision in split.decisions}
+    assert reasons["own"] == "asked for: host"
+    assert "of its" in reasons["zero_point"] and "steps" in reasons["zero_point"]
 
 
 def test_layers_that_spell_their_requantization_themselves():
@@ -182,7 +186,7 @@ def test_all_on_the_device_or_the_list_of_what_is_not():
     mod = mixed()
     decided = decide(mod, CONFIG)
     with pytest.raises(NumericsError, match="not all is on the device") as raised:
-        check_all_on_device(decided, partition(decided.mod, CONFIG))
+        check_all_on_device(partition(decided.mod, CONFIG, reasons=decided.reasons))
     text = str(raised.value)
     assert "zero_point (requantize): tflite_double: 58 of its" in text
     assert "channels (requantize): 8 scales, one a channel" in text and "own (" not in text
@@ -192,7 +196,7 @@ def test_all_on_the_device_or_the_list_of_what_is_not():
         b.requantize("only", "float32", 0.002)
 
     decided = decide(Builder((4, 16)).make(body), CONFIG)
-    check_all_on_device(decided, partition(decided.mod, CONFIG))
+    check_all_on_device(partition(decided.mod, CONFIG, reasons=decided.reasons))
 
 
 def test_sums_that_are_used_twice_stay():
