@@ -217,13 +217,7 @@ def _activation_spec(is_qat: bool) -> QuantizationSpec:
         observer = FusedMovingAvgObsFakeQuantize.with_args(
             observer=MovingAverageMinMaxObserver, eps=2**-24
         )
-    return QuantizationSpec(
-        dtype=torch.int8,
-        observer_or_fake_quant_ctr=observer,
-        quant_min=-128,
-        quant_max=127,
-        qscheme=torch.per_tensor_symmetric,
-    )
+    return _int8(observer, -128)
 
 
 def _weight_spec(is_qat: bool) -> QuantizationSpec:
@@ -233,10 +227,14 @@ def _weight_spec(is_qat: bool) -> QuantizationSpec:
         observer = FusedMovingAvgObsFakeQuantize.with_args(
             observer=MovingAverageMinMaxObserver, averaging_constant=1.0, eps=2**-24
         )
+    return _int8(observer, -127)
+
+
+def _int8(observer: Any, least: int) -> QuantizationSpec:
     return QuantizationSpec(
         dtype=torch.int8,
         observer_or_fake_quant_ctr=observer,
-        quant_min=-127,
+        quant_min=least,
         quant_max=127,
         qscheme=torch.per_tensor_symmetric,
     )

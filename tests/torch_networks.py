@@ -74,17 +74,6 @@ def conv_bn(inputs, outputs, kernel, stride=1, groups=1):
     return [conv, nn.BatchNorm2d(outputs), nn.ReLU6(inplace=True)]
 
 
-FULL_MOBILENET = (
-    (1, 16, 1, 1),
-    (6, 24, 2, 2),
-    (6, 32, 3, 2),
-    (6, 64, 4, 2),
-    (6, 96, 3, 1),
-    (6, 160, 3, 2),
-    (6, 320, 1, 1),
-)
-
-
 class MobileNetV2(nn.Module):
     def __init__(self, stages=((1, 8, 1, 1), (6, 8, 2, 2)), first=8, last=32, classes=10):
         super().__init__()

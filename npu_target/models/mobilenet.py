@@ -16,7 +16,7 @@ from .layers import Layers, conv_bn_shapes
 from .parameters import IMAGE_VARIANCE, RELU_VARIANCE
 
 # (expansion, output channels, blocks, stride of the first), at width 1.0
-_STAGES = (
+STAGES = (
     (1, 16, 1, 1),
     (6, 24, 2, 2),
     (6, 32, 3, 2),
@@ -79,7 +79,7 @@ class MobileNetV2Config:
     batch: int = 1
     image_size: int = 224
     stem_channels: int = 32
-    stages: tuple[tuple[int, int, int, int], ...] = _STAGES
+    stages: tuple[tuple[int, int, int, int], ...] = STAGES
     features: int = 1280
     classes: int = 1000
 

@@ -30,7 +30,15 @@ class Operand:
 
 
 @dataclass(frozen=True)
-class Product:
+class Core:
+    """An operation on integers, whose float result is ``anchor``."""
+
+    anchor: relax.Var
+    operands: tuple[Operand, ...]
+
+
+@dataclass(frozen=True)
+class Product(Core):
     """A convolution, or a product of matrices: ``call`` on integers, into int32.
 
     weight : None where both operands are views, or the constant comes first.
@@ -38,59 +46,47 @@ class Product:
     bias : int64, in steps of the sums, for each index of the last axis; zero points are not in it.
     """
 
-    anchor: relax.Var
     call: relax.Call
-    operands: tuple[Operand, ...]
     scale: np.ndarray
     weight: Constant | None = field(default=None, repr=False)
     bias: np.ndarray | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
-class Add:
+class Add(Core):
     """``a + b``, or ``a - b``."""
 
-    anchor: relax.Var
-    operands: tuple[Operand, ...]
     subtract: bool
 
 
 @dataclass(frozen=True)
-class Multiply:
-    anchor: relax.Var
-    operands: tuple[Operand, ...]
+class Multiply(Core):
+    """``a * b``."""
 
 
 @dataclass(frozen=True)
-class Average:
+class Average(Core):
     """The mean over ``axes``, which stay if ``keepdims``; or over windows, where ``pool`` is the
     call of a pool."""
 
-    anchor: relax.Var
-    operands: tuple[Operand, ...]
     axes: tuple[int, ...] = ()
     keepdims: bool = True
     pool: relax.Call | None = None
 
 
 @dataclass(frozen=True)
-class Concat:
-    anchor: relax.Var
-    operands: tuple[Operand, ...]
+class Concat(Core):
+    """Operands one after the other along ``axis``."""
+
     axis: int
 
 
 @dataclass(frozen=True)
-class Elementwise:
+class Elementwise(Core):
     """A function of one element: the bindings from a view to ``anchor``, in order."""
 
-    anchor: relax.Var
-    operands: tuple[Operand, ...]
     view: relax.Var
     bindings: tuple[relax.Var, ...]
-
-
-Core = Product | Add | Multiply | Average | Concat | Elementwise
 
 
 @dataclass(frozen=True)

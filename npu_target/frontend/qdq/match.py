@@ -124,11 +124,11 @@ class Matcher:
             scale = None if weight.scale is None else weight.scale_along_last_axis()
             if scale is None or weight.values.ndim < 2 or weight.values.dtype.itemsize != 1:
                 return None
-            return Product(var, call, (data,), data.scale * scale, weight)
+            return Product(var, (data,), call, data.scale * scale, weight)
         other = self._operand(right)
         if data is None or other is None or min(len(shape_of(left)), len(shape_of(right))) < 2:
             return None
-        return Product(var, call, (data, other), np.array([data.scale * other.scale]))
+        return Product(var, (data, other), call, np.array([data.scale * other.scale]))
 
     def _biased(self, var: relax.Var, call: relax.Call) -> Product | None:
         if op_name(call) != "relax.add":
@@ -148,7 +148,7 @@ class Matcher:
             if steps.remark is not None:
                 self.remarks.append(f"{source.name}: {steps.remark}")
             return Product(
-                source, product.call, product.operands, product.scale, product.weight, steps.values
+                source, product.operands, product.call, product.scale, product.weight, steps.values
             )
         return None
 

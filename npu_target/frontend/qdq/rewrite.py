@@ -20,7 +20,7 @@ from ...relax_graph import (
 )
 from ..layout import channels_last
 from .emit import Written
-from .groups import Elementwise, Group, Product
+from .groups import Core, Elementwise, Group, Product
 from .match import Matcher
 from .numbers import SHIFTS, tensor_quantization
 from .sums import product_sums
@@ -115,8 +115,8 @@ class _Plan:
             self.stored.update(_views(group.core))
 
 
-def _views(core: object) -> list[relax.Var]:
-    return [operand.var for operand in core.operands if operand.var is not None]  # type: ignore[attr-defined]
+def _views(core: Core) -> list[relax.Var]:
+    return [operand.var for operand in core.operands if operand.var is not None]
 
 
 @dataclass

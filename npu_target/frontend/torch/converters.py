@@ -170,12 +170,7 @@ def _avg_pool2d(a: dict[str, Any], emit: Emit) -> relax.Expr:
         raise ValueError("has a divisor of its own; leave divisor_override out")
     return emit(
         relax.op.nn.avg_pool2d(
-            a["self"],
-            a["kernel_size"],
-            a["stride"] or a["kernel_size"],
-            _both_ends(a["padding"]),
-            ceil_mode=a["ceil_mode"],
-            count_include_pad=a["count_include_pad"],
+            *_windows(a), ceil_mode=a["ceil_mode"], count_include_pad=a["count_include_pad"]
         )
     )
 
@@ -183,16 +178,13 @@ def _avg_pool2d(a: dict[str, Any], emit: Emit) -> relax.Expr:
 @converts("max_pool2d.default", "max_pool2d_with_indices.default")
 def _max_pool2d(a: dict[str, Any], emit: Emit) -> relax.Expr:
     """The indices are not there; who uses them is refused."""
-    return emit(
-        relax.op.nn.max_pool2d(
-            a["self"],
-            a["kernel_size"],
-            a["stride"] or a["kernel_size"],
-            _both_ends(a["padding"]),
-            a["dilation"],
-            ceil_mode=a["ceil_mode"],
-        )
-    )
+    return emit(relax.op.nn.max_pool2d(*_windows(a), a["dilation"], ceil_mode=a["ceil_mode"]))
+
+
+def _windows(a: dict[str, Any]) -> tuple[relax.Expr, list[int], list[int], list[int]]:
+    """A pool's image, and its windows' size, strides and padding; by default they touch."""
+    size = a["kernel_size"]
+    return a["self"], size, a["stride"] or size, _both_ends(a["padding"])
 
 
 @converts("native_layer_norm.default")

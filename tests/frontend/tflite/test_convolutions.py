@@ -20,6 +20,12 @@ def extent(taken, kernel, stride, dilation, padding):
     return -(-taken // stride) if padding == SAME else (taken - span) // stride + 1
 
 
+def windows(strides=(1, 1), dilation=(1, 1)):
+    """Options of a convolution."""
+    names = ("StrideH", "StrideW", "DilationHFactor", "DilationWFactor")
+    return dict(zip(names, (*strides, *dilation), strict=True))
+
+
 def weights(random, shape, dtype, axis, channels):
     """int8 with a scale for each channel or for all, uint8 with one and a zero point."""
     if dtype == "uint8":
@@ -68,11 +74,8 @@ def test_conv_2d(tmp_path_factory, seed, kernel, strides, dilation, padding, fus
         [image, weight, bias_of(random, 4 * groups, image, weight)],
         [result],
         "Conv2DOptions",
+        **windows(strides, dilation),
         Padding=padding,
-        StrideH=strides[0],
-        StrideW=strides[1],
-        DilationHFactor=dilation[0],
-        DilationWFactor=dilation[1],
         FusedActivationFunction=fused,
     )
     compare(content, tmp_path_factory.mktemp("net"))
@@ -105,12 +108,9 @@ def test_depthwise_conv_2d(
         [image, weight, bias_of(random, channels, image, weight)],
         [result],
         "DepthwiseConv2DOptions",
+        **windows((stride, stride)),
         Padding=padding,
-        StrideH=stride,
-        StrideW=stride,
         DepthMultiplier=multiplier,
-        DilationHFactor=1,
-        DilationWFactor=1,
         FusedActivationFunction=fused,
     )
     compare(content, tmp_path_factory.mktemp("net"))
@@ -195,11 +195,8 @@ def convolution(weight, bias=None):
         [T((1, 5, 5, 4), scale=0.1), weight, bias],
         [T((1, 5, 5, 4), scale=0.1)],
         "Conv2DOptions",
+        **windows(),
         Padding=SAME,
-        StrideH=1,
-        StrideW=1,
-        DilationHFactor=1,
-        DilationWFactor=1,
     )
 
 

@@ -7,7 +7,6 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("torchao")
 
 from torch_networks import (  # noqa: E402
-    FULL_MOBILENET,
     SMALL_NETWORKS,
     BertLayer,
     LlamaBlock,
@@ -27,6 +26,7 @@ from npu_target.frontend import FrontendError, load  # noqa: E402
 from npu_target.host import build_host, run_host  # noqa: E402
 from npu_target.integer import Requantize, operation_of  # noqa: E402
 from npu_target.integer.linear_add import LinearAdd  # noqa: E402
+from npu_target.models.mobilenet import STAGES  # noqa: E402
 from npu_target.relax_graph import Graph, dtype_of, op_name  # noqa: E402
 
 # PyTorch adds products in float32, in an order of its own: a sum next to a tie may round otherwise.
@@ -173,7 +173,7 @@ def test_wrong_numbers_are_refused(numbers, text, tmp_path):
     "make",
     [
         lambda: ResNet(64, (2, 2, 2, 2), 1000),
-        lambda: MobileNetV2(FULL_MOBILENET, 32, 1280, 1000),
+        lambda: MobileNetV2(STAGES, 32, 1280, 1000),
     ],
     ids=["resnet18", "mobilenet_v2"],
 )
