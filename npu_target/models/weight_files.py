@@ -95,7 +95,8 @@ def _read_torch(path: Path) -> dict[str, np.ndarray]:
             f"{path}: holds more than tensors, and what is pickled can run code when it is read; "
             "save its state dict: torch.save(module.state_dict(), file)"
         ) from error
-    # A damaged file ends in whatever PyTorch's reader trips over.
+    # A damaged file ends in whatever PyTorch's reader trips over: it indexes, asserts and unpacks
+    # what it reads.
     except Exception as error:
         line = next(iter(str(error).splitlines()), "")
         raise ModelError(

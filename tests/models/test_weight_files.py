@@ -138,3 +138,13 @@ def test_says_which_package_is_missing(tmp_path, monkeypatch, suffix, package):
     (tmp_path / f"w.{suffix}").write_bytes(b"")
     with pytest.raises(ModelError, match=rf"pip install 'npu_target\[{package}\]'"):
         read_weights(tmp_path / f"w.{suffix}")
+
+
+def test_errors_of_our_own_stay_what_they_are(tmp_path, monkeypatch):
+    def broken(*arguments):
+        raise TypeError("ours")
+
+    save_torch(tmp_path / "w.pt")
+    monkeypatch.setattr("npu_target.models.weight_files._from_torch", broken)
+    with pytest.raises(TypeError, match="ours"):
+        read_weights(tmp_path / "w.pt")

@@ -6,7 +6,6 @@ import contextlib
 import io
 import re
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ from ...relax_graph import (
     replace_function,
     substitute,
 )
-from ..errors import FrontendError
+from ..foreign import called_back, first_line, refusing
 from ..qdq.constants import constant
 
 _PRODUCTS = ("relax.nn.conv1d", "relax.nn.conv2d", "relax.nn.conv2d_transpose", "relax.matmul")
@@ -51,15 +50,17 @@ class _Importer(onnx_frontend.ONNXGraphImporter):
     ) -> relax.Expr:
         name = attrs["tvm_custom"]["name"]
         self.node = f"{op_name} {name}".strip()
-        result = _short_form(op_name, inputs, attrs)
+        with called_back():
+            result = _short_form(op_name, inputs, attrs)
         if result is None:
             result = super()._convert_operator(op_name, inputs, attrs, opset)
         else:
             result = self.bb.normalize(result)
-        if isinstance(result, relax.Call) and isinstance(result.ty, relax.TensorType):
-            result = self.bb.emit(result, identifier(name or op_name))
-        if isinstance(result, relax.Var):
-            self.nodes.setdefault(result.name, name or op_name)
+        with called_back():
+            if isinstance(result, relax.Call) and isinstance(result.ty, relax.TensorType):
+                result = self.bb.emit(result, identifier(name or op_name))
+            if isinstance(result, relax.Var):
+                self.nodes.setdefault(result.name, name or op_name)
         return result
 
 
@@ -99,26 +100,26 @@ def identifier(name: str) -> str:
     return cleaned if cleaned and not cleaned[0].isdigit() else f"node_{cleaned}"
 
 
-def import_graph(path: Path, model: Any) -> tuple[IRModule, dict[str, str]]:
+def import_graph(model: Any) -> tuple[IRModule, dict[str, str]]:
     """(the module, the file's node by the name of a variable) of a normalized model.
 
-    Raises :class:`FrontendError` for what the importer refuses, and for shapes that are not static.
+    Raises
+    ------
+    FrontendError
+        for what the importer refuses.
+    GraphError
+        for shapes that are not static.
     """
     importer = _Importer()
     opset = next(entry.version for entry in model.opset_import if entry.domain == "")
-    try:
-        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            mod = importer.from_onnx(model.graph, opset)
-        return _named(mod, importer.nodes)
-    except GraphError as error:
-        raise FrontendError(f"{path}: {error}") from error
-    except Exception as error:
-        text = " ".join(str(error).split())[:300]
-        kind = type(error).__name__
-        raise FrontendError(
-            f"{path}: {importer.node or 'its inputs'} cannot be imported: {kind}: {text}"
-        ) from error
+    with (
+        refusing(lambda e: f"{importer.node or 'its inputs'} cannot be imported: {first_line(e)}"),
+        contextlib.redirect_stdout(io.StringIO()),
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("ignore")
+        mod = importer.from_onnx(model.graph, opset)
+    return _named(mod, importer.nodes)
 
 
 def _named(mod: IRModule, nodes: dict[str, str]) -> tuple[IRModule, dict[str, str]]:

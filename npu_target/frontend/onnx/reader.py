@@ -33,15 +33,12 @@ def read(path: Path, shapes: Mapping[str, tuple[int, ...]]) -> Imported:
         for a file that is no model, or one that cannot be imported: which node, and what to do.
     """
     model = normalize(path, load_model(path), shapes, known_operators())
-    mod, origins = import_graph(path, model)
     quantized = any(node.op_type in _QUANTIZING for node in model.graph.node)
     try:
+        mod, origins = import_graph(model)
         return _imported(path, model, mod, origins, quantized)
-    except FrontendError as error:
+    except (FrontendError, GraphError) as error:
         raise FrontendError(f"{path}: {error}") from error
-    except (GraphError, ValueError, TypeError, RuntimeError) as error:
-        text = " ".join(str(error).split())[:300]
-        raise FrontendError(f"{path}: cannot be rewritten: {text}") from error
 
 
 def _imported(

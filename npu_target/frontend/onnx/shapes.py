@@ -71,6 +71,7 @@ def _described(tensor: Any) -> str:
 def infer(path: Path, model: Any) -> Any:
     """The model, checked by ONNX's own checker, with the shapes of all values that it finds."""
     import onnx
+    from google.protobuf.message import Error
 
     try:
         inferred = onnx.shape_inference.infer_shapes(
@@ -78,7 +79,15 @@ def infer(path: Path, model: Any) -> Any:
         )
         # Afterwards, as it wants shapes of outputs that files may leave out.
         onnx.checker.check_model(inferred)
-    except Exception as error:
+    # Both, and what C++ and Python say of numbers that are out of range and names that are no text.
+    except (
+        onnx.shape_inference.InferenceError,
+        onnx.checker.ValidationError,
+        Error,
+        ValueError,
+        IndexError,
+        RuntimeError,
+    ) as error:
         text = " ".join(str(error).split())
         raise FrontendError(f"{path}: not a valid ONNX model: {text[:400]}") from error
     for value in [*inferred.graph.value_info, *inferred.graph.output]:

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from tvm.ir import IRModule
 
 from ...relax_graph import Graph, rebuild, substitute
 from ..errors import FrontendError
+from ..foreign import called_back, first_line, refusing
 from .converters import CONVERTERS, arguments_of
 from .program import module_of
 from .quantized import NUMBERS, QUANTIZED
@@ -65,18 +67,13 @@ def convert(path: Path, program: ExportedProgram) -> Converted:
     }
     translation = _Translation(path, tensors, operations)
     converters = {name: translation.convert for name in names}
-    try:
+    with refusing(lambda error: f"{path}: cannot be imported: {first_line(error)}"):
         mod = from_exported_program(
             program,
             custom_convert_map=converters,
             run_ep_decomposition=False,
             unwrap_unit_return_tuple=True,
         )
-    except FrontendError:
-        raise
-    # TVM's importer has no error of its own.
-    except Exception as error:
-        raise FrontendError(f"{path}: cannot be imported: {error!r}") from error
     return translation.named(mod, not names.isdisjoint(QUANTIZED))
 
 
@@ -93,28 +90,31 @@ class _Translation:
 
     def convert(self, node: Node, importer: Any) -> Any:
         """The result of a node, its errors told with their place."""
-        name = node.target.__name__
-        module = module_of(node)
-        place = f"{self.path}: {node.name}" + (f" (module {module})" if module else "")
-        try:
-            return self._converted(node, importer, name, place)
-        except FrontendError:
-            raise
-        except Exception as error:
-            raise FrontendError(f"{place}: the operator {name} {error}") from error
+        with called_back():
+            module = module_of(node)
+            place = f"{self.path}: {node.name}" + (f" (module {module})" if module else "")
+            return self._converted(node, importer, node.target.__name__, place)
 
     def _converted(self, node: Node, importer: Any, name: str, place: str) -> Any:
         label, origin = self._label(node), _origin(node)
+        of_tvm = partial(refusing, lambda error: f"{place}: the operator {name} {error}")
 
         def emit(value: relax.Expr, part: str = "") -> relax.Var:
-            var = importer.block_builder.emit(value)
+            # TVM finds the type here, and says what it dislikes by many kinds of error.
+            with of_tvm():
+                var = importer.block_builder.emit(value)
             self._names[var.name] = (f"{label}_{part}" if part else label, origin)
             return var
 
-        if name in CONVERTERS:
-            return CONVERTERS[name](arguments_of(node, importer.env), emit)
-        if name in QUANTIZED:
-            return QUANTIZED[name](arguments_of(node, self._with_numbers(node, importer)), emit)
+        try:
+            if name in CONVERTERS:
+                return CONVERTERS[name](arguments_of(node, importer.env), emit)
+            if name in QUANTIZED:
+                return QUANTIZED[name](arguments_of(node, self._with_numbers(node, importer)), emit)
+        except FrontendError:
+            raise
+        except ValueError as error:
+            raise FrontendError(f"{place}: the operator {name} {error}") from error
         if name == "getitem" and node.args[0].target.__name__ in _FIRST_RESULT:
             if node.args[1] != 0:
                 raise FrontendError(
@@ -129,7 +129,8 @@ class _Translation:
                 f"{place}: the operator {name} is not known; write it in others, or leave it out "
                 "of what is exported"
             )
-        value = self._known[name](node)
+        with of_tvm():
+            value = self._known[name](node)
         if isinstance(value, relax.Var):
             self._names.setdefault(value.name, (label, origin))
         return value

@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 import math
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import FrontendError
+from ..foreign import first_line, refusing
 from .archive import safe_archive
 
 if TYPE_CHECKING:
@@ -37,25 +38,17 @@ def load_program(path: Path, shapes: Mapping[str, tuple[int, ...]]) -> ExportedP
     # Registers the operators that quantized programs have.
     import torch.ao.quantization.fx._decomposed
 
-    try:
-        with _quiet():
-            program = torch.export.load(archive)
-    # Whatever the loader of a foreign format trips over; the archive is checked, not its sense.
-    except Exception as error:
-        raise FrontendError(
-            f"{path}: PyTorch {torch.__version__} cannot load the program: {_first_line(error)}"
-        ) from error
+    # The archive is checked, not its sense: PyTorch says by any error that there is none.
+    with _quiet(), refusing(_failure(path, "load the program")):
+        program = torch.export.load(archive)
     _check_weights(path, program)
     _check_mode(path, program)
     program = _with_shapes(path, program, shapes)
     _check_sizes(path, program)
-    try:
-        with _quiet():
-            program = program.run_decompositions(_decompositions())
-    except Exception as error:
-        raise FrontendError(
-            f"{path}: PyTorch {torch.__version__} cannot trace the program: {_first_line(error)}"
-        ) from error
+    decompositions = _decompositions()
+    # Each operator runs on shapes alone, and refuses what it is called with by any error.
+    with _quiet(), refusing(_failure(path, "trace the program")):
+        program = program.run_decompositions(decompositions)
     _check_state(path, program)
     return program
 
@@ -138,15 +131,12 @@ def _with_shapes(
             leaves.append(torch.zeros(shape, dtype=value.dtype))
         else:
             leaves.append(getattr(spec.arg, "value", None))
-    try:
-        with _quiet():
-            args, kwargs = torch.utils._pytree.tree_unflatten(leaves, program.call_spec.in_spec)
-            return torch.export.export(program.module(), tuple(args), dict(kwargs))
-    except Exception as error:
-        given = ", ".join(f"{name}={_shape(shape)}" for name, shape in shapes.items())
-        raise FrontendError(
-            f"{path}: the program cannot have {given}: {_first_line(error)}"
-        ) from error
+    given = ", ".join(f"{name}={_shape(shape)}" for name, shape in shapes.items())
+    # It is traced anew: as above.
+    refused = refusing(lambda e: f"{path}: the program cannot have {given}: {first_line(e)}")
+    with _quiet(), refused:
+        args, kwargs = torch.utils._pytree.tree_unflatten(leaves, program.call_spec.in_spec)
+        return torch.export.export(program.module(), tuple(args), dict(kwargs))
 
 
 def _check_weights(path: Path, program: ExportedProgram) -> None:
@@ -234,9 +224,10 @@ def _example(extents: Any) -> str:
     )
 
 
-def _first_line(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return f"{type(error).__name__}: {lines[0][:300]}" if lines else type(error).__name__
+def _failure(path: Path, what: str) -> Callable[[Exception], str]:
+    import torch
+
+    return lambda error: f"{path}: PyTorch {torch.__version__} cannot {what}: {first_line(error)}"
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from tvm import relax
 from tvm.ir import IRModule
 
 from ...integer import Quantization
-from ...relax_graph import Graph, dtype_of, shape_of
+from ...relax_graph import Graph, GraphError, dtype_of, shape_of
 from ..errors import FrontendError
 from ..imported import Imported, TensorInfo
 from ..layout import channels_last
@@ -39,8 +39,7 @@ def read(path: Path, shapes: Mapping[str, tuple[int, ...]]) -> Imported:
     outputs = [spec.arg.name for spec in program.graph_signature.output_specs]
     try:
         return _imported(path.stem, converted, outputs)
-    # What is right for PyTorch may still be wrong for an operator of TVM.
-    except Exception as error:
+    except (FrontendError, GraphError) as error:
         raise FrontendError(f"{path}: {error}") from error
 
 

@@ -218,3 +218,25 @@ def test_one_name_for_two_values(tmp_path):
     model = convolution()
     model.graph.node.append(model.graph.node[0])
     refused(model, tmp_path, "not a valid ONNX model")
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        "file.complete_tensor",
+        "importer._named",
+        "importer._short_form",
+        "normalize.model._rewrite",
+        "reader.channels_last",
+        "normalize.model.fix_inputs",
+    ],
+)
+def test_errors_of_our_own_stay_what_they_are(tmp_path, monkeypatch, function):
+    (tmp_path / "net.onnx").write_bytes(convolution().SerializeToString())
+    monkeypatch.setattr(f"npu_target.frontend.onnx.{function}", broken)
+    with pytest.raises(TypeError, match="ours"):
+        load(tmp_path / "net.onnx")
+
+
+def broken(*arguments, **options):
+    raise TypeError("ours")

@@ -17,6 +17,7 @@ from torch_networks import saved  # noqa: E402
 
 from npu_target.frontend import FrontendError, Imported, load  # noqa: E402
 from npu_target.frontend.torch.archive import safe_archive  # noqa: E402
+from npu_target.frontend.torch.converters import CONVERTERS  # noqa: E402
 
 
 class Tiny(torch.nn.Module):
@@ -359,6 +360,34 @@ def test_a_scale_of_0_is_refused(quantized_file, tmp_path):
 
     with pytest.raises(FrontendError, match="scale that is not positive"):
         load(changed(quantized_file, tmp_path, edited(MODEL, edit)))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        "importer.arguments_of",
+        "importer._Translation.named",
+        "importer._origin",
+        "program._check_sizes",
+        "program._decompositions",
+        "reader._outputs",
+        "reader.channels_last",
+    ],
+)
+def test_errors_of_our_own_stay_what_they_are(file, monkeypatch, function):
+    monkeypatch.setattr(f"npu_target.frontend.torch.{function}", broken)
+    with pytest.raises(TypeError, match="ours"):
+        load(file)
+
+
+def test_errors_of_our_own_converters_stay_what_they_are(file, monkeypatch):
+    monkeypatch.setitem(CONVERTERS, "linear.default", broken)
+    with pytest.raises(TypeError, match="ours"):
+        load(file)
+
+
+def broken(*arguments, **options):
+    raise TypeError("ours")
 
 
 @pytest.mark.slow
