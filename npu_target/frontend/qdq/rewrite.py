@@ -18,6 +18,7 @@ from ...relax_graph import (
     substitute,
     vars_in,
 )
+from ..errors import FrontendError
 from ..layout import channels_last
 from .emit import Written
 from .groups import Core, Elementwise, Group, Product
@@ -179,7 +180,13 @@ class _Rewriter:
             return self._named(result, var.name, numbers)
         name = group.core.anchor.name
         inputs = [self._operand(operand) for operand in group.core.operands]
-        result = Written(self.builder).core(group, inputs, self._tables.get(var), name)
+        try:
+            result = Written(self.builder).core(group, inputs, self._tables.get(var), name)
+        except FrontendError:
+            raise
+        # Operations of integers refuse scales that are too far apart.
+        except ValueError as error:
+            raise FrontendError(f"{name}: {error}") from error
         result = self._named(result, name, numbers)
         for move in group.moves:
             self._stored[graph.value[move].args[0]] = result

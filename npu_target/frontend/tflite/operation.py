@@ -17,6 +17,7 @@ from ... import integer
 from ...integer import IntegerOperation
 from ...relax_graph import shape_of
 from ..errors import FrontendError
+from ..foreign import first_line, refusing
 from .file import Network, Record, Tensor
 
 UINT8_OFFSET = 128
@@ -79,6 +80,10 @@ class Operation:
             f"{path}: operator {record.index} ({record.kind}; makes {made or 'nothing'} of "
             f"{taken or 'nothing'}): {why}"
         )
+
+    def unfit(self, error: Exception) -> FrontendError:
+        """The error for what refuses the numbers of the operator."""
+        return self.refusal(f"its numbers do not fit together: {first_line(error)}")
 
     def option(self, name: str, default: Any = None) -> Any:
         """An option by the name of TFLite's schema; an error without it and a default."""
@@ -194,9 +199,21 @@ class Operation:
         if self.affine(self.tensor(position)) != self.result:
             raise self.refusal("its result has another scale or zero point than its operand")
 
+    def require_float(self) -> None:
+        """Refuse integers that stand for themselves, which TFLite rounds in its own way."""
+        dtype = self.outputs[0].dtype
+        if dtype != "float32":
+            raise self.refusal(f"it is imported of float32, not of {dtype} without a scale")
+
     def emit(self, value: relax.Expr, part: str = "") -> relax.Var:
         """Bind an expression to a variable that is named for the operator, and for its part."""
-        return self.builder.emit(value, f"{self.name}_{part}" if part else self.name)
+        return self.bind(value, f"{self.name}_{part}" if part else self.name)
+
+    def bind(self, value: relax.Expr, name: str) -> relax.Var:
+        """Bind an expression to a variable of this name."""
+        # Here TVM finds the type, and says by many kinds of error that there is none.
+        with refusing(lambda error: str(self.unfit(error))):
+            return self.builder.emit(value, name)
 
     def emit_integer(
         self, operation: IntegerOperation, inputs: Sequence[relax.Expr], part: str = ""

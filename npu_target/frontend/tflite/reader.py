@@ -21,9 +21,6 @@ from .operation import UINT8_OFFSET, Converter, Operation, Values, file_quantiza
 
 _LONGEST_NAME = 60
 
-# What building Relax of numbers that do not belong together ends in.
-_UNFIT = (ValueError, TypeError, IndexError, KeyError, RuntimeError, ArithmeticError)
-
 
 def read(path: Path, shapes: Mapping[str, tuple[int, ...]]) -> Imported:
     """The network in a ``.tflite`` file.
@@ -193,9 +190,9 @@ class _Reader:
                 bound = self._bound(operation, converter)
         except FrontendError:
             raise
-        except _UNFIT as error:
-            reason = str(error).strip().splitlines() or [type(error).__name__]
-            raise operation.refusal(f"its numbers do not fit together: {reason[-1]}") from error
+        # What Relax and operations of integers say of their numbers.
+        except ValueError as error:
+            raise operation.unfit(error) from error
         for tensor, value in zip(operation.outputs, bound, strict=False):
             self._check(operation, tensor, value)
             self._keep(tensor, value)
@@ -212,7 +209,7 @@ class _Reader:
         return [
             result
             if isinstance(result, relax.Var)
-            else self._values.builder.emit(result, _identifier(tensor.name))
+            else operation.bind(result, _identifier(tensor.name))
             for tensor, result in zip(operation.outputs, results, strict=True)
         ]
 

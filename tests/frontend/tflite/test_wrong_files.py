@@ -190,3 +190,21 @@ def relu(operand, result=None):
 def test_networks_that_cannot_be(tmp_path, content, message):
     with pytest.raises(FrontendError, match=message):
         imported(content, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        "file._Reader._tensor",
+        "operators.convolution.window_of",
+        "reader._identifier",
+        "reader.shape_of",
+    ],
+)
+def test_errors_of_our_own_stay_what_they_are(tmp_path, monkeypatch, function):
+    def broken(*arguments):
+        raise AssertionError("ours") if function.startswith("file") else TypeError("ours")
+
+    monkeypatch.setattr(f"npu_target.frontend.tflite.{function}", broken)
+    with pytest.raises((TypeError, AssertionError), match="ours"):
+        imported(small_network(), tmp_path)

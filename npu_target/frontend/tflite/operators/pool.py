@@ -16,6 +16,7 @@ from .window import pad_image, window_of
 def average_pool_2d(op: Operation) -> relax.Expr:
     window = window_of(op, (op.option("filter_height"), op.option("filter_width")))
     if not op.integer:
+        op.require_float()
         pool = relax.op.nn.avg_pool2d(
             op.expression(0),
             window.size,

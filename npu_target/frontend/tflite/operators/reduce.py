@@ -62,8 +62,8 @@ def _plain(op: Operation, axes: tuple[int, ...]) -> relax.Expr | None:
         values = op.constant(0)
         op.make_constant(np.prod(values, axes, keepdims=keep).astype(values.dtype))
         return None
-    if op.outputs[0].dtype != "float32" and op.kind not in ("REDUCE_MAX", "REDUCE_MIN"):
-        raise op.refusal(f"it is imported of float32, not of {op.outputs[0].dtype}")
+    if op.kind not in ("REDUCE_MAX", "REDUCE_MIN"):
+        op.require_float()
     if math.prod(op.shape(0)) == 0:
         raise op.refusal("its operand is empty")
     return _FLOAT[op.kind](op.expression(0), list(axes), keep)

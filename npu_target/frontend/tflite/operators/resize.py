@@ -31,6 +31,7 @@ def resize_nearest_neighbor(op: Operation) -> relax.Expr:
 def resize_bilinear(op: Operation) -> relax.Expr:
     _, h, w, _ = image_shape(op, 0)
     if not op.integer:
+        op.require_float()
         mode = "asymmetric"
         if op.option("half_pixel_centers", False):
             mode = "half_pixel"

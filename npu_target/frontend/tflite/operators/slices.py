@@ -128,11 +128,14 @@ def _parts(op: Operation, position: int, axis: int, sizes: Sequence[int]) -> lis
 def _part(op: Operation, position: int, index: Sequence[Any]) -> relax.Expr | None:
     """What NumPy's indexing gives; all bounds are within the shape, or beyond it as in Python."""
     shape = op.shape(position)
+    try:
+        # Without its elements: only for the shape, and for the errors of a wrong index.
+        result = np.broadcast_to(np.int8(0), shape)[tuple(index)].shape
+    except IndexError as error:
+        raise op.unfit(error) from error
     if op.is_constant(position) and not op.integer:
         op.make_constant(op.constant(position)[tuple(index)])
         return None
-    # Without its elements: only for the shape, and for the errors of a wrong index.
-    result = np.broadcast_to(np.int8(0), shape)[tuple(index)].shape
     consumed = sum(entry is not None and entry is not ... for entry in index)
     fill = [slice(None)] * (len(shape) - consumed)
     at = list(index).index(...) if ... in index else len(index)
