@@ -9,6 +9,7 @@ import pytest
 onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
+from damaged_files import check_values, damage  # noqa: E402
 from onnx_models import Maker, quantized  # noqa: E402
 
 from npu_target.frontend import FrontendError, load  # noqa: E402
@@ -35,28 +36,11 @@ def files(tmp_path_factory):
     return [model.SerializeToString() for model in models]
 
 
-def mutated(data: bytes, random: np.random.Generator) -> bytes:
-    """Cut off, or with one to four bits flipped, or bytes that are anything."""
-    kind = random.integers(0, 4)
-    if kind == 0:
-        return data[: random.integers(0, len(data))]
-    changed = bytearray(data)
-    for _ in range(random.integers(1, 5)):
-        at = int(random.integers(0, len(changed)))
-        changed[at] = (
-            int(random.integers(0, 256))
-            if kind == 1
-            else changed[at] ^ (1 << random.integers(0, 8))
-        )
-    return bytes(changed)
-
-
 def check_mutations(files, folder, count, seed):
-    random = np.random.default_rng(seed)
     path = folder / "net.onnx"
     messages = networks = 0
-    for index in range(count):
-        path.write_bytes(mutated(files[index % len(files)], random))
+    for content in damage(files, count, seed):
+        path.write_bytes(content)
         start = time.monotonic()
         try:
             load(path)
@@ -76,3 +60,12 @@ def test_flips_and_cuts(files, tmp_path):
 @pytest.mark.slow
 def test_many_flips_and_cuts(files, tmp_path):
     check_mutations(files, tmp_path, 100_000, seed=1)
+
+
+def test_values_of_damaged_files(files, tmp_path):
+    check_values(tmp_path / "net.onnx", files, 200, seed=2)
+
+
+@pytest.mark.slow
+def test_values_of_many_damaged_files(files, tmp_path):
+    check_values(tmp_path / "net.onnx", files, 5_000, seed=3)
