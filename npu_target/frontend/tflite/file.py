@@ -43,6 +43,8 @@ DTYPES = {
     16: "uint16",
 }
 
+_NEWER_CODE = 10  # in the table of an OperatorCode's fields
+
 # What reading wrong offsets ends in.
 _UNSOUND = (struct.error, IndexError, ValueError, TypeError, OverflowError, AttributeError)
 
@@ -118,6 +120,14 @@ def read_file(path: Path) -> Network:
         raise FrontendError(f"{path} is damaged or cut off: {error}") from error
 
 
+def _newer_code(code: Any) -> int:
+    """The fourth field of an ``OperatorCode``, ``builtin_code``; 0 where it is left out."""
+    from flatbuffers.number_types import Int32Flags
+
+    at = code._tab.Offset(_NEWER_CODE)
+    return int(code._tab.Get(Int32Flags, at + code._tab.Pos)) if at else 0
+
+
 class _Reader:
     """Reads one file. Raises what :data:`_UNSOUND` names where an offset is wrong."""
 
@@ -182,8 +192,9 @@ class _Reader:
     def _kind(self, code: Any) -> str:
         import tflite
 
-        # Numbers above 127 are in the newer field only.
-        number = max(code.BuiltinCode(), code.DeprecatedBuiltinCode())
+        # Numbers above 127 are in the newer field only. TFLite takes the larger of the two fields,
+        # where the package's BuiltinCode() prefers the older.
+        number = max(_newer_code(code), code.DeprecatedBuiltinCode())
         if number == tflite.BuiltinOperator.CUSTOM:
             return f"custom {self._text(code.CustomCode())}"
         for name, value in vars(tflite.BuiltinOperator).items():

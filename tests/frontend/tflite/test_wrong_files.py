@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from tflite_models import Op, T, imported, model, one_operator
-from tflite_networks import small_network
+from tflite_models import Op, T, compare, imported, model, one_operator, tflite
+from tflite_networks import i32, small_network
 
 from npu_target.frontend import FrontendError, load
 
@@ -48,6 +48,30 @@ def test_operators_that_nobody_knows(tmp_path, kind, message):
     tensors = [T((4,), scale=0.1), T((4,), scale=0.1)]
     with pytest.raises(FrontendError, match=message):
         imported(model(tensors, [Op(kind, [0], [1])], [0], [1]), tmp_path)
+
+
+def test_of_two_codes_of_an_operator_the_larger_counts(tmp_path):
+    """The older field says RELU_N1_TO_1, the newer TANH."""
+    tensors = [T((1, 256), scale=0.01, zero_point=-97)], [T((1, 256), scale=1 / 128)]
+    content = bytearray(one_operator("TANH", *tensors))
+    code = tflite.Model.GetRootAs(content, 0).OperatorCodes(0)
+    content[code._tab.Offset(4) + code._tab.Pos] = tflite.BuiltinOperator.RELU_N1_TO_1
+    compare(bytes(content), tmp_path)
+
+
+def test_a_softmax_of_uint8_has_the_numbers_of_its_kernel(tmp_path):
+    operand, numbers = T((1, 8), "uint8", 0.1), ((1 / 256, 3), (1 / 128, 0))
+    for result in (T((1, 8), "uint8", *pair) for pair in numbers):
+        content = one_operator("SOFTMAX", [operand], [result], "SoftmaxOptions", Beta=1.0)
+        with pytest.raises(FrontendError, match="must have the scale 1/256 and the zero point 0"):
+            imported(content, tmp_path)
+
+
+def test_a_resize_of_integers_without_a_scale_is_refused(tmp_path):
+    tensors = [T((1, 2, 2, 1)), i32(3, 3)], [T((1, 3, 3, 1))]
+    content = one_operator("RESIZE_BILINEAR", *tensors, "ResizeBilinearOptions")
+    with pytest.raises(FrontendError, match="float32, not of int8 without a scale"):
+        imported(content, tmp_path)
 
 
 def relu(operand, result=None):

@@ -7,7 +7,7 @@ from tvm import relax
 
 from ....integer import Softmax
 from ..converters import converts
-from ..operation import UINT8_OFFSET, Operation
+from ..operation import UINT8_OFFSET, Affine, Operation
 
 _LEAST_SQUARES = 1e-6  # of a vector that is normalized, as TFLite has it
 
@@ -22,9 +22,9 @@ def softmax(op: Operation) -> relax.Expr:
         return relax.op.nn.softmax(value, axis=-1)
     value, operand = op.operand(0)
     result = op.result
-    if op.outputs[0].dtype == "uint8" and result.zero_point != -UINT8_OFFSET:
-        # TFLite's kernel of uint8 adds none.
-        raise op.refusal("the zero point of its uint8 result must be 0")
+    # Of uint8, TFLite's kernel takes for granted what its converter writes.
+    if op.outputs[0].dtype == "uint8" and result != Affine(1 / 256, -UINT8_OFFSET):
+        raise op.refusal("its uint8 result must have the scale 1/256 and the zero point 0")
     input_scale = float(np.float32(operand.scale) * beta)
     return op.emit_integer(Softmax(input_scale, result.scale, result.zero_point), [value])
 
