@@ -11,6 +11,7 @@ from onnx import numpy_helper  # noqa: E402
 from onnx_models import Maker  # noqa: E402
 
 from npu_target.frontend import FrontendError, load  # noqa: E402
+from npu_target.frontend.onnx.normalize.quantized import RULES  # noqa: E402
 from npu_target.host import build_host, run_host  # noqa: E402
 
 
@@ -240,3 +241,31 @@ def test_errors_of_our_own_stay_what_they_are(tmp_path, monkeypatch, function):
 
 def broken(*arguments, **options):
     raise TypeError("ours")
+
+
+@pytest.mark.parametrize(
+    ("kind", "inputs", "message"),
+    [
+        ("QLinearAdd", ["x", "s", "z", "x", "s"], "it has 5 inputs, 7 are needed"),
+        ("QLinearConcat", ["s", "z", "x", "s", "z", "x"], "its zero point is missing"),
+    ],
+)
+def test_quantized_operators_with_too_few_inputs(tmp_path, kind, inputs, message):
+    m = Maker()
+    m.constant(np.float32(0.1), "s")
+    m.constant(np.int8(0), "z")
+    m.node(kind, inputs, "sum", domain="com.microsoft")
+    types = dict.fromkeys(("x", "sum_out"), onnx.TensorProto.INT8)
+    refused(m.model({"x": (2, 5)}, {"sum_out": None}, types=types), tmp_path, message)
+
+
+def test_errors_of_our_own_rules_stay_what_they_are(tmp_path, monkeypatch):
+    key = ("", "QLinearMatMul")
+    monkeypatch.setitem(RULES, key, (broken, 0))
+    m = Maker()
+    m.node("QLinearMatMul", ["x"], "product")
+    (tmp_path / "net.onnx").write_bytes(
+        m.model({"x": (2, 5)}, {"product_out": None}).SerializeToString()
+    )
+    with pytest.raises(TypeError, match="ours"):
+        load(tmp_path / "net.onnx")

@@ -71,13 +71,18 @@ def _rewrite(context: Context, node: Any, known: Collection[str]) -> None:
     domain = "" if node.domain in _STANDARD else node.domain
     if not node.output or not node.output[0]:
         raise FrontendError(f"{context.place(node)}: it has no result")
-    rule = RULES.get((domain, node.op_type))
-    if rule is not None:
+    if (domain, node.op_type) in RULES:
+        rule, least = RULES[domain, node.op_type]
+        if len(node.input) < least:
+            raise FrontendError(
+                f"{context.place(node)}: it has {len(node.input)} inputs, {least} are needed"
+            )
         try:
             rule(context, node)
-        except (ValueError, TypeError, IndexError) as error:
-            if isinstance(error, FrontendError):
-                raise
+        except FrontendError:
+            raise
+        # NumPy, of scales and biases of wrong shapes, and ONNX of attributes.
+        except ValueError as error:
             raise FrontendError(f"{context.place(node)}: its inputs are wrong: {error}") from error
         return
     if domain == "" and node.op_type == "Constant" and constant_node(context, node):

@@ -16,11 +16,13 @@ Rule = Callable[[Context, Any], None]
 def _conv(context: Context, node: Any) -> None:
     x, x_scale, x_point, w, w_scale, w_point, y_scale, y_point = list(node.input)[:8]
     scale = context.number(node, 4)
-    if scale.size > 1 and w in context.constants and scale.size != context.constants[w].dims[0]:
-        raise FrontendError(
-            f"{context.place(node)}: {scale.size} scales for {context.constants[w].dims[0]} "
-            "output channels of its weight"
-        )
+    if scale.size > 1 and w in context.constants:
+        channels = next(iter(context.constants[w].dims), 0)
+        if scale.size != channels:
+            raise FrontendError(
+                f"{context.place(node)}: {scale.size} scales for {channels} output channels of its "
+                "weight"
+            )
     inputs = [
         context.dequantized(x, x_scale, x_point),
         context.dequantized(w, w_scale, w_point, axis=0),
@@ -107,6 +109,10 @@ def _unary(op_type: str, dropped: tuple[str, ...] = ()) -> Rule:
 
 def _concat(context: Context, node: Any) -> None:
     scale, point, *rest = node.input
+    if len(rest) % 3:
+        raise FrontendError(
+            f"{context.place(node)}: a value, its scale or its zero point is missing"
+        )
     inputs = [context.dequantized(*rest[at : at + 3]) for at in range(0, len(rest), 3)]
     value = context.add(
         "Concat", inputs, context.fresh(node.output[0]), node.name, **attributes(node)
@@ -146,21 +152,21 @@ def _same(op_type: str) -> Rule:
     return rule
 
 
-# By domain and name; "" is the standard's.
-RULES: dict[tuple[str, str], Rule] = {
-    ("", "QLinearConv"): _conv,
-    ("", "QLinearMatMul"): _matmul,
-    ("", "ConvInteger"): _integers("Conv", 0),
-    ("", "MatMulInteger"): _integers("MatMul", -1),
-    ("com.microsoft", "QGemm"): _gemm,
-    ("com.microsoft", "QLinearAdd"): _binary("Add"),
-    ("com.microsoft", "QLinearMul"): _binary("Mul"),
-    ("com.microsoft", "QLinearConcat"): _concat,
-    ("com.microsoft", "QLinearGlobalAveragePool"): _unary("GlobalAveragePool"),
-    ("com.microsoft", "QLinearAveragePool"): _unary("AveragePool"),
-    ("com.microsoft", "QLinearLeakyRelu"): _unary("LeakyRelu"),
-    ("com.microsoft", "QLinearSigmoid"): _unary("Sigmoid"),
-    ("com.microsoft", "QLinearSoftmax"): _unary("Softmax", ("opset",)),
-    ("com.microsoft", "QuantizeLinear"): _same("QuantizeLinear"),
-    ("com.microsoft", "DequantizeLinear"): _same("DequantizeLinear"),
+# By domain and name ("" is the standard's): the rule, and how many inputs it needs.
+RULES: dict[tuple[str, str], tuple[Rule, int]] = {
+    ("", "QLinearConv"): (_conv, 8),
+    ("", "QLinearMatMul"): (_matmul, 8),
+    ("", "ConvInteger"): (_integers("Conv", 0), 2),
+    ("", "MatMulInteger"): (_integers("MatMul", -1), 2),
+    ("com.microsoft", "QGemm"): (_gemm, 6),
+    ("com.microsoft", "QLinearAdd"): (_binary("Add"), 7),
+    ("com.microsoft", "QLinearMul"): (_binary("Mul"), 7),
+    ("com.microsoft", "QLinearConcat"): (_concat, 5),
+    ("com.microsoft", "QLinearGlobalAveragePool"): (_unary("GlobalAveragePool"), 4),
+    ("com.microsoft", "QLinearAveragePool"): (_unary("AveragePool"), 4),
+    ("com.microsoft", "QLinearLeakyRelu"): (_unary("LeakyRelu"), 4),
+    ("com.microsoft", "QLinearSigmoid"): (_unary("Sigmoid"), 4),
+    ("com.microsoft", "QLinearSoftmax"): (_unary("Softmax", ("opset",)), 4),
+    ("com.microsoft", "QuantizeLinear"): (_same("QuantizeLinear"), 2),
+    ("com.microsoft", "DequantizeLinear"): (_same("DequantizeLinear"), 2),
 }
