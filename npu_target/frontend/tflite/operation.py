@@ -14,7 +14,7 @@ import numpy as np
 from tvm import relax
 
 from ... import integer
-from ...integer import IntegerOperation
+from ...integer import IntegerOperation, Quantization
 from ...relax_graph import shape_of
 from ..errors import FrontendError
 from ..foreign import first_line, refusing
@@ -130,7 +130,7 @@ class Operation:
         values, tensor = self.constant(position), self.tensor(position)
         if values.dtype.kind == "f":
             return values.astype(np.float32)
-        if not tensor.scales:
+        if self._quantization(tensor) is None:
             raise self.refusal(f"{tensor.name!r} is of {values.dtype} without a scale")
         shape = [1] * values.ndim
         if len(tensor.scales) > 1:
@@ -175,10 +175,7 @@ class Operation:
             )
         if not is_quantized(tensor):
             raise self.refusal(f"{tensor.name!r} is {tensor.dtype}, not quantized to 8 bits")
-        try:
-            quantization = file_quantization(tensor)
-        except ValueError as error:
-            raise self.refusal(f"{tensor.name!r}: {error}") from error
+        quantization = self._quantization(tensor)
         if quantization is None or quantization.axis is not None:
             raise self.refusal(f"{tensor.name!r} has scales for single channels; one is possible")
         offset = UINT8_OFFSET if tensor.dtype == "uint8" else 0
@@ -226,6 +223,13 @@ class Operation:
         """The result is known already."""
         self._values.constants[self.outputs[0].index] = value
 
+    def _quantization(self, tensor: Tensor) -> Quantization | None:
+        """What a tensor's numbers are worth; refused if they cannot be."""
+        try:
+            return file_quantization(tensor)
+        except ValueError as error:
+            raise self.refusal(f"{tensor.name!r}: {error}") from error
+
     def _axis(self, tensor: Tensor) -> int:
         if not 0 <= tensor.axis < len(tensor.shape) or (
             tensor.shape[tensor.axis] != len(tensor.scales)
@@ -239,10 +243,7 @@ class Operation:
     def channel_scales(self, position: int, axis: int) -> tuple[float, ...]:
         """The scales of weights: one, or one for each index of ``axis``."""
         tensor = self.tensor(position)
-        try:
-            quantization = file_quantization(tensor)
-        except ValueError as error:
-            raise self.refusal(f"{tensor.name!r}: {error}") from error
+        quantization = self._quantization(tensor)
         if quantization is None:
             raise self.refusal(f"{tensor.name!r} has no scale")
         if quantization.axis is not None and self._axis(tensor) != axis:

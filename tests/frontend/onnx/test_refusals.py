@@ -269,3 +269,12 @@ def test_errors_of_our_own_rules_stay_what_they_are(tmp_path, monkeypatch):
     )
     with pytest.raises(TypeError, match="ours"):
         load(tmp_path / "net.onnx")
+
+
+def test_a_constant_without_its_value_is_refused(tmp_path):
+    m = Maker()
+    m.node("Constant", [], "c", value=numpy_helper.from_array(np.ones(5, "float32")))
+    m.node("Add", ["x", "c_out"], "sum")
+    model = m.model({"x": (2, 5)}, {"sum_out": None})
+    model.graph.node[0].attribute[0].type = onnx.AttributeProto.UNDEFINED
+    refused(model, tmp_path, r"net\.onnx: ")

@@ -67,6 +67,21 @@ def test_a_softmax_of_uint8_has_the_numbers_of_its_kernel(tmp_path):
             imported(content, tmp_path)
 
 
+def test_a_softmax_of_a_scalar_is_refused(tmp_path):
+    operand, result = T((), scale=0.1), T((), scale=1 / 256, zero_point=-128)
+    content = one_operator("SOFTMAX", [operand], [result], "SoftmaxOptions", Beta=1.0)
+    with pytest.raises(FrontendError, match="its operand has no axis"):
+        imported(content, tmp_path)
+
+
+def test_zero_points_of_weights_of_a_float_network_are_checked(tmp_path):
+    weight = T.of(np.ones((3, 4), np.int8), scale=0.1, zero_point=200)
+    tensors = [T((2, 4), "float32"), weight], [T((2, 3), "float32")]
+    content = one_operator("FULLY_CONNECTED", *tensors, "FullyConnectedOptions")
+    with pytest.raises(FrontendError, match="must be from -128 to 127, got 200"):
+        imported(content, tmp_path)
+
+
 def test_a_resize_of_integers_without_a_scale_is_refused(tmp_path):
     tensors = [T((1, 2, 2, 1)), i32(3, 3)], [T((1, 3, 3, 1))]
     content = one_operator("RESIZE_BILINEAR", *tensors, "ResizeBilinearOptions")

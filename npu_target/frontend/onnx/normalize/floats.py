@@ -9,11 +9,11 @@ from .context import Context, argument, attributes
 
 def constant_node(context: Context, node: Any) -> bool:
     """A constant tensor becomes an initializer."""
-    given = attributes(node)
-    if "value" not in given:
+    value = attributes(node).get("value")
+    if value is None:
         return False
-    tensor = type(given["value"])()
-    tensor.CopyFrom(given["value"])
+    tensor = type(value)()
+    tensor.CopyFrom(value)
     tensor.name = node.output[0]
     context.graph.initializer.append(tensor)
     context.constants[tensor.name] = tensor

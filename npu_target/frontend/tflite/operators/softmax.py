@@ -14,6 +14,8 @@ _LEAST_SQUARES = 1e-6  # of a vector that is normalized, as TFLite has it
 
 @converts("SOFTMAX")
 def softmax(op: Operation) -> relax.Expr:
+    if not op.shape(0):
+        raise op.refusal("its operand has no axis")
     beta = np.float32(op.option("beta"))
     if not op.integer:
         value = op.expression(0)
