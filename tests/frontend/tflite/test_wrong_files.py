@@ -67,6 +67,16 @@ def test_a_softmax_of_uint8_has_the_numbers_of_its_kernel(tmp_path):
             imported(content, tmp_path)
 
 
+def test_a_slice_of_nothing_is_refused(tmp_path):
+    operand, result = T((4, 6), scale=0.1), T((4, 2), scale=0.1)
+    bounds = [i32(0, 255), i32(4, 3), i32(1, 1)]
+    content = one_operator(
+        "STRIDED_SLICE", [operand, *bounds], [result], "StridedSliceOptions", NewAxisMask=0
+    )
+    with pytest.raises(FrontendError, match=r"of an operand of shape \(4, 6\) it takes nothing"):
+        imported(content, tmp_path)
+
+
 def test_a_softmax_of_a_scalar_is_refused(tmp_path):
     operand, result = T((), scale=0.1), T((), scale=1 / 256, zero_point=-128)
     content = one_operator("SOFTMAX", [operand], [result], "SoftmaxOptions", Beta=1.0)

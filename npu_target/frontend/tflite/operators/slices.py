@@ -136,6 +136,8 @@ def _part(op: Operation, position: int, index: Sequence[Any]) -> relax.Expr | No
     if op.is_constant(position) and not op.integer:
         op.make_constant(op.constant(position)[tuple(index)])
         return None
+    if 0 in result:
+        raise op.refusal(f"of an operand of shape {shape} it takes nothing")
     consumed = sum(entry is not None and entry is not ... for entry in index)
     fill = [slice(None)] * (len(shape) - consumed)
     at = list(index).index(...) if ... in index else len(index)
