@@ -1,24 +1,24 @@
 #include "sim/instruction_cache.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace npu::sim {
 
 InstructionCache::InstructionCache(const HostConfig& config)
     : ways_(static_cast<uint32_t>(config.host_icache_ways)),
       sets_(static_cast<uint32_t>(std::max<int64_t>(
-          1, config.host_icache_bytes / config.host_icache_line_bytes / config.host_icache_ways))),
-      memory_cycles_(static_cast<uint64_t>(config.host_icache_miss_cycles)),
-      l2_cycles_(static_cast<uint64_t>(config.host_icache_l2_cycles)) {}
+          1, config.host_icache_bytes / config.host_icache_line_bytes / config.host_icache_ways))) {
+}
 
 void InstructionCache::hold(uint32_t lines) {
   if (is_held_.size() == lines) return;
   lines_.assign(size_t{ways_} * std::min(sets_, lines), kEmpty);
   is_held_.assign(lines, 0);
-  was_read_.assign(lines, 0);
+  was_held_.assign(lines, 0);
 }
 
-uint64_t InstructionCache::fetch(uint32_t line) {
+bool InstructionCache::fetch(uint32_t line) {
   // A shift register of 16 bits with the longest period; its lowest bits choose.
   const uint16_t bit = (random_ >> 15 ^ random_ >> 13 ^ random_ >> 12 ^ random_ >> 10) & 1;
   random_ = static_cast<uint16_t>(random_ << 1 | bit);
@@ -27,9 +27,7 @@ uint64_t InstructionCache::fetch(uint32_t line) {
   place = line;
   is_held_[line] = 1;
   if (++version_ == 0) version_ = 1;  // 0 is before any
-  const bool is_in_l2 = was_read_[line] != 0;
-  was_read_[line] = 1;
-  return is_in_l2 ? l2_cycles_ : memory_cycles_;
+  return std::exchange(was_held_[line], uint8_t{1}) == 0;
 }
 
 }  // namespace npu::sim

@@ -9,8 +9,7 @@
 namespace npu::sim {
 
 // Policy (ICache.scala): sets of ways; a line that is missing replaces one of its set at random, a
-// free way or not; nothing is fetched ahead. A line comes from memory the first time and from the
-// L2 later on. The program begins at the start of a line.
+// free way or not; nothing is fetched ahead. The program begins at the start of a line.
 class InstructionCache {
  public:
   explicit InstructionCache(const HostConfig& config);
@@ -19,8 +18,8 @@ class InstructionCache {
   void hold(uint32_t lines);
 
   bool has(uint32_t line) const { return is_held_[line] != 0; }
-  // Fetches a line that is not there; returns the cycles that the core waits for it.
-  uint64_t fetch(uint32_t line);
+  // Fetches a line that is not there. Returns whether it was never there before.
+  bool fetch(uint32_t line);
   // Another number after each fetch: what was there at the same one still is.
   uint32_t version() const { return version_; }
 
@@ -28,11 +27,9 @@ class InstructionCache {
   static constexpr uint32_t kEmpty = UINT32_MAX;
   const uint32_t ways_;
   const uint32_t sets_;
-  const uint64_t memory_cycles_;
-  const uint64_t l2_cycles_;
   std::vector<uint32_t> lines_;    // by set and way
   std::vector<uint8_t> is_held_;   // by line
-  std::vector<uint8_t> was_read_;  // by line: the L2 has it
+  std::vector<uint8_t> was_held_;  // by line
   uint16_t random_ = 1;
   uint32_t version_ = 1;
 };

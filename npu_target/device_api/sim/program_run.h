@@ -21,19 +21,25 @@ struct RunControl {
   std::function<void()> poll = nullptr;  // called now and then; stops the run by throwing
 };
 
+// Of a host whose code comes from a memory that nobody else uses.
+struct NoDelay {
+  uint64_t operator()(uint32_t, bool, uint64_t) const { return 0; }
+};
+
 // Runs through a program's flat code and hands out its commands in order.
-template <typename Fn>
+template <typename Fn, typename Delay>
 class ProgramRunner {
  public:
   // `addresses` is one per argument. `fn` takes (const Command&, uint32_t host_cycles): the cycles
-  // the host core spends from the command before to this one.
+  // the host core spends from the command before to this one. `delay` is that of HostCore::run.
   ProgramRunner(const Program& program, const std::vector<uint64_t>& addresses,
-                const RunControl& control, HostCore& host, Fn& fn)
+                const RunControl& control, HostCore& host, Fn& fn, Delay& delay)
       : program_(program),
         code_(program, addresses),
         control_(control),
         host_(host),
         fn_(fn),
+        delay_(delay),
         variables_(program.slot_count, 0),
         loops_(code_.loops.size()) {
     host_.begin(code_);
@@ -44,7 +50,7 @@ class ProgramRunner {
     for (;;) {
       next = after_loops(next);
       if (next->kind == Instruction::Kind::kEnd) {
-        host_.run_and_count(*next);
+        host_.run_and_count(*next, pending_cycles_, delay_);
         return;
       }
       for (; next->kind == Instruction::Kind::kCommand; ++next) issue(*next);
@@ -63,14 +69,14 @@ class ProgramRunner {
   const Instruction* after_loops(const Instruction* next) {
     for (;;) {
       if (next->kind == Instruction::Kind::kIterate) {
-        pending_cycles_ += host_.run_and_count(*next);
+        pending_cycles_ += host_.run_and_count(*next, pending_cycles_, delay_);
         if (iterate(next->index)) {
           next = at(next->target);
         } else {
           pending_cycles_ += host_.leave(*next++);
         }
       } else if (next->kind == Instruction::Kind::kLoop) {
-        pending_cycles_ += host_.run_and_count(*next);
+        pending_cycles_ += host_.run_and_count(*next, pending_cycles_, delay_);
         next = begin_loop(next->index) ? next + 1 : at(next->target);
       } else {
         return next;
@@ -116,7 +122,7 @@ class ProgramRunner {
       const int64_t expr = program_.exprs.evaluate(term.expr, variables_, scratch_);
       (term.is_rs2 ? command.rs2 : command.rs1) += term.coefficient * static_cast<uint64_t>(expr);
     }
-    const uint64_t cycles = pending_cycles_ + host_.run(instruction);
+    const uint64_t cycles = pending_cycles_ + host_.run(instruction, pending_cycles_, delay_);
     pending_cycles_ = 0;
     fn_(command, static_cast<uint32_t>(std::min<uint64_t>(cycles, UINT32_MAX)));
   }
@@ -142,6 +148,7 @@ class ProgramRunner {
   const RunControl& control_;
   HostCore& host_;
   Fn& fn_;
+  Delay& delay_;
   std::vector<int64_t> variables_;
   std::vector<LoopState> loops_;
   std::vector<int64_t> scratch_;
@@ -150,10 +157,10 @@ class ProgramRunner {
 };
 
 // `host` is the core that runs it, whose cache holds what a run before left there.
-template <typename Fn>
+template <typename Fn, typename Delay = NoDelay>
 void for_each_command(const Program& program, const std::vector<uint64_t>& addresses,
-                      const RunControl& control, HostCore& host, Fn fn) {
-  ProgramRunner<Fn>(program, addresses, control, host, fn).run();
+                      const RunControl& control, HostCore& host, Fn fn, Delay delay = {}) {
+  ProgramRunner<Fn, Delay>(program, addresses, control, host, fn, delay).run();
 }
 
 template <typename Fn>

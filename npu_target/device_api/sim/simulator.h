@@ -99,16 +99,25 @@ class Simulator {
 [[noreturn]] void fail_limit(int64_t commands, uint64_t max_cycles, uint64_t cycles);
 
 // What kinds of device derive their simulators from: a program's commands reach `Self::issue`
-// directly, not through a table, which would cost more than some commands do.
+// directly, not through a table, which would cost more than some commands do. One whose memory the
+// host's code comes from has a `delay_code` of its own.
 template <typename Self>
 class SimulatorOf : public Simulator {
  public:
   void run(const Program& program, const std::vector<uint64_t>& addresses, HostCore& host) final {
-    for_each_command(program, addresses, {options_.max_cycles, options_.poll}, host,
-                     [self = static_cast<Self*>(this)](const Command& command, uint32_t cycles) {
-                       self->Self::issue(command, cycles);
-                     });
+    for_each_command(
+        program, addresses, {options_.max_cycles, options_.poll}, host,
+        [self = static_cast<Self*>(this)](const Command& command, uint32_t cycles) {
+          self->Self::issue(command, cycles);
+        },
+        [self = static_cast<Self*>(this)](uint32_t line, bool is_new, uint64_t since) {
+          return self->Self::delay_code(line, is_new, since);
+        });
   }
+
+  // The host fetches a line of its code, `since` cycles after the last command, from memory if it
+  // is new, else from the L2. Returns the cycles that others there make it wait longer.
+  uint64_t delay_code(uint32_t /*line*/, bool /*is_new*/, uint64_t /*since*/) { return 0; }
 
  protected:
   explicit SimulatorOf(RunOptions options) : options_(std::move(options)) {}

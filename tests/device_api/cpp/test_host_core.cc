@@ -57,6 +57,42 @@ const Test once("host core: 18,970 bytes that run once wait some 14,466 cycles",
   CHECK(waited > 14466 * 0.99 && waited < 14466 * 1.01);
 });
 
+const Test delays("host core: others make it wait longer for lines, from when it asks for them",
+                  [] {
+                    struct Line {
+                      uint32_t number;
+                      bool is_new;
+                      uint64_t since;
+                    };
+                    std::vector<Line> lines;
+                    const auto run = [&lines](const Program& program, HostCore& core) {
+                      lines.clear();
+                      uint64_t cycles = 0;
+                      for_each_command(
+                          program, {}, {}, core,
+                          [&](const Command&, uint32_t of_command) { cycles += of_command; },
+                          [&](uint32_t number, bool is_new, uint64_t since) {
+                            lines.push_back({number, is_new, since});
+                            return uint64_t{100} * (number + 1);
+                          });
+                      return cycles;
+                    };
+                    Program program = program_of(commands(64));
+                    HostCore core(program.host);
+                    CHECK_EQUAL(run(program, core), 64u + 4 * 49u + 1000u);
+                    CHECK_EQUAL(lines.size(), size_t{4});
+                    for (uint32_t i = 0; i < 4; ++i) {
+                      CHECK(lines[i].number == i && lines[i].is_new && lines[i].since == 0);
+                    }
+                    CHECK_EQUAL(run(program, core), 64u);
+                    CHECK(lines.empty());
+                    // Code without a price is fetched from nobody.
+                    program.host.host_icache_miss_cycles = program.host.host_icache_l2_cycles = 0;
+                    HostCore free(program.host);
+                    CHECK_EQUAL(run(program, free), 64u);
+                    CHECK(lines.empty());
+                  });
+
 const Test small_loop("host core: a loop that fits is fetched about once", [] {
   Program program = program_of({});
   program.body = {loop(program, 100, commands(1022))};  // 64 lines, a quarter of the cache

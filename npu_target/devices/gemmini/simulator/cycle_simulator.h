@@ -21,6 +21,9 @@ class CycleSimulator final : public sim::SimulatorOf<CycleSimulator> {
     timing_.issue(command, host_cycles);
     if (++commands_ % kCommandsPerCheck == 0) check_limit(commands_, timing_.elapsed());
   }
+  uint64_t delay_code(uint32_t line, bool is_new, uint64_t since) {
+    return timing_.delay_code(line, is_new, since);
+  }
   uint64_t finish() final;
   sim::Stats stats() const final { return named_stats(timing_.stats()); }
 

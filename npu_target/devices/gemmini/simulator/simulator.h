@@ -25,6 +25,9 @@ class Simulator final : public sim::SimulatorOf<Simulator> {
   Simulator(const Config& config, const sim::MemoryMap& dram, sim::RunOptions options = {});
 
   void issue(const Command& command, uint32_t host_cycles) final;
+  uint64_t delay_code(uint32_t line, bool is_new, uint64_t since) {
+    return timing_.delay_code(line, is_new, since);
+  }
   uint64_t finish() final;
   sim::Stats stats() const final { return named_stats(timing_.stats()); }
 

@@ -33,6 +33,7 @@ L2::Found L2::replace(uint64_t first_place, uint64_t line) {
 
 Cycle L2::serve(const Found& found, Piece piece) {
   const Mshrs::Id mshr = mshrs_.allocate(piece.line, set_of(piece.line), piece.ready);
+  const Cycle taken = piece.ready - hit_latency_;
   Arrival arrival;
   Ticks duration = piece.beats * (kTicksPerCycle + (piece.is_write ? 0 : kL2ReadGapTicks));
   if (!found.is_hit) {
@@ -45,6 +46,8 @@ Cycle L2::serve(const Found& found, Piece piece) {
                                    : pass_read(piece, duration, arrival.ends);
   mshrs_.complete(mshr, std::max(arrival.done, end - to_cycle(duration) - kL2DataStages));
   quiet_ = mshrs_.quiet();
+  // One that waits for its set's MSHR has left the door.
+  if (!mshrs_.waited_for_set()) turns_[next_turn_++ % kTurns] = {taken, end - piece.beats};
   return end - piece.beats;
 }
 
@@ -88,6 +91,25 @@ Cycle L2::pass_read(const Piece& piece, Ticks duration, Cycle arrived) {
   data_.take_last(start, end);
   blocked_ = std::min(blocked_ + end - passed, most_ahead_);
   return cycle_of(end);
+}
+
+Cycle L2::read_between(uint64_t address, int64_t bytes, Cycle at, Cycle alone) {
+  // It takes the turn of the second that waits, that one the next one's, and so on: the new turn,
+  // behind all of them, is the last one's.
+  Turn first;
+  Turn second;
+  unsigned i = 1;
+  for (; i <= kTurns; ++i) {
+    const Turn& turn = turns_[(next_turn_ - i) % kTurns];
+    if (turn.taken <= at) break;
+    second = first;
+    first = turn;
+  }
+  const Cycle last = read(address, bytes, at, at);
+  // With so many ahead of their time, nobody knows who waits then: as long as the first known.
+  if (i > kTurns) return at + std::max(first.first_beat - first.taken, alone);
+  if (second.taken == kLongAgo) return last;
+  return std::min(last, std::max(second.first_beat, second.taken + alone));
 }
 
 Cycle L2::read_lines(uint64_t address, int64_t bytes, Cycle at, Cycle taken) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include "gemmini/simulator/config.h"
@@ -40,6 +41,11 @@ class L2 {
   // The last beat of a request to write leaves the DMA in cycle `at`. Returns when it is
   // acknowledged.
   NPU_INLINE Cycle write(uint64_t address, int64_t bytes, bool is_partial, Cycle at);
+
+  // A read that takes turns with the DMA's requests at the cache's door, where those wait for an
+  // MSHR: it goes behind the first of them. With nobody there or in the cache its first beat comes
+  // after `alone` cycles.
+  NPU_RARE Cycle read_between(uint64_t address, int64_t bytes, Cycle at, Cycle alone);
 
   // Forgets every line, as after a reset.
   void invalidate();
@@ -89,6 +95,14 @@ class L2 {
   NPU_RARE Cycle read_lines(uint64_t address, int64_t bytes, Cycle at, Cycle taken);
   NPU_RARE Cycle write_lines(uint64_t address, int64_t bytes, bool is_partial, Cycle at);
 
+  // A request's: when it left the door, and its first beat the cache.
+  struct Turn {
+    Cycle taken = kLongAgo;
+    Cycle first_beat = kLongAgo;
+  };
+  // Requests are known before their time, as far ahead as the commands that the host has issued.
+  static constexpr unsigned kTurns = 256;
+
   const uint64_t ways_;
   const Divisor sets_;
   const PowerOfTwo line_bytes_;
@@ -99,6 +113,8 @@ class L2 {
   MemoryBus bus_;
   const Ticks fill_ticks_;  // that a beat of a line on its way in takes of the pipeline
   Mshrs mshrs_;
+  std::array<Turn, kTurns> turns_{};  // a ring, the latest last
+  unsigned next_turn_ = 0;
   // By place: set * ways + way.
   std::vector<uint64_t> lines_;
   std::vector<uint8_t> is_dirty_;

@@ -24,7 +24,8 @@ Mshrs::Id Mshrs::find(uint64_t line, uint64_t set, Cycle& at) {
     free = std::min(free, free_[id]);
     same_set = (sets_[id] == set) & (free_[id] > at) ? id : same_set;
   }
-  if (rarely(same_set != count_)) {
+  waited_for_set_ = same_set != count_;
+  if (rarely(waited_for_set_)) {
     while (free_[same_set] >= kNever) acknowledge();
     const bool is_same_line = mshrs_[same_set].line == line;
     at = std::max(at, free_[same_set] + (is_same_line ? kL2SameLineStages : kL2SameSetStages));

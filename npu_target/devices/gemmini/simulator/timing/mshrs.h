@@ -29,6 +29,8 @@ class Mshrs {
   // One for a request to the line of this number, in this set, whose data, were they there, would
   // leave the cache at `at`; so are all times here. `at` becomes the later for what it waits.
   Id allocate(uint64_t line, uint64_t set, Cycle& at);
+  // Whether the latest waited for another one of its set.
+  bool waited_for_set() const { return waited_for_set_; }
   // What it holds evicts a line, which memory acknowledges at `acknowledged`.
   void evicts(Id id, Cycle acknowledged);
   // What it holds is done in cycle `done`, but for that.
@@ -69,6 +71,7 @@ class Mshrs {
   std::array<uint8_t, kMost> waiting_{};  // for acknowledgements, the earliest first
   unsigned waiting_count_ = 0;
   Cycle last_free_ = 0;
+  bool waited_for_set_ = false;
 };
 
 }  // namespace npu::gemmini::timing

@@ -29,6 +29,7 @@ Timing::Timing(const Config& config)
       decoder_(config_),
       front_end_(config_),
       l2_(config_),
+      code_(config_),
       spad_writes_(span_capacity(config_)),
       spad_reads_(2 * config_.ex_queue_entries),
       acc_reads_(span_capacity(config_)),
@@ -64,6 +65,12 @@ void Timing::issue(const Command& command, uint32_t host_cycles) {
       break;
   }
   front_end_.leave(now);
+}
+
+uint64_t Timing::delay_code(uint32_t line, bool is_new, uint64_t host_cycles) {
+  const Cycle at = front_end_.host_time() + static_cast<Cycle>(host_cycles);
+  advance(at);
+  return static_cast<uint64_t>(code_.delay(l2_, line, is_new, at));
 }
 
 Cycle Timing::enter_config(const Command& command, Cycle now) {

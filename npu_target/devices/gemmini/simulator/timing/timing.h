@@ -6,6 +6,7 @@
 
 #include "gemmini/simulator/command.h"
 #include "gemmini/simulator/config.h"
+#include "gemmini/simulator/timing/code_fetch.h"
 #include "gemmini/simulator/timing/execute.h"
 #include "gemmini/simulator/timing/front_end.h"
 #include "gemmini/simulator/timing/inline.h"
@@ -65,6 +66,10 @@ class Timing {
   // for LOOP_* also what MatmulLoop::decode and ConvLoop::decode throw.
   void issue(const Command& command, uint32_t host_cycles);
 
+  // The host fetches a line of its code from the L2, `host_cycles` after the last command; it has
+  // fetched it before or not. Returns the cycles that it waits longer than if it were alone.
+  uint64_t delay_code(uint32_t line, bool is_new, uint64_t host_cycles);
+
   // The host fences. Returns the cycles since the construction. Throws SimError timed_out when
   // what it waits for cannot end.
   uint64_t finish();
@@ -110,6 +115,7 @@ class Timing {
   OperationDecoder decoder_;
   FrontEnd front_end_;
   L2 l2_;
+  const CodeFetch code_;
   PortCalendar spad_writes_;
   PortCalendar spad_reads_;
   PortCalendar acc_reads_;
