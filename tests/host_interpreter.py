@@ -7,9 +7,13 @@ right value wherever it is used. Operands are sums of steps; registers are enoug
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
 
 from program_evaluator import evaluate
 
@@ -27,6 +31,7 @@ from npu_target.program import (
 
 _WORD = 2**64
 Steps = tuple[tuple["Scope", int], ...]
+Condition = tuple[Any, Any, Any]
 Item = int  # id of a command, or of the loop that a body holds directly
 
 
@@ -52,9 +57,22 @@ class Family:
 
     steps: Steps
     segment: list[Scope]
-    # Offset, node, item of the home's body that it is or is in, whether that always uses it.
-    uses: list[tuple[int, Item, Item, bool]] = field(default_factory=list)
+    # Offset, node, item of the home's body that it is or is in, whether that always uses it; the
+    # scopes around the node.
+    uses: list[tuple[int, Item, Item, bool, list[Scope]]] = field(default_factory=list)
     register: int = 0
+
+    def place(self, offset: int) -> Item:
+        """What is before all uses of an offset: in the home, or in conditions of it."""
+        home = self.segment[-1]
+        _, node, _, _, first = next(use for use in self.uses if use[0] == offset)
+        others = [use[4] for use in self.uses if use[0] == offset]
+        at = first.index(home) + 1
+        while at < len(first) and not first[at].is_loop:
+            if any(path[: at + 1] != first[: at + 1] for path in others):
+                break
+            at += 1
+        return id(first[at].node) if at < len(first) else node
 
     def value(self, variables: Mapping[int, int]) -> int:
         moved = sum(by * variables.get(scope.node.loop_id, 0) for scope, by in self.steps)
@@ -70,11 +88,11 @@ class Family:
         if len(self.offsets) == 1:
             return True
         by_item: dict[Item, set[int]] = defaultdict(set)
-        for offset, _, item, _ in self.uses:
+        for offset, _, item, *_ in self.uses:
             by_item[item].add(offset)
         changes = [a[0] != b[0] for a, b in zip(self.uses, self.uses[1:], strict=False)]
         return (
-            all(certain for *_, certain in self.uses)
+            all(certain for *_, certain, _ in self.uses)
             and all(len(offsets) == 1 for offsets in by_item.values())
             and sum(changes) == len(self.offsets) - 1
         )
@@ -96,6 +114,7 @@ class HostInterpreter:
     # ---- before it runs ------------------------------------------------------------------
 
     def _enter(self, nodes: Sequence[Node], around: Scope | None, slots: dict[int, Scope]) -> None:
+        run: list[Expr] = []  # conditions with nothing but commands between
         for node in nodes:
             if isinstance(node, Command):
                 for operand in (node.rs1, node.rs2):
@@ -108,6 +127,10 @@ class HostInterpreter:
                     continue
                 is_loop = extent.op not in BOOLEAN_OPS
                 if not is_loop:
+                    run.append(extent)
+                    self.extra[id(node)] += mean_branches(run, slots) - mean_branches(
+                        run[:-1], slots
+                    )
                     self._condition(extent, around, slots, id(node))
                 elif extent.op is not Op.CONST:
                     self._expression(extent, around, slots, id(node))
@@ -115,6 +138,8 @@ class HostInterpreter:
                 self.scope_of[id(node)] = scope
                 inner = {**slots, node.loop_id: scope} if is_loop else slots
                 self._enter(node.body, scope, inner)
+                if is_loop or any(map(_is_loop, _flat(node.body))):
+                    run = []
 
     def _operand(
         self, operand: Operand, around: Scope | None, slots: Mapping[int, Scope], item: Item
@@ -146,7 +171,7 @@ class HostInterpreter:
             above = home.path
             first = max((i for i, scope in enumerate(above) if not scope.is_fixed), default=0)
             found = self.families[home, address, running] = Family(running, above[first:])
-        found.uses.append((base, node, item, certain))
+        found.uses.append((base, node, item, certain, path))
 
     def _begin_all(self) -> None:
         """Inner ones first: where they begin is a use of what runs outside."""
@@ -159,10 +184,10 @@ class HostInterpreter:
             order = {id(node): place for place, node in enumerate(_flat(home.node.body))}
             family.uses.sort(key=lambda use: order[use[1]])
             seen = {family.uses[0][0]}
-            for offset, _, item, _ in family.uses:
+            for offset, *_ in family.uses:
                 if offset not in seen:
                     seen.add(offset)
-                    self.extra[item] += 1
+                    self.extra[family.place(offset)] += 1
             for scope in family.segment:
                 scope.runs = scope.runs or scope in dict(steps)
             outermost = family.segment[0]
@@ -175,7 +200,7 @@ class HostInterpreter:
     def _condition(
         self, expr: Expr, around: Scope | None, slots: dict[int, Scope], item: Item
     ) -> None:
-        """A branch for each comparison, which is part of it, and for any other value."""
+        """What is compared; a comparison is part of its branch."""
         if expr.op is Op.EQ and expr.args[0].op in BOOLEAN_OPS and expr.args[1] == const(0):
             self._condition(expr.args[0], around, slots, item)
             return
@@ -183,7 +208,6 @@ class HostInterpreter:
             for arg in expr.args:
                 self._condition(arg, around, slots, item)
             return
-        self.extra[item] += 1
         for arg in expr.args if expr.op in BOOLEAN_OPS else (expr,):
             self._expression(arg, around, slots, item)
 
@@ -203,7 +227,8 @@ class HostInterpreter:
         if expr.args and (expr, scope) not in self.operations:
             self.operations.add((expr, scope))
             inside = path[path.index(scope) + 1 :] if scope else path
-            self.extra[id(inside[0].node) if inside else item] += 1
+            extra = 2 if expr.op in (Op.MIN, Op.MAX, Op.SELECT) else 1
+            self.extra[id(inside[0].node) if inside else item] += extra
         return scope
 
     # ---- running -------------------------------------------------------------------------
@@ -254,6 +279,67 @@ class HostInterpreter:
                 family.register = needed
             self._count(1 if scope.runs and not has_limit else 2)
         self.in_loop -= 1
+
+
+def mean_branches(run: Sequence[Expr], slots: Mapping[int, Scope]) -> int:
+    """Of conditions that follow each other, over all that their variables may be: a comparison is
+    a branch where what is known of these leaves both open."""
+    unknown: list[object] = []  # a loop's variable, or another condition, which holds or not
+    domains: list[list[int]] = []
+
+    def number_of(key: object, domain: list[int]) -> int:
+        if key not in unknown:
+            unknown.append(key)
+            domains.append(domain)
+        return unknown.index(key)
+
+    def prepare(expr: Expr) -> Condition:
+        if expr.op in (Op.AND, Op.OR):
+            return expr.op, prepare(expr.args[0]), prepare(expr.args[1])
+        if expr.op is Op.EQ and expr.args[0].op in BOOLEAN_OPS and expr.args[1] == const(0):
+            return Op.EQ, prepare(expr.args[0]), None
+        if expr.op in BOOLEAN_OPS and {arg.op for arg in expr.args} == {Op.VAR, Op.CONST}:
+            variable = next(arg.value for arg in expr.args if arg.op is Op.VAR)
+            scope = slots.get(variable)
+            if scope is not None and scope.is_fixed and scope.is_loop:
+                number = number_of(variable, list(range(-1, scope.node.extent.value + 1)))
+                values = [evaluate(expr, {variable: value}) != 0 for value in domains[number]]
+                return number, values, None
+        return number_of(expr, [0, 1]), [False, True], None
+
+    conditions = [prepare(expr) for expr in run]
+    asked, turns = Fraction(0), 0
+    for turn in itertools.product(*(range(len(domain)) for domain in domains)):
+        if any(
+            not isinstance(key, Expr) and place in (0, len(domain) - 1)
+            for key, domain, place in zip(unknown, domains, turn, strict=True)
+        ):
+            continue  # beyond the loop's ends
+        turns += 1
+        left = [set(range(len(domain))) for domain in domains]
+
+        def decide(condition: Condition, turn: tuple[int, ...], left: list[set[int]]) -> bool:
+            nonlocal asked
+            op, first, second = condition
+            if op in (Op.AND, Op.OR):
+                holds = decide(first, turn, left)
+                return holds if holds == (op is Op.OR) else decide(second, turn, left)
+            if op is Op.EQ:
+                return not decide(first, turn, left)
+            asked += len({first[place] for place in left[op]}) > 1
+            left[op] = {place for place in left[op] if first[place] == first[turn[op]]}
+            return first[turn[op]]
+
+        for condition in conditions:
+            decide(condition, turn, left)
+    return math.floor(asked / turns + Fraction(1, 2)) if turns else 0
+
+
+def _is_loop(node: Node) -> bool:
+    """Whether it is one in the code."""
+    if not isinstance(node, Loop) or node.extent.op in BOOLEAN_OPS:
+        return False
+    return node.extent.op is not Op.CONST or node.extent.value > 1
 
 
 def _flat(nodes: Sequence[Node]) -> list[Node]:

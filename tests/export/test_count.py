@@ -19,8 +19,8 @@ from npu_target.host import build_host, run_host
 
 pytestmark = pytest.mark.riscv
 
-# Of a kernel's call, which is not the program's: its arguments, the registers that it keeps.
-CALL = 60
+# Registers that gcc keeps besides those that loops need, in kernels of a few hundred instructions.
+FEW = 30
 
 
 def counted(folder: Path) -> list[tuple[str, str, int, int]]:
@@ -42,7 +42,7 @@ def test_a_small_network(exported):
     """With what the device wrote in memory, so that the outputs are right as well."""
     for where, name, count, said in counted(exported):
         if where == "device":
-            assert said <= count <= 1.05 * said + CALL, name
+            assert count == pytest.approx(said, rel=0.05, abs=FEW), name
         else:
             assert count == pytest.approx(said, rel=0.25), name
     text = (exported / "README.md").read_text()
@@ -106,17 +106,6 @@ def test_what_is_not_installed_is_named(exported, tmp_path):
     )
 
 
-# What gcc does otherwise than is charged. Constants that are in memory for want of registers are
-# charged once an iteration, conv1's are loaded for each of their uses. The others: conditions of a
-# variable that follow each other, which gcc joins.
-OTHERWISE = {
-    "conv1": (0.1, 0.2),
-    "layer2_0_conv2": (-0.075, 0),
-    "layer2_1_conv1": (-0.075, 0),
-    "layer2_1_conv2": (-0.075, 0),
-}
-
-
 @pytest.mark.slow
 def test_resnet18_by_its_logs(tmp_path):
     folder = tmp_path / "net"
@@ -125,5 +114,4 @@ def test_resnet18_by_its_logs(tmp_path):
         if where == "host":
             assert count == pytest.approx(said, rel=0.25), name
         else:
-            less, more = OTHERWISE.get(name, (-0.05, 0.05))
-            assert less * said <= count - said <= more * said, name
+            assert count == pytest.approx(said, rel=0.05), name

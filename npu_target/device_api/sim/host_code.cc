@@ -6,11 +6,20 @@
 #include <set>
 #include <utility>
 
+#include "sim/host_branches.h"
+#include "sim/host_registers.h"
 #include "sim/host_values.h"
 #include "sim/load_immediate.h"
 
 namespace npu::sim {
 namespace {
+
+// Of the RISC-V calling convention: registers that a function may change (a0 to a7, t0 to t6), and
+// those that it has to leave as they were (s0 to s11).
+constexpr size_t kFreeRegisters = 15;
+constexpr size_t kKeptRegisters = 12;
+// Loops with more iterations are not looked at one by one.
+constexpr uint64_t kMaxJoinedExtent = 4096;
 
 class Lowering {
  public:
@@ -41,10 +50,12 @@ class Lowering {
   void add(uint32_t step, uint32_t instructions) { code_.steps[step].instructions += instructions; }
 
   void append_all(const std::vector<Node>& body) {
+    HostBranches branches(program_.exprs, [this](uint32_t slot) { return extent_of(slot); });
     for (const Node& node : body) {
       switch (node.kind) {
         case Node::Kind::kLoop:
-          append_loop(node);
+          append_loop(node, branches);
+          if (has_loop(node)) branches.forget();
           break;
         case Node::Kind::kCommand:
           append_command(node);
@@ -53,7 +64,8 @@ class Lowering {
     }
   }
 
-  void append_loop(const Node& node) {
+  // `branches`: of the conditions before it.
+  void append_loop(const Node& node, HostBranches& branches) {
     const ExprNode& extent = program_.exprs.nodes[node.extent];
     const bool is_fixed = extent.op == Op::kConst;
     const bool repeats = !is_fixed || extent.value > 1;
@@ -65,7 +77,7 @@ class Lowering {
     const bool is_scope = repeats && !is_dead_;
     if (is_scope) {
       if (!is_fixed && is_loop) use_expression(node.extent, entry);
-      if (!is_fixed && !is_loop) use_condition(node.extent, entry);
+      if (!is_fixed && !is_loop) use_condition(node.extent, entry, branches);
       HostScope scope;
       scope.parent = outside;
       scope.depth = outside == kNoScope ? 1 : scopes_[outside].depth + 1;
@@ -135,42 +147,88 @@ class Lowering {
       innermost_[index] = scope;
       if (input_count(node.op) == 0 || branches.count(index) > 0) continue;
       if (computed_.emplace(index, scope).second) {
-        add(values_.step_in(scope, scope_, step), 1);
+        const uint32_t made_at = values_.step_in(scope, scope_, step);
+        add(made_at, instructions_of(node.op));
+        if (scope != kNoScope) use_operands(node, scope, made_at);
       }
     }
     return innermost_[root];
   }
 
-  // Charges a condition: a comparison is part of its branch, its opposite the same branch, and two
-  // that are joined are two.
-  void use_condition(uint32_t root, uint32_t step) {
-    std::set<uint32_t> branches;
-    add_branches(root, step, branches);
-    use_expression(root, step, branches);
+  // A choice is a branch around a move.
+  static uint32_t instructions_of(Op op) {
+    return op == Op::kMin || op == Op::kMax || op == Op::kSelect ? 2 : 1;
   }
 
-  void add_branches(uint32_t index, uint32_t step, std::set<uint32_t>& branches) {
-    const ExprNode& node = program_.exprs.nodes[index];
-    const bool is_joined = node.op == Op::kAnd || node.op == Op::kOr;
-    const bool is_negation = is_negated(node);
-    if (!is_joined && !is_negation) add(step, 1);
-    if (!is_condition(node.op)) return;
-    branches.insert(index);
-    if (is_joined || is_negation) add_branches(node.inputs[0], step, branches);
-    if (is_joined) add_branches(node.inputs[1], step, branches);
-    if (is_joined || is_negation) return;
-    for (const uint32_t input : {node.inputs[0], node.inputs[1]}) {
-      const ExprNode& number = program_.exprs.nodes[input];
-      if (number.op != Op::kConst) continue;
-      values_.use_constant({-1, static_cast<uint64_t>(number.value)}, scope_, step);
+  // Numbers in operations are in registers, but for those that an instruction has in itself: what is
+  // added, and powers of two as shifts and masks.
+  void use_operands(const ExprNode& node, int scope, uint32_t step) {
+    for (int k = 0; k < input_count(node.op); ++k) {
+      const ExprNode& input = program_.exprs.nodes[node.inputs[k]];
+      if (input.op != Op::kConst) continue;
+      const auto number = static_cast<uint64_t>(input.value);
+      const bool is_added = node.op == Op::kAdd || (node.op == Op::kSub && k == 1);
+      const bool is_shifted =
+          node.op == Op::kMul ||
+          ((node.op == Op::kFloorDiv || node.op == Op::kFloorMod) && k == 1);
+      if (is_added && fits_addition(node.op == Op::kSub ? 0 - number : number)) continue;
+      if (is_shifted && is_power_of_two(number)) continue;
+      values_.use_constant({-1, number}, scope, step);
     }
   }
 
-  // Whether it is the opposite of a condition: a branch the other way.
-  bool is_negated(const ExprNode& node) const {
-    if (node.op != Op::kEq || !is_condition(program_.exprs.nodes[node.inputs[0]].op)) return false;
-    const ExprNode& number = program_.exprs.nodes[node.inputs[1]];
-    return number.op == Op::kConst && number.value == 0;
+  // Whether it becomes a loop of the code, or holds one.
+  bool has_loop(const Node& node) const {
+    if (node.kind != Node::Kind::kLoop) return false;
+    const ExprNode& extent = program_.exprs.nodes[node.extent];
+    if (extent.op == Op::kConst ? extent.value > 1 : !is_condition(extent.op)) return true;
+    return std::any_of(node.body.begin(), node.body.end(),
+                       [this](const Node& inner) { return has_loop(inner); });
+  }
+
+  // Iterations of the loop in a slot, 0 if they are not fixed or many.
+  uint64_t extent_of(uint32_t slot) const {
+    const int loop = scope_of_slot_[slot];
+    if (loop == kNoScope) return 0;
+    const HostScope& scope = scopes_[static_cast<size_t>(loop)];
+    return scope.is_fixed() && scope.extent <= kMaxJoinedExtent ? scope.extent : 0;
+  }
+
+  // Charges a condition: a comparison is part of its branch, its opposite the same branch, and two
+  // that are joined are two.
+  void use_condition(uint32_t root, uint32_t step, HostBranches& branches) {
+    std::set<uint32_t> comparisons;
+    add_comparisons(root, comparisons);
+    const uint32_t count = branches.take(root);
+    add(step, count);
+    if (count > 0) {
+      for (const uint32_t index : comparisons) use_numbers(program_.exprs.nodes[index], step);
+    }
+    use_expression(root, step, comparisons);
+  }
+
+  void add_comparisons(uint32_t index, std::set<uint32_t>& comparisons) {
+    const std::vector<ExprNode>& nodes = program_.exprs.nodes;
+    const ExprNode& node = nodes[index];
+    if (!is_condition(node.op)) return;
+    comparisons.insert(index);
+    if (is_negated(nodes, node)) {
+      add_comparisons(node.inputs[0], comparisons);
+    } else if (node.op == Op::kAnd || node.op == Op::kOr) {
+      for (const uint32_t input : {node.inputs[0], node.inputs[1]}) {
+        add_comparisons(input, comparisons);
+      }
+    }
+  }
+
+  // What a comparison compares with is in a register.
+  void use_numbers(const ExprNode& node, uint32_t step) {
+    const std::vector<ExprNode>& nodes = program_.exprs.nodes;
+    if (node.op == Op::kAnd || node.op == Op::kOr || is_negated(nodes, node)) return;
+    for (const uint32_t input : {node.inputs[0], node.inputs[1]}) {
+      if (nodes[input].op != Op::kConst) continue;
+      values_.use_constant({-1, static_cast<uint64_t>(nodes[input].value)}, scope_, step);
+    }
   }
 
   // Ends of loops: a running register or a counter is compared with where it ends.
@@ -181,7 +239,9 @@ class Lowering {
       const bool has_limit = scope.is_counted || !scope.is_fixed();
       add(scope.entry, has_limit ? 2 : 1);
       add(scope.bottom, runs ? 1 : 2);
-      scope.registers += has_limit ? 2 : 1;
+      const KnownValue which = {-1, scope.entry};
+      if (has_limit) scope.words[{HostWord::kCounter, which}] = {true, true, {{scope.bottom, 2}}};
+      scope.words[{HostWord::kEnd, which}] = {false, true, {{scope.bottom, 1}}};
       if (!runs) continue;
       const auto near = std::find_if(scope.ends.begin(), scope.ends.end(), fits_addition);
       if (near != scope.ends.end()) continue;
@@ -189,45 +249,23 @@ class Lowering {
     }
   }
 
-  // Every register of a loop and of those inside it lives all through it. Where there are too many,
-  // some are in memory while they are not used: a constant is loaded where an iteration of this
-  // loop needs it first, what runs is loaded and stored in each.
   void fit_registers() {
-    const auto limit = static_cast<size_t>(program_.host.host_registers);
-    for (size_t i = scopes_.size(); i-- > 0;) {
-      HostScope& scope = scopes_[i];
-      const size_t live = scope.registers + scope.constants.size();
-      if (live > limit) {
-        const size_t constants = std::min(live - limit, scope.constants.size());
-        const size_t running = live - limit - constants;
-        add(scope.is_loop ? scope.bottom : scope.entry, static_cast<uint32_t>(2 * running));
-        scope.registers -= static_cast<uint32_t>(running);
-        keep_in_memory(scope, constants);
-      }
-      if (scope.parent == kNoScope) {
-        for (const auto& [value, step] : scope.constants) {
-          values_.straight.push_back({scope.entry, StraightUse::Kind::kConstant, value});
-        }
-        continue;
-      }
-      HostScope& outside = scopes_[static_cast<size_t>(scope.parent)];
-      outside.registers += scope.registers;
-      for (const auto& [value, step] : scope.constants) {
-        outside.constants.emplace(value, scope.entry);
-      }
+    const HostRegisters registers(
+        scopes_, static_cast<size_t>(program_.host.host_registers),
+        [this](uint32_t step, uint32_t instructions) { add(step, instructions); });
+    for (const auto& [step, value] : registers.constants) {
+      values_.straight.push_back({step, StraightUse::Kind::kConstant, value});
     }
+    call(registers.needed);
   }
 
-  // Such constants are made and stored once, before all loops, and loaded where they are needed.
-  void keep_in_memory(HostScope& scope, size_t count) {
-    const uint32_t before = values_.step_in(kNoScope, scope.parent, scope.entry);
-    for (; count > 0; --count) {
-      const auto last = std::prev(scope.constants.end());
-      values_.straight.push_back({before, StraightUse::Kind::kConstant, last->first});
-      add(before, 1);
-      add(last->second, 1);
-      scope.constants.erase(last);
-    }
+  // A function is called with the addresses of its tensors. What it needs of the registers that it
+  // has to keep is stored first, and loaded before it returns; the stack moves for that.
+  void call(size_t needed) {
+    const size_t kept = std::min(needed - std::min(needed, kFreeRegisters), kKeptRegisters);
+    const size_t frame = kept > 0 ? kept + 1 : 0;
+    code_.call = static_cast<uint32_t>(2 * program_.tensors() + 1 + frame);
+    code_.back = static_cast<uint32_t>(frame + 1);
   }
 
   void make_straight_values() {
@@ -252,7 +290,8 @@ class Lowering {
   }
 
   void lay_out() {
-    uint64_t place = 0;
+    uint64_t place = code_.call;
+    code_.once_bytes = uint64_t{code_.call + code_.back} * HostCode::kInstructionBytes;
     for (HostStep& step : code_.steps) {
       step.first = static_cast<uint32_t>(place);
       place += step.instructions;

@@ -21,6 +21,8 @@ struct HostCode {
   explicit HostCode(const Program& program);
 
   std::vector<HostStep> steps;  // in the order of ProgramCode::instructions
+  uint32_t call = 0;            // instructions of the call, before the first step
+  uint32_t back = 0;            // and of the return, after the last one
   uint64_t loop_bytes = 0;      // code inside loops
   uint64_t once_bytes = 0;      // all other code
   static constexpr uint32_t kInstructionBytes = 4;

@@ -8,8 +8,6 @@
 namespace npu::sim {
 namespace {
 
-bool is_power_of_two(uint64_t value) { return value != 0 && (value & (value - 1)) == 0; }
-
 int home_of(const HostValue& value) {
   int home = kNoScope;
   for (const auto& step : value.steps) home = std::max(home, step.first);
@@ -29,7 +27,7 @@ void HostValues::use_constant(const KnownValue& value, int scope, uint32_t step)
   if (scope == kNoScope) {
     straight.push_back({step, StraightUse::Kind::kOperand, value});
   } else {
-    scopes_[scope].constants.emplace(value, step);
+    scopes_[scope].words[{HostWord::kConstant, value}].add(step, 1);
   }
 }
 
@@ -52,7 +50,7 @@ void HostValues::use(const HostValue& value, int scope, uint32_t step) {
   const auto [entry, is_new] =
       index_of_.emplace(Key{home, value.base.address, value.steps, value.terms}, families_.size());
   if (is_new) {
-    families_.push_back({value, home, {}});
+    families_.push_back({static_cast<int>(families_.size()), value, home, {}});
     families_.back().value.base.offset = 0;
     order_[{scopes_[home].depth, value.terms.size()}].push_back(entry->second);
   }
@@ -61,7 +59,7 @@ void HostValues::use(const HostValue& value, int scope, uint32_t step) {
     is_conditional = is_conditional || !scopes_[inner].is_fixed();
   }
   families_[entry->second].uses.push_back(
-      {step, step_in(home, scope, step), value.base.offset, is_conditional});
+      {scope, step, step_in(home, scope, step), value.base.offset, is_conditional});
 }
 
 void HostValues::finish() {
@@ -105,20 +103,50 @@ bool HostValues::comes_back(const Family& family) const {
                                         [](const Use& use) { return use.is_conditional; });
 }
 
+// The innermost place before all of these uses, in the family's home or in conditions of it: what
+// only a condition needs is made there.
+HostValues::Place HostValues::place_of(const Family& family,
+                                       const std::vector<const Use*>& uses) const {
+  int scope = uses.front()->scope;
+  for (const Use* use : uses) {
+    int other = use->scope;
+    while (scope != other) {
+      int& inner = scope > other ? scope : other;
+      inner = scopes_[inner].parent;
+    }
+  }
+  for (int around = scope; around != family.home; around = scopes_[around].parent) {
+    if (scopes_[around].is_loop) scope = scopes_[around].parent;
+  }
+  return {scope, step_in(scope, uses.front()->scope, uses.front()->step)};
+}
+
+HostWord HostValues::word_of(const Family& family, uint64_t offset) const {
+  return {family.number, {-1, offset}};
+}
+
 // Charges the values that are derived from the first. Returns how far the register moves by that.
 uint64_t HostValues::derive(const Family& family) {
   const bool is_chain = !comes_back(family);
   const uint64_t first = family.uses.front().offset;
   uint64_t at = first;
-  std::set<uint64_t> seen = {first};
+  std::map<uint64_t, std::vector<const Use*>> uses_of;
+  for (const Use& use : family.uses) uses_of[use.offset].push_back(&use);
   for (const Use& use : family.uses) {
-    if (!seen.insert(use.offset).second) continue;
-    add_(use.item, 1);
-    const uint64_t distance = use.offset - at;
-    if (!fits_addition(distance)) use_constant({-1, distance}, family.home, use.item);
-    if (is_chain) at = use.offset;
+    const std::vector<const Use*>& uses = uses_of[use.offset];
+    const HostWord word = word_of(family, is_chain ? first : use.offset);
+    if (use.offset != first && &use == uses.front()) {
+      const Place place = is_chain ? Place{family.home, use.item} : place_of(family, uses);
+      add_(place.step, 1);
+      const uint64_t distance = use.offset - at;
+      if (!fits_addition(distance)) use_constant({-1, distance}, place.scope, place.step);
+      HostUses& made = scopes_[place.scope].words[word];
+      made.begins = made.begins || !is_chain;
+      made.add(place.step, is_chain ? 2 : 1);
+      if (is_chain) at = use.offset;
+    }
+    scopes_[use.scope].words[word].add(use.step, 1);
   }
-  scopes_[family.home].registers += is_chain ? 1 : static_cast<uint32_t>(seen.size());
   return at - first;
 }
 
@@ -133,7 +161,12 @@ void HostValues::advance(const Family& family, int first_depth, uint64_t moved) 
       if (step.first == index) increment = step.second;
     }
     const uint64_t delta = increment - moved;
-    if (delta != 0) add_(scope.bottom, 1);
+    HostUses& uses = scope.words[word_of(family, family.uses.front().offset)];
+    uses.runs = true;
+    if (delta != 0) {
+      add_(scope.bottom, 1);
+      uses.add(scope.bottom, 2);
+    }
     if (!fits_addition(delta)) use_constant({-1, delta}, index, scope.bottom);
     moved = increment * scope.extent;
     if (increment != 0) scope.ends.push_back(moved);
@@ -144,12 +177,21 @@ void HostValues::advance(const Family& family, int first_depth, uint64_t moved) 
 void HostValues::begin(const Family& family, int first_depth) {
   const Use& first = family.uses.front();
   int outermost = family.home;  // inside which it runs
-  uint32_t step = first.item;
   int scope = family.home;
+  Place place = {scope, first.item};
   for (; scope != kNoScope && scopes_[scope].depth >= first_depth; scope = scopes_[scope].parent) {
     outermost = scope;
-    step = scopes_[scope].entry;
+    place = {scopes_[scope].parent, scopes_[scope].entry};
   }
+  const HostWord word = word_of(family, first.offset);
+  if (scope == family.home) {  // made in each turn, and does not run
+    std::vector<const Use*> uses;
+    for (const Use& use : family.uses) uses.push_back(&use);
+    place = place_of(family, uses);
+    scopes_[place.scope].words[word].add(place.step, 1);
+    outermost = place.scope;
+  }
+  scopes_[outermost].words[word].begins = true;
   HostValue from = family.value;
   from.base.offset = first.offset;
   from.steps.erase(std::remove_if(from.steps.begin(), from.steps.end(),
@@ -160,24 +202,24 @@ void HostValues::begin(const Family& family, int first_depth) {
   if (scope != kNoScope && inner != from.terms.begin()) {
     uint32_t operations = 0;
     for (auto term = from.terms.begin(); term != inner; ++term) {
-      operations += add_term(*term, scope, step);
+      operations += add_term(*term, place.scope, place.step);
     }
     from.terms.erase(from.terms.begin(), inner);
     const bool is_all = from.base == KnownValue() && from.steps.empty() && from.terms.empty();
-    add_(step, operations - (is_all ? 1 : 0));  // nothing to add the first term to
-    if (!is_all) use(from, scope, step);
+    add_(place.step, operations - (is_all ? 1 : 0));  // nothing to add the first term to
+    if (!is_all) use(from, place.scope, place.step);
   } else if (scope != kNoScope) {
-    add_(step, 1);  // a move
-    use(from, scope, step);
+    add_(place.step, 1);  // a move
+    use(from, place.scope, place.step);
   } else if (!scopes_[outermost].is_fixed() || !from.terms.empty()) {
-    add_(step, 1);
-    use(from, kNoScope, step);
+    add_(place.step, 1);
+    use(from, kNoScope, place.step);
   } else {
     uint64_t distance = 0;
     for (const auto& s : family.value.steps) {
       if (s.first == outermost) distance = s.second * scopes_[outermost].extent;
     }
-    straight.push_back({step, StraightUse::Kind::kRunning, from.base, distance});
+    straight.push_back({place.step, StraightUse::Kind::kRunning, from.base, distance});
   }
 }
 

@@ -8,29 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "sim/host_scope.h"
 #include "sim/known_values.h"
 
 namespace npu::sim {
-
-constexpr int kNoScope = -1;
-
-// A loop or a condition that becomes code. Scopes are numbered in the order of the program, so that
-// the innermost of a path has the highest number.
-struct HostScope {
-  int parent = kNoScope;
-  int depth = 1;
-  bool is_loop = true;
-  uint64_t extent = 0;  // of a loop; 0: known when it runs
-  uint32_t entry = 0;   // its steps
-  uint32_t bottom = 0;
-  bool is_counted = false;  // an expression uses its variable
-  uint32_t registers = 0;   // that live through it and are not in its scopes
-  // Used in it, with the step directly in it where each is needed first.
-  std::map<KnownValue, uint32_t> constants;
-  std::vector<uint64_t> ends;  // how far its running registers go
-
-  bool is_fixed() const { return is_loop && extent != 0; }
-};
 
 // An operand in terms of the scopes around it.
 struct HostValue {
@@ -72,12 +53,19 @@ class HostValues {
 
  private:
   struct Use {
+    int scope;
     uint32_t step;
     uint32_t item;  // step_in(home)
     uint64_t offset;
     bool is_conditional;
   };
+  // Where something is made: a step, and the scope that it is directly in.
+  struct Place {
+    int scope;
+    uint32_t step;
+  };
   struct Family {
+    int number;
     HostValue value;  // of offset 0
     int home;
     std::vector<Use> uses;
@@ -86,6 +74,8 @@ class HostValues {
 
   uint32_t add_term(const HostValue::Term& term, int scope, uint32_t step);
   void finish(Family family);
+  Place place_of(const Family& family, const std::vector<const Use*>& uses) const;
+  HostWord word_of(const Family& family, uint64_t offset) const;
   uint64_t derive(const Family& family);
   bool comes_back(const Family& family) const;
   void advance(const Family& family, int first_depth, uint64_t moved);

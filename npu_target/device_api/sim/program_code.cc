@@ -112,7 +112,9 @@ void ProgramCode::add_host_code(const Program& program) {
   uint64_t run_once_cycles = 0;
   for (size_t i = 0; i < instructions.size(); ++i) {
     Instruction& instruction = instructions[i];
-    const HostStep& step = host.steps[i];
+    HostStep step = host.steps[i];
+    if (i == 0) step.first = 0;
+    step.instructions += (i == 0 ? host.call : 0) + (i + 1 == instructions.size() ? host.back : 0);
     const bool is_command = instruction.kind == Instruction::Kind::kCommand;
     const uint64_t issues = is_command && step.instructions != 0 ? 1 : 0;
     const uint64_t cycles =

@@ -42,7 +42,8 @@ class Value:
 
 @dataclass(eq=False)
 class _Use:
-    item: Item  # directly in the family's home
+    code: Item
+    item: Item  # directly in the family's home, which it is or is in
     order: int
     offset: int
     is_conditional: bool
@@ -72,6 +73,9 @@ class _Family:
                 seen.add(use.offset)
             before = use
         return len(seen) == 1 or not any(use.is_conditional for use in self.uses)
+
+    def uses_of(self, offset: int) -> list[_Use]:
+        return [use for use in self.uses if use.offset == offset]
 
 
 class Values:
@@ -106,7 +110,7 @@ class Values:
             is_conditional = is_conditional or not inner.is_fixed
             inner = inner.scope
         direct = directly_in(home, item)
-        use = _Use(direct, item.order, value.base.offset, is_conditional, Name())
+        use = _Use(item, direct, item.order, value.base.offset, is_conditional, Name())
         family.uses.append(use)
         return use.name
 
@@ -138,7 +142,8 @@ class Values:
         names: dict[int, Name] = {first: register}
         for use in family.uses:
             if use.offset not in names:
-                added = self.constants.added(use.offset - at, use.item)
+                item = use.item if goes else _before_all(family.uses_of(use.offset), family.home)
+                added = self.constants.added(use.offset - at, item)
                 if goes:
                     names[use.offset] = register
                     line: Line = (register, " = npu_advance(", register, ", ", added, ");")
@@ -146,7 +151,7 @@ class Values:
                 else:
                     name = names[use.offset] = Name(self.fresh("r"))
                     line = (f"const uint64_t {name} = npu_sum(", register, ", ", added, ");")
-                use.item.values.insert(0, line)
+                item.values.insert(0, line)
         for use in family.uses:
             self._bind(use.name, names[use.offset])
         return at - first
@@ -173,7 +178,9 @@ class Values:
     def _begin(self, family: _Family, register: Name, first_depth: int) -> None:
         """How the register gets the value that it runs on from, which may itself be running."""
         value, first = family.value, family.uses[0]
-        outermost, item = family.home, first.item
+        outermost = family.home
+        # Where it is made in each turn, if it does not run.
+        item = _before_all(family.uses, family.home)
         scope: Scope | None = family.home
         while scope is not None and scope.depth >= first_depth:
             outermost = item = scope
@@ -209,6 +216,27 @@ class Values:
     def _bind(self, name: Name, other: Name) -> None:
         """Call it as the other one, whose name may not be known yet."""
         name.same_as = other
+
+
+def _before_all(uses: list[_Use], home: Scope) -> Item:
+    """The innermost place before all of them, in their home or in conditions of it: what only a
+    condition needs is made there."""
+    scope = uses[0].code.scope
+    for use in uses:
+        other = use.code.scope
+        while scope is not other:
+            assert scope is not None and other is not None
+            if scope.depth >= other.depth:
+                scope = scope.scope
+            else:
+                other = other.scope
+    around = scope
+    while around is not home:
+        assert around is not None
+        if around.is_loop:
+            scope = around.scope
+        around = around.scope
+    return directly_in(scope, uses[0].code)
 
 
 def _inside(scope: Scope) -> Item:

@@ -195,10 +195,14 @@ const Test branches("host code: conditions and extents that are not constant", [
   const uint32_t early = maker.apply(Op::kLe, 0, maker.number(2));
   CHECK(maker.steps({maker.loop(0, 4, {Maker::loop_of(1, early, {command(word(8))})})}) ==
         Counts({4, 1, 1, 0, 2}));
-  // Two that are joined: a branch each.
-  const uint32_t both = maker.apply(Op::kAnd, first, early);
+  // Two that are joined: a branch each, but where the first decides.
+  const uint32_t late = maker.apply(Op::kLt, maker.number(1), 0);
+  const uint32_t both = maker.apply(Op::kAnd, early, late);
   CHECK(maker.steps({maker.loop(0, 4, {Maker::loop_of(1, both, {command(word(8))})})}) ==
-        Counts({4, 2, 1, 0, 2}));
+        Counts({5, 2, 1, 0, 2}));
+  const uint32_t needless = maker.apply(Op::kAnd, first, early);
+  CHECK(maker.steps({maker.loop(0, 4, {Maker::loop_of(1, needless, {command(word(8))})})}) ==
+        Counts({4, 1, 1, 0, 2}));
   // The opposite is the same branch, the other way.
   const uint32_t later = maker.apply(Op::kEq, early, maker.number(0));
   CHECK(maker.steps({maker.loop(0, 4, {Maker::loop_of(1, later, {command(word(8))})})}) ==
@@ -208,26 +212,83 @@ const Test branches("host code: conditions and extents that are not constant", [
   CHECK(maker.steps({maker.loop(0, 4, {Maker::loop_of(1, shifted, {command(word(8))})})}) ==
         Counts({3, 3, 1, 0, 2}));
   const uint32_t rest = maker.apply(Op::kSub, maker.number(7), 0);
-  // The inner extent: an operation, a branch if it is none, two for counting; a copy of the outer
-  // operand, which runs (1) in the loop beside the counter (2). The outer one: counter, addition.
+  // 7 is in a register. The inner extent: an operation, a branch if it is none, two for counting; a
+  // copy of the outer operand, which runs (1) in the loop beside the counter (2). The outer one: counter, addition.
   CHECK(maker.steps(
             {maker.loop(0, 4, {Maker::loop_of(1, rest, {command(word(8, {{0, 32}, {1, 4}}))})})}) ==
-        Counts({3, 1 + 2 + 1, 1, 3, 3}));
+        Counts({3 + 1, 1 + 2 + 1, 1, 3, 3}));
+});
+
+const Test joined("host code: a branch that those before have decided is none", [] {
+  Maker maker;
+  const uint32_t first = maker.apply(Op::kEq, 0, maker.number(0));
+  const uint32_t early = maker.apply(Op::kLe, 0, maker.number(2));
+  const uint32_t later = maker.apply(Op::kEq, early, maker.number(0));
+  const auto condition = [](uint32_t extent, std::vector<Node> body) {
+    return Maker::loop_of(1, extent, std::move(body));
+  };
+  const std::vector<Node> one = {command(word(8))};
+  // The same again, the opposite: nothing.
+  CHECK(maker.steps({maker.loop(0, 4, {condition(early, one), command(word(8)),
+                                       condition(later, one), condition(early, one)})}) ==
+        Counts({4, 1, 1, 0, 1, 0, 1, 0, 0, 1, 0, 2}));
+  // The second is asked of 3 of 4 iterations, of them one after a loop as well.
+  CHECK(maker.steps({maker.loop(0, 4, {condition(first, one), condition(early, one)})}) ==
+        Counts({4, 1, 1, 0, 1, 1, 0, 2}));
+  const auto inner = [&] { return maker.loop(2, 2, one); };
+  CHECK(maker.steps({maker.loop(0, 4, {condition(early, one), inner(), condition(early, one)})}) ==
+        Counts({4, 1, 1, 0, 1, 1, 2, 1, 1, 0, 2}));
+  // Of two variables: the inner one's is asked where the outer one's holds.
+  const uint32_t inside = maker.apply(Op::kAnd, maker.apply(Op::kLe, 2, maker.number(0)), first);
+  CHECK(maker.steps({maker.loop(2, 4, {maker.loop(0, 4, {condition(inside, one)})})}) ==
+        Counts({3, 2, 1, 1, 0, 2, 2}));
+});
+
+const Test sunk("host code: what only a condition needs is made there", [] {
+  Maker maker;
+  const uint32_t first = maker.apply(Op::kEq, 0, maker.number(0));
+  const auto condition = [&](std::vector<Node> body) {
+    return Maker::loop_of(1, first, std::move(body));
+  };
+  const std::vector<Operand::Step> steps = {{0, 64}};
+  const Node near = command(word(0, steps));
+  const Node far = command(word(16, steps));
+  CHECK(maker.steps({maker.loop(0, 4, {near, condition({far, far})})}) ==
+        Counts({3, 1, 1, 2, 1, 0, 3}));
+  // Two need it, or a loop in the condition: before that.
+  CHECK(maker.steps({maker.loop(0, 4, {near, condition({far}), far})}) ==
+        Counts({3, 1, 2, 1, 0, 1, 3}));
+  CHECK(maker.steps({maker.loop(0, 4, {near, condition({maker.loop(2, 2, {far})})})}) ==
+        Counts({3, 1, 1, 2, 1, 2, 0, 3}));
+});
+
+const Test calls("host code: a call, and the registers that it has to keep", [] {
+  Maker maker;
+  const auto called = [&](uint64_t words) {
+    std::vector<Node> body;
+    for (uint64_t i = 0; i < words; ++i) body.push_back(command(word(0x10000 * (i + 1))));
+    const HostCode code = maker.code({maker.loop(0, 4, std::move(body))});
+    return Counts({code.call, code.back});
+  };
+  // Two addresses and the jump; beside the words there is the loop's counter.
+  CHECK(called(14) == Counts({5, 1}));
+  CHECK(called(15) == Counts({5 + 2, 1 + 2}));
+  CHECK(called(18) == Counts({5 + 5, 1 + 5}));
 });
 
 const Test expressions("host code: operations stand in the loop of their innermost variable", [] {
   Maker maker;
   const uint32_t outer = maker.apply(Op::kMin, 0, maker.number(2));
   const uint32_t inner = maker.apply(Op::kMul, outer, 1);
-  // min in the outer loop; the product, times 8, plus 100 at the command. Both loops count. The
-  // constant is made before, once.
+  // min in the outer loop, a branch and a move; the product, times 8, plus 100 at the command. Both
+  // loops count. The constants are made before, once.
   CHECK(maker.steps(
             {maker.loop(0, 3, {maker.loop(1, 4, {command(general(word(100), 8, inner))})})}) ==
-        Counts({2 + 1, 1 + 2, 1 + 1 + 2, 2, 2}));
+        Counts({2 + 1 + 1, 2 + 2, 1 + 1 + 2, 2, 2}));
   // Of the outer variable only: minimum, multiplication and addition at the inner loop's entry.
   CHECK(maker.steps({maker.loop(
             0, 3, {maker.loop(1, 4, {command(general(word(100, {{1, 16}}), 8, outer))})})}) ==
-        Counts({2 + 1, 3 + 1, 1, 2, 2}));
+        Counts({2 + 1 + 1, 4 + 1, 1, 2, 2}));
   // 7 is no shift: it needs a register.
   CHECK(maker.steps({maker.loop(0, 3, {command(general(word(0), 7, 0))})}) ==
         Counts({2 + 1, 1 + 1, 2}));
@@ -243,8 +304,16 @@ const Test registers("host code: what has no register is loaded and stored aroun
   CHECK(enough.steps(body(enough)) == Counts({4, 1, 1, 2}));
   Maker few(3);  // one constant is loaded where it is used, and was stored before
   CHECK(few.steps(body(few)) == Counts({5, 1 + 1, 1, 2}));
-  Maker fewer(1);  // both, and the running register or the end, too
-  CHECK(fewer.steps(body(fewer)) == Counts({6, 1 + 2, 1, 2 + 2}));
+  Maker fewer(1);  // both, and the end, which is compared with once
+  CHECK(fewer.steps(body(fewer)) == Counts({7, 1 + 2, 1, 2 + 1}));
+  // The one that is used least goes first, and is loaded for each use.
+  const auto often = [](Maker& maker) {
+    return std::vector<Node>{
+        maker.loop(0, 4, {command(word(0x100), word(0x200)), command(word(0x100), word(0x300)),
+                          command(word(0x300), word(1, {{0, 16}}))})};
+  };
+  Maker four(4);
+  CHECK(four.steps(often(four)) == Counts({6, 1 + 1, 1, 1, 2}));
   // What only an outer loop uses goes first: its iterations pay.
   const auto nest = [](Maker& maker) {
     return std::vector<Node>{maker.loop(
@@ -253,20 +322,20 @@ const Test registers("host code: what has no register is loaded and stored aroun
   Maker both(4);
   CHECK(both.steps(nest(both)) == Counts({3, 1, 1, 1, 2, 3}));
   Maker one(3);
-  CHECK(one.steps(nest(one)) == Counts({3, 1, 1, 1, 2, 3 + 2}));
-  // What an inner loop uses and the one outside has no register for is loaded before the inner one.
+  CHECK(one.steps(nest(one)) == Counts({3 + 1, 1, 1, 1, 2, 3 + 1}));
+  // What one inner loop uses lives on in the other, or is loaded before its own.
   const auto inside = [](Maker& maker) {
     return std::vector<Node>{
         maker.loop(0, 3,
-                   {command(word(7, {{0, 8}})),
-                    maker.loop(1, 4, {command(word(0x100, {{1, 16}}), word(0x200))})})};
+                   {maker.loop(1, 4, {command(word(0x100, {{1, 16}}), word(0x200))}),
+                    maker.loop(2, 4, {command(word(0x300, {{2, 32}}), word(0x400))})})};
   };
-  Maker room(5);
-  const Counts before = room.steps(inside(room));
-  Maker less(4);
-  Counts expected = before;
-  expected[0] += 1;  // stored
-  expected[2] += 1;  // loaded at the inner loop's entry
+  Maker room(6);
+  Counts expected = room.steps(inside(room));
+  Maker less(5);
+  expected[0] += 2;  // stored
+  expected[1] += 1;  // loaded at the inner loops' entries
+  expected[4] += 1;
   CHECK(less.steps(inside(less)) == expected);
 });
 
@@ -275,8 +344,8 @@ const Test bytes("host code: bytes in loops and outside", [] {
   const HostCode code =
       maker.code({command(word(0)), maker.loop(0, 4, {command(word(32, {{0, 16}}))})});
   CHECK_EQUAL(code.loop_bytes, 4u * (1 + 2));
-  CHECK_EQUAL(code.once_bytes, 4u * (1 + 2));
-  CHECK_EQUAL(code.steps[2].first, 3u);
+  CHECK_EQUAL(code.once_bytes, 4u * (1 + 2 + code.call + code.back));
+  CHECK_EQUAL(code.steps[2].first, code.call + 3u);
   CHECK(code.steps[2].is_in_loop && !code.steps[1].is_in_loop);
 });
 

@@ -1,0 +1,52 @@
+// Conditions that follow each other: how many of their branches run.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "sim/expression.h"
+
+namespace npu::sim {
+
+// Whether it is the opposite of a condition: a branch the other way.
+bool is_negated(const std::vector<ExprNode>& nodes, const ExprNode& node);
+
+// Conditions with nothing but commands between them. Compilers join these: what the branches before
+// have decided is not asked again, the paths part. Of loops' variables that are compared with
+// numbers it is known which values take a path; of anything else, that it comes out either way.
+class HostBranches {
+ public:
+  // The iterations of the loop in a slot, 0 if that is no loop whose values are to be told apart.
+  using Extent = std::function<uint64_t(uint32_t slot)>;
+  HostBranches(const ExprTable& exprs, Extent extent_of)
+      : nodes_(exprs.nodes), extent_of_(std::move(extent_of)) {}
+
+  // How many branches the next condition takes in the mean; what is rounded goes on to the next.
+  uint32_t take(uint32_t condition);
+  // Something else stands between.
+  void forget() { paths_.clear(); }
+
+ private:
+  using Values = std::vector<int64_t>;
+  struct Path {
+    double share = 1;                  // of all turns
+    std::map<uint32_t, Values> values;  // by slot, of those compared so far
+    std::map<uint32_t, bool> known;     // other conditions
+  };
+  using Decided = std::vector<std::pair<Path, bool>>;
+  Decided decide(uint32_t condition, Path path);
+  Decided compare(const ExprNode& comparison, uint32_t slot, Path path);
+  Decided ask(uint32_t condition, Path path);
+  double share_of(const Values& values, uint32_t slot) const;
+
+  const std::vector<ExprNode>& nodes_;
+  const Extent extent_of_;
+  std::vector<Path> paths_;
+  double asked_ = 0;
+  uint32_t taken_ = 0;
+};
+
+}  // namespace npu::sim

@@ -1,0 +1,143 @@
+#include "sim/host_registers.h"
+
+#include <algorithm>
+#include <map>
+
+namespace npu::sim {
+namespace {
+
+// Derived in each turn of the scope, and not for the next one.
+bool is_brief(const HostWord& word, const HostUses& uses) {
+  return word.family >= 0 && uses.begins && !uses.runs;
+}
+
+uint32_t first_step(const HostUses& uses) { return uses.steps.begin()->first; }
+uint32_t last_step(const HostUses& uses) { return uses.steps.rbegin()->first; }
+
+// The most that live at once of words that live from their first use to their last.
+size_t most_at_once(const std::vector<const HostUses*>& words) {
+  std::map<uint32_t, int> changes;
+  for (const HostUses* uses : words) {
+    ++changes[first_step(*uses)];
+    --changes[last_step(*uses) + 1];
+  }
+  int live = 0;
+  int most = 0;
+  for (const auto& [step, change] : changes) most = std::max(most, live += change);
+  return static_cast<size_t>(most);
+}
+
+}  // namespace
+
+HostRegisters::HostRegisters(std::vector<HostScope>& scopes, size_t registers, Add add)
+    : scopes_(scopes), registers_(registers), add_(std::move(add)), loops_(scopes.size()) {
+  for (size_t i = scopes_.size(); i-- > 0;) {
+    const int index = static_cast<int>(i);
+    const HostScope& scope = scopes_[i];
+    if (scope.parent != kNoScope && !scope.is_loop) {
+      join(scope, index);
+      continue;
+    }
+    fit(index);
+    if (scope.parent != kNoScope) {
+      pass_out(scope, index);
+      continue;
+    }
+    needed = std::max(needed, loops_[i].needed);
+    for (const auto& [word, uses] : scope.words) {
+      if (word.family == HostWord::kConstant) constants.push_back({scope.entry, word.value});
+    }
+  }
+}
+
+// A condition is a part of what is around it.
+void HostRegisters::join(const HostScope& condition, int index) {
+  const auto outside = static_cast<size_t>(condition.parent);
+  for (const auto& [word, uses] : condition.words) {
+    if (uses.begins) continue;
+    HostUses& all = scopes_[outside].words[word];
+    for (const auto& [step, accesses] : uses.steps) all.add(step, accesses);
+  }
+  const std::vector<int>& inside = loops_[static_cast<size_t>(index)].inside;
+  std::vector<int>& loops = loops_[outside].inside;
+  loops.insert(loops.end(), inside.begin(), inside.end());
+}
+
+// What a loop has in registers and does not begin is loaded before it, if it is not there.
+void HostRegisters::pass_out(const HostScope& scope, int index) {
+  const auto outside = static_cast<size_t>(scope.parent);
+  for (const auto& [word, uses] : scope.words) {
+    if (!uses.begins) scopes_[outside].words[word].add(scope.entry, uses.runs ? 2 : 1);
+  }
+  loops_[outside].inside.push_back(index);
+}
+
+void HostRegisters::fit(int index) {
+  HostScope& scope = scopes_[static_cast<size_t>(index)];
+  Loop& loop = loops_[static_cast<size_t>(index)];
+  std::vector<std::pair<uint32_t, HostWord>> cheapest;
+  std::vector<const HostUses*> brief;
+  for (const auto& [word, uses] : scope.words) {
+    if (uses.steps.empty()) continue;
+    if (is_brief(word, uses)) {
+      brief.push_back(&uses);
+      continue;
+    }
+    uint32_t accesses = 0;
+    for (const auto& [step, count] : uses.steps) accesses += count;
+    cheapest.emplace_back(accesses, word);
+  }
+  std::sort(cheapest.begin(), cheapest.end());
+
+  const auto words_of = [&](int inner) -> const std::map<HostWord, HostUses>& {
+    return scopes_[static_cast<size_t>(inner)].words;
+  };
+  size_t live = cheapest.size() + most_at_once(brief);
+  std::vector<size_t> live_in;  // the loops inside
+  for (const int inner : loop.inside) {
+    const uint32_t entry = scopes_[static_cast<size_t>(inner)].entry;
+    size_t count = loops_[static_cast<size_t>(inner)].needed;
+    for (const auto& [accesses, word] : cheapest) count += 1 - words_of(inner).count(word);
+    for (const HostUses* uses : brief) {
+      count += first_step(*uses) < entry && last_step(*uses) > entry ? 1 : 0;
+    }
+    live_in.push_back(count);
+  }
+  for (const auto& [accesses, word] : cheapest) {
+    bool is_too_much = live > registers_;
+    for (size_t k = 0; k < live_in.size(); ++k) {
+      is_too_much |= live_in[k] > registers_ && words_of(loop.inside[k]).count(word) == 0;
+    }
+    if (!is_too_much) continue;
+    for (size_t k = 0; k < live_in.size(); ++k) {
+      live_in[k] -= 1 - words_of(loop.inside[k]).count(word);
+    }
+    --live;
+    put_in_memory(scope, word);
+  }
+  loop.needed = live;
+  for (const size_t count : live_in) loop.needed = std::max(loop.needed, count);
+}
+
+// A constant is made and stored once, before all loops, what begins in the scope each time.
+void HostRegisters::put_in_memory(HostScope& scope, const HostWord& word) {
+  if (word.family == HostWord::kConstant) {
+    const uint32_t before = before_all(scope);
+    constants.push_back({before, word.value});
+    add_(before, 1);
+  }
+  const auto found = scope.words.find(word);
+  if (found->second.begins) add_(scope.entry, 1);
+  for (const auto& [step, accesses] : found->second.steps) add_(step, accesses);
+  scope.words.erase(found);
+}
+
+uint32_t HostRegisters::before_all(const HostScope& scope) const {
+  const HostScope* outermost = &scope;
+  while (outermost->parent != kNoScope) {
+    outermost = &scopes_[static_cast<size_t>(outermost->parent)];
+  }
+  return outermost->entry;
+}
+
+}  // namespace npu::sim

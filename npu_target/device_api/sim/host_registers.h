@@ -1,0 +1,44 @@
+// Which words registers hold all through a loop, and what it takes that memory holds the others.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "sim/host_scope.h"
+
+namespace npu::sim {
+
+// A word lives all through the innermost loop in which it stays, but for one that is derived in each
+// of its turns: that lives from its first use to its last. Where too many live at once, in a loop or
+// in one of its loops beside those that live on, memory holds those with the fewest uses.
+class HostRegisters {
+ public:
+  using Add = std::function<void(uint32_t step, uint32_t instructions)>;
+  HostRegisters(std::vector<HostScope>& scopes, size_t registers, Add add);
+
+  // Constants made before the outermost loops, with the steps before which they are.
+  std::vector<std::pair<uint32_t, KnownValue>> constants;
+  // Registers in use at once in any of the loops.
+  size_t needed = 0;
+
+ private:
+  struct Loop {
+    size_t needed = 0;         // registers
+    std::vector<int> inside;   // the next loops
+  };
+  void fit(int index);
+  void put_in_memory(HostScope& scope, const HostWord& word);
+  void join(const HostScope& condition, int index);
+  void pass_out(const HostScope& scope, int index);
+  uint32_t before_all(const HostScope& scope) const;
+
+  std::vector<HostScope>& scopes_;
+  const size_t registers_;
+  const Add add_;
+  std::vector<Loop> loops_;  // by scope
+};
+
+}  // namespace npu::sim
