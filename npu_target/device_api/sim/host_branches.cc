@@ -95,8 +95,7 @@ HostBranches::Decided HostBranches::compare(const ExprNode& comparison, uint32_t
   Decided both;
   for (const bool is_met : {true, false}) {
     Path part = path;
-    part.values[slot] =
-        is_met ? Values(values.begin(), others) : Values(others, values.end());
+    part.values[slot] = is_met ? Values(values.begin(), others) : Values(others, values.end());
     part.share = whole > 0 ? path.share * share_of(part.values[slot], slot) / whole : 0;
     both.emplace_back(std::move(part), is_met);
   }

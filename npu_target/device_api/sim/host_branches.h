@@ -32,7 +32,7 @@ class HostBranches {
  private:
   using Values = std::vector<int64_t>;
   struct Path {
-    double share = 1;                  // of all turns
+    double share = 1;                   // of all turns
     std::map<uint32_t, Values> values;  // by slot, of those compared so far
     std::map<uint32_t, bool> known;     // other conditions
   };

@@ -160,8 +160,8 @@ class Lowering {
     return op == Op::kMin || op == Op::kMax || op == Op::kSelect ? 2 : 1;
   }
 
-  // Numbers in operations are in registers, but for those that an instruction has in itself: what is
-  // added, and powers of two as shifts and masks.
+  // Numbers in operations are in registers, but for those that an instruction has in itself: what
+  // is added, and powers of two as shifts and masks.
   void use_operands(const ExprNode& node, int scope, uint32_t step) {
     for (int k = 0; k < input_count(node.op); ++k) {
       const ExprNode& input = program_.exprs.nodes[node.inputs[k]];
@@ -169,8 +169,7 @@ class Lowering {
       const auto number = static_cast<uint64_t>(input.value);
       const bool is_added = node.op == Op::kAdd || (node.op == Op::kSub && k == 1);
       const bool is_shifted =
-          node.op == Op::kMul ||
-          ((node.op == Op::kFloorDiv || node.op == Op::kFloorMod) && k == 1);
+          node.op == Op::kMul || ((node.op == Op::kFloorDiv || node.op == Op::kFloorMod) && k == 1);
       if (is_added && fits_addition(node.op == Op::kSub ? 0 - number : number)) continue;
       if (is_shifted && is_power_of_two(number)) continue;
       values_.use_constant({-1, number}, scope, step);

@@ -11,9 +11,9 @@
 
 namespace npu::sim {
 
-// A word lives all through the innermost loop in which it stays, but for one that is derived in each
-// of its turns: that lives from its first use to its last. Where too many live at once, in a loop or
-// in one of its loops beside those that live on, memory holds those with the fewest uses.
+// A word lives all through the innermost loop in which it stays, but for one that is derived in
+// each of its turns: that lives from its first use to its last. Where too many live at once, in a
+// loop or in one of its loops beside those that live on, memory holds those with the fewest uses.
 class HostRegisters {
  public:
   using Add = std::function<void(uint32_t step, uint32_t instructions)>;
@@ -26,8 +26,8 @@ class HostRegisters {
 
  private:
   struct Loop {
-    size_t needed = 0;         // registers
-    std::vector<int> inside;   // the next loops
+    size_t needed = 0;        // registers
+    std::vector<int> inside;  // the next loops
   };
   void fit(int index);
   void put_in_memory(HostScope& scope, const HostWord& word);

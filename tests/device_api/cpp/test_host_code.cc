@@ -213,7 +213,8 @@ const Test branches("host code: conditions and extents that are not constant", [
         Counts({3, 3, 1, 0, 2}));
   const uint32_t rest = maker.apply(Op::kSub, maker.number(7), 0);
   // 7 is in a register. The inner extent: an operation, a branch if it is none, two for counting; a
-  // copy of the outer operand, which runs (1) in the loop beside the counter (2). The outer one: counter, addition.
+  // copy of the outer operand, which runs (1) in the loop beside the counter (2). The outer one:
+  // counter, addition.
   CHECK(maker.steps(
             {maker.loop(0, 4, {Maker::loop_of(1, rest, {command(word(8, {{0, 32}, {1, 4}}))})})}) ==
         Counts({3 + 1, 1 + 2 + 1, 1, 3, 3}));
@@ -229,8 +230,9 @@ const Test joined("host code: a branch that those before have decided is none", 
   };
   const std::vector<Node> one = {command(word(8))};
   // The same again, the opposite: nothing.
-  CHECK(maker.steps({maker.loop(0, 4, {condition(early, one), command(word(8)),
-                                       condition(later, one), condition(early, one)})}) ==
+  CHECK(maker.steps({maker.loop(0, 4,
+                                {condition(early, one), command(word(8)), condition(later, one),
+                                 condition(early, one)})}) ==
         Counts({4, 1, 1, 0, 1, 0, 1, 0, 0, 1, 0, 2}));
   // The second is asked of 3 of 4 iterations, of them one after a loop as well.
   CHECK(maker.steps({maker.loop(0, 4, {condition(first, one), condition(early, one)})}) ==
@@ -309,8 +311,9 @@ const Test registers("host code: what has no register is loaded and stored aroun
   // The one that is used least goes first, and is loaded for each use.
   const auto often = [](Maker& maker) {
     return std::vector<Node>{
-        maker.loop(0, 4, {command(word(0x100), word(0x200)), command(word(0x100), word(0x300)),
-                          command(word(0x300), word(1, {{0, 16}}))})};
+        maker.loop(0, 4,
+                   {command(word(0x100), word(0x200)), command(word(0x100), word(0x300)),
+                    command(word(0x300), word(1, {{0, 16}}))})};
   };
   Maker four(4);
   CHECK(four.steps(often(four)) == Counts({6, 1 + 1, 1, 1, 2}));
