@@ -6,10 +6,13 @@
 namespace npu::sim {
 namespace {
 
-// Compilers do not copy code without end either.
+// Compilers do not copy code, or follow values, without end either.
 constexpr size_t kMostPaths = 64;
+constexpr uint64_t kMostValues = 4096;
 // Halves are rounded up, whatever the sum of shares makes of them.
 constexpr double kRounding = 1e-9;
+
+bool is_joined(const ExprNode& node) { return node.op == Op::kAnd || node.op == Op::kOr; }
 
 bool is_met(const ExprNode& comparison, int64_t a, int64_t b) {
   return comparison.op == Op::kLt ? a < b : comparison.op == Op::kLe ? a <= b : a == b;
@@ -17,10 +20,47 @@ bool is_met(const ExprNode& comparison, int64_t a, int64_t b) {
 
 }  // namespace
 
-bool is_negated(const std::vector<ExprNode>& nodes, const ExprNode& node) {
-  if (node.op != Op::kEq || !is_condition(nodes[node.inputs[0]].op)) return false;
-  const ExprNode& number = nodes[node.inputs[1]];
+std::set<uint32_t> HostBranches::nodes_of(uint32_t condition) const {
+  std::set<uint32_t> branching;
+  add_nodes(condition, branching);
+  return branching;
+}
+
+void HostBranches::add_nodes(uint32_t index, std::set<uint32_t>& branching) const {
+  const ExprNode& node = nodes_[index];
+  if (!is_condition(node.op)) return;
+  branching.insert(index);
+  if (is_opposite(node)) {
+    add_nodes(node.inputs[0], branching);
+  } else if (is_joined(node)) {
+    for (const uint32_t input : {node.inputs[0], node.inputs[1]}) add_nodes(input, branching);
+  }
+}
+
+std::vector<uint64_t> HostBranches::numbers_in(const std::set<uint32_t>& branching) const {
+  std::vector<uint64_t> numbers;
+  for (const uint32_t index : branching) {
+    const ExprNode& node = nodes_[index];
+    if (is_joined(node) || is_opposite(node)) continue;
+    for (const uint32_t input : {node.inputs[0], node.inputs[1]}) {
+      if (nodes_[input].op != Op::kConst) continue;
+      numbers.push_back(static_cast<uint64_t>(nodes_[input].value));
+    }
+  }
+  return numbers;
+}
+
+// The opposite of a condition is a branch the other way.
+bool HostBranches::is_opposite(const ExprNode& node) const {
+  if (node.op != Op::kEq || !is_condition(nodes_[node.inputs[0]].op)) return false;
+  const ExprNode& number = nodes_[node.inputs[1]];
   return number.op == Op::kConst && number.value == 0;
+}
+
+// Whether its values are looked at one by one.
+bool HostBranches::tells_apart(uint32_t slot) const {
+  const uint64_t extent = extent_of_(slot);
+  return extent > 0 && extent <= kMostValues;
 }
 
 uint32_t HostBranches::take(uint32_t condition) {
@@ -42,12 +82,12 @@ uint32_t HostBranches::take(uint32_t condition) {
 
 HostBranches::Decided HostBranches::decide(uint32_t condition, Path path) {
   const ExprNode& node = nodes_[condition];
-  if (is_negated(nodes_, node)) {
+  if (is_opposite(node)) {
     Decided found = decide(node.inputs[0], std::move(path));
     for (auto& [rest, is_met] : found) is_met = !is_met;
     return found;
   }
-  if (node.op == Op::kAnd || node.op == Op::kOr) {
+  if (is_joined(node)) {
     Decided found;
     for (auto& [rest, is_met] : decide(node.inputs[0], std::move(path))) {
       if (is_met == (node.op == Op::kOr)) {
@@ -63,7 +103,7 @@ HostBranches::Decided HostBranches::decide(uint32_t condition, Path path) {
     const ExprNode& b = nodes_[node.inputs[1]];
     const ExprNode& variable = a.op == Op::kVar ? a : b;
     const ExprNode& number = a.op == Op::kVar ? b : a;
-    if (variable.op == Op::kVar && number.op == Op::kConst && extent_of_(variable.slot) > 0) {
+    if (variable.op == Op::kVar && number.op == Op::kConst && tells_apart(variable.slot)) {
       return compare(node, variable.slot, std::move(path));
     }
   }

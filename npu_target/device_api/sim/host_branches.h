@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -11,19 +12,21 @@
 
 namespace npu::sim {
 
-// Whether it is the opposite of a condition: a branch the other way.
-bool is_negated(const std::vector<ExprNode>& nodes, const ExprNode& node);
-
 // Conditions with nothing but commands between them. Compilers join these: what the branches before
 // have decided is not asked again, the paths part. Of loops' variables that are compared with
 // numbers it is known which values take a path; of anything else, that it comes out either way.
 class HostBranches {
  public:
-  // The iterations of the loop in a slot, 0 if that is no loop whose values are to be told apart.
+  // The iterations of the loop in a slot, 0 if they are not fixed or it is no loop.
   using Extent = std::function<uint64_t(uint32_t slot)>;
   HostBranches(const ExprTable& exprs, Extent extent_of)
       : nodes_(exprs.nodes), extent_of_(std::move(extent_of)) {}
 
+  // What a condition has that its branches are made of, and no operation computes: comparisons,
+  // their opposites, and what joins them.
+  std::set<uint32_t> nodes_of(uint32_t condition) const;
+  // What the comparisons among these compare with.
+  std::vector<uint64_t> numbers_in(const std::set<uint32_t>& branching) const;
   // How many branches the next condition takes in the mean; what is rounded goes on to the next.
   uint32_t take(uint32_t condition);
   // Something else stands between.
@@ -37,6 +40,9 @@ class HostBranches {
     std::map<uint32_t, bool> known;     // other conditions
   };
   using Decided = std::vector<std::pair<Path, bool>>;
+  void add_nodes(uint32_t index, std::set<uint32_t>& branching) const;
+  bool is_opposite(const ExprNode& node) const;
+  bool tells_apart(uint32_t slot) const;
   Decided decide(uint32_t condition, Path path);
   Decided compare(const ExprNode& comparison, uint32_t slot, Path path);
   Decided ask(uint32_t condition, Path path);

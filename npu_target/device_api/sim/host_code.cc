@@ -18,8 +18,6 @@ namespace {
 // those that it has to leave as they were (s0 to s11).
 constexpr size_t kFreeRegisters = 15;
 constexpr size_t kKeptRegisters = 12;
-// Loops with more iterations are not looked at one by one.
-constexpr uint64_t kMaxJoinedExtent = 4096;
 
 class Lowering {
  public:
@@ -185,49 +183,23 @@ class Lowering {
                        [this](const Node& inner) { return has_loop(inner); });
   }
 
-  // Iterations of the loop in a slot, 0 if they are not fixed or many.
+  // Iterations of the loop in a slot, 0 if they are not fixed.
   uint64_t extent_of(uint32_t slot) const {
     const int loop = scope_of_slot_[slot];
-    if (loop == kNoScope) return 0;
-    const HostScope& scope = scopes_[static_cast<size_t>(loop)];
-    return scope.is_fixed() && scope.extent <= kMaxJoinedExtent ? scope.extent : 0;
+    return loop == kNoScope ? 0 : scopes_[static_cast<size_t>(loop)].extent;
   }
 
-  // Charges a condition: a comparison is part of its branch, its opposite the same branch, and two
-  // that are joined are two.
+  // Charges a condition: its branches, and what they compare, in registers.
   void use_condition(uint32_t root, uint32_t step, HostBranches& branches) {
-    std::set<uint32_t> comparisons;
-    add_comparisons(root, comparisons);
+    const std::set<uint32_t> branching = branches.nodes_of(root);
     const uint32_t count = branches.take(root);
     add(step, count);
     if (count > 0) {
-      for (const uint32_t index : comparisons) use_numbers(program_.exprs.nodes[index], step);
-    }
-    use_expression(root, step, comparisons);
-  }
-
-  void add_comparisons(uint32_t index, std::set<uint32_t>& comparisons) {
-    const std::vector<ExprNode>& nodes = program_.exprs.nodes;
-    const ExprNode& node = nodes[index];
-    if (!is_condition(node.op)) return;
-    comparisons.insert(index);
-    if (is_negated(nodes, node)) {
-      add_comparisons(node.inputs[0], comparisons);
-    } else if (node.op == Op::kAnd || node.op == Op::kOr) {
-      for (const uint32_t input : {node.inputs[0], node.inputs[1]}) {
-        add_comparisons(input, comparisons);
+      for (const uint64_t number : branches.numbers_in(branching)) {
+        values_.use_constant({-1, number}, scope_, step);
       }
     }
-  }
-
-  // What a comparison compares with is in a register.
-  void use_numbers(const ExprNode& node, uint32_t step) {
-    const std::vector<ExprNode>& nodes = program_.exprs.nodes;
-    if (node.op == Op::kAnd || node.op == Op::kOr || is_negated(nodes, node)) return;
-    for (const uint32_t input : {node.inputs[0], node.inputs[1]}) {
-      if (nodes[input].op != Op::kConst) continue;
-      values_.use_constant({-1, static_cast<uint64_t>(nodes[input].value)}, scope_, step);
-    }
+    use_expression(root, step, branching);
   }
 
   // Ends of loops: a running register or a counter is compared with where it ends.
