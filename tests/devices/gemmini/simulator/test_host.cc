@@ -11,7 +11,9 @@ namespace {
 
 const Test measured("host core: 64 commands that load nothing take what was measured", [] {
   // From a fence to a fence on the hardware: 274 over DDR3, 186 over ideal memory, 78 when cached.
-  // The simulated way to the queues is 3 cycles shorter, cached or not.
+  // The simulated way to the queues is 3 cycles shorter, cached or not. No call was measured: the
+  // jump of a program's is one more instruction before the 64, which fill 4 lines, and so takes a
+  // fifth.
   const auto run = [](int64_t line_cycles) {
     sim::Program program;
     program.body.resize(64);  // commands
@@ -29,9 +31,10 @@ const Test measured("host core: 64 commands that load nothing take what was meas
     }
     return cycles;
   };
-  CHECK_EQUAL(run(49).first, 274u - 3);
-  CHECK_EQUAL(run(27).first, 186u - 3);
-  CHECK_EQUAL(run(49).second, 78u - 3);
+  constexpr uint64_t kJump = 1;
+  CHECK_EQUAL(run(49).first, 274u - 3 + kJump + 49);
+  CHECK_EQUAL(run(27).first, 186u - 3 + kJump + 27);
+  CHECK_EQUAL(run(49).second, 78u - 3 + kJump);
 });
 
 }  // namespace
