@@ -11,8 +11,8 @@ inline bool fits_addition(uint64_t value) { return value + 2048 < 4096; }
 // Whether a shift multiplies by it.
 inline bool is_power_of_two(uint64_t value) { return value != 0 && (value & (value - 1)) == 0; }
 
-// Instructions of the sequence by which assemblers and compilers put a constant into a register: 1
-// to 8, none for 0, which a register always holds.
+// Instructions of the sequence by which the assembler puts a constant into a register (`li`): 1 to
+// 8, none for 0, which a register always holds.
 int load_immediate_instructions(uint64_t value);
 
 }  // namespace npu::sim

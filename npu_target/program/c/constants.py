@@ -19,6 +19,18 @@ def fits_addition(value: int) -> bool:
     return _MIN_ADDED <= wrap_int64(value) <= _MAX_ADDED
 
 
+def load_immediate_instructions(value: int) -> int:
+    """Those of the assembler's `li`: LUI and ADDI up to 32 bits, beyond the upper bits so, SLLI and
+    ADDI."""
+    value = wrap_int64(value)
+    low = (value + 2048) % 4096 - 2048
+    high = wrap_int64(value - low)
+    if -(1 << 31) <= value < 1 << 31:
+        return (high != 0) + (low != 0)
+    shift = (high & -high).bit_length() - 1
+    return load_immediate_instructions(high >> shift) + 1 + (low != 0)
+
+
 def number(value: int) -> str:
     """A word as C: small ones with their sign."""
     signed = wrap_int64(value)
@@ -122,7 +134,8 @@ class Constants:
 
 class _Registers:
     """What registers hold where code runs in a straight line, used latest at the end. A word is
-    made from one that is near, by an addition, or anew; the word used longest ago makes room."""
+    made from one that is near, by an addition; else from any other one, by an addition of a
+    constant, or anew, if that is no longer. The word used longest ago makes room."""
 
     def __init__(self, constants: Constants) -> None:
         self.constants = constants
@@ -177,12 +190,25 @@ class _Registers:
             distance = known.offset - held.offset
             if held.address == known.address and fits_addition(distance):
                 return f"npu_sum({name}, {number(distance)})" if distance else name
-        if known.address < 0:
-            return f"NPU_WORD({number(known.offset)})"
-        address = self.address(known.address)
-        if not known.offset:
-            return address
+        fewest, text = self.anew(known)
+        for held, name in reversed(self.held.items()):
+            distance = (known.offset - held.offset) & WORD_MASK
+            instructions = load_immediate_instructions(distance) + 1
+            if held.address == known.address and instructions < fewest:
+                fewest, text = instructions, f"npu_sum({name}, NPU_WORD({number(distance)}))"
+        return text
+
+    def anew(self, known: Known) -> tuple[int, str]:
+        """Without what is held, but for the argument itself: the instructions, and the text."""
+        instructions = load_immediate_instructions(known.offset)
         added = number(known.offset)
-        if not fits_addition(known.offset):
-            added = f"NPU_WORD({added})"
-        return f"npu_sum({address}, {added})"
+        if known.address < 0:
+            return instructions, f"NPU_WORD({added})"
+        form, address = self.constants.form(known.address), self.address(known.address)
+        shifts = (form.unit != 0) + (form.low_bit != 0)
+        loaded = Known(form.argument, 0) not in self.held
+        if not known.offset:
+            return loaded + shifts, address
+        if fits_addition(known.offset):
+            return loaded + shifts + 1, f"npu_sum({address}, {added})"
+        return loaded + shifts + instructions + 1, f"npu_sum({address}, NPU_WORD({added}))"
