@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import assume
 from hypothesis import strategies as st
 
@@ -129,12 +131,25 @@ def global_avg_pools(draw, config: GemminiConfig) -> topi.GlobalAvgPool:
     )
 
 
+@st.composite
+def by_channel(
+    draw, some: st.SearchStrategy[topi.Operator], config: GemminiConfig
+) -> topi.Operator:
+    """The operator, some of them with a scale for each block of channels."""
+    operator = draw(some)
+    if operator.sums or draw(st.booleans()):
+        return operator
+    n = operator.args[-1].shape[-1]
+    blocks = draw(st.lists(scales, min_size=-(-n // config.dim), max_size=-(-n // config.dim)))
+    return replace(operator, scale=tuple(blocks[channel // config.dim] for channel in range(n)))
+
+
 def operators(config: GemminiConfig) -> dict[str, st.SearchStrategy[topi.Operator]]:
     """A strategy for each kind of operator that the device has, by `Operator.op`."""
     return {
-        "conv2d": conv2ds(),
-        "depthwise_conv2d": depthwise_conv2ds(config),
-        "matmul": matmuls(),
+        "conv2d": by_channel(conv2ds(), config),
+        "depthwise_conv2d": by_channel(depthwise_conv2ds(config), config),
+        "matmul": by_channel(matmuls(), config),
         "add": adds(config),
         "max_pool2d": max_pool2ds(),
         "global_avg_pool": global_avg_pools(config),

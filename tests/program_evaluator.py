@@ -36,6 +36,10 @@ def evaluate(expr: Expr, variables: Mapping[int, int]) -> int:
     values = [evaluate(arg, variables) for arg in expr.args]
     if expr.op is Op.SELECT:
         return values[1] if values[0] else values[2]
+    if expr.op is Op.TABLE:
+        index, *words = values
+        assert index >= 0
+        return words[index]
     return to_int64(_BINARY[expr.op](*values))
 
 

@@ -26,9 +26,17 @@ INT64S = st.one_of(
     st.integers(-40, 40), st.integers(-(2**63), 2**63 - 1), st.sampled_from([-(2**63), 2**63 - 1])
 )
 NAMES = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=8)
-# Divisions can fail and are tested apart.
+# Divisions and tables can fail and are tested apart.
+UNSAFE_OPS = (Op.CONST, Op.VAR, Op.FLOOR_DIV, Op.FLOOR_MOD, Op.TABLE)
 LOOP_IDS = (0, 1, 7, 2**32 - 1)
-SAFE_OPS = [op for op in Op if op not in (Op.CONST, Op.VAR, Op.FLOOR_DIV, Op.FLOOR_MOD)]
+SAFE_OPS = [op for op in Op if op not in UNSAFE_OPS]
+
+
+def _entry(value: Expr, words: list[int]) -> Expr:
+    """An entry of a table, whatever the value."""
+    constants = [Expr(Op.CONST, word) for word in words]
+    index = Expr(Op.FLOOR_MOD, args=(value, Expr(Op.CONST, len(words))))
+    return Expr(Op.TABLE, args=(index, *constants))
 
 
 @cache  # building strategies takes longer than drawing from them
@@ -50,7 +58,11 @@ def expressions(loop_ids: tuple[int, ...], max_leaves: int = 8) -> st.SearchStra
             children,
             divisor,
         )
-        return st.sampled_from(SAFE_OPS).flatmap(of) | division
+        return (
+            st.sampled_from(SAFE_OPS).flatmap(of)
+            | division
+            | st.builds(_entry, children, st.lists(INT64S, min_size=1, max_size=4))
+        )
 
     return st.recursive(leaves, node, max_leaves=max_leaves)
 

@@ -198,7 +198,10 @@ class CopyNest(Nest):
         those of conditions, and those of which and of the nest's loops something is no sum."""
         copy, own = self.copy, [loop.loop_id for loop in self.loops]
         forms = [*copy.valid]
-        for form in (copy.row, copy.column, copy.offset):
+        places = [copy.row, copy.column, copy.offset]
+        if isinstance(copy, Store):
+            places.append(copy.block)
+        for form in places:
             if not all(form.is_linear_in(symbol) for symbol in own):
                 forms.append(form)
         return sorted(set().union(*(form.variables() for form in forms)).difference(own))

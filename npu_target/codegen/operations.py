@@ -136,6 +136,7 @@ class CopyOperation(NamedTuple):
     rows, columns : how many are copied.
     most_rows, most_columns : bounds of these; ``most_rows`` is 0 where the rows are not known.
     cycles : how long one command keeps its engine.
+    block : of channels, where it is stored by a scale of its own.
     """
 
     kind: CopyKind
@@ -148,6 +149,7 @@ class CopyOperation(NamedTuple):
     most_columns: int
     guards: tuple[Guard, ...]
     cycles: float
+    block: Linear = Linear()
 
     @property
     def number(self) -> int:
@@ -172,6 +174,7 @@ class CopyOperation(NamedTuple):
             self.most_columns,
             tuple([guard.substitute(values) for guard in self.guards]),
             self.cycles,
+            self.block.substitute(values),
         )
 
     def where(self, conditions: Sequence[Linear], ids: LoopIds) -> CopyOperation | None:
@@ -207,7 +210,7 @@ class CopyOperation(NamedTuple):
         """With one loop for several along which everything advances evenly."""
         loops = list(self.loops)
         operation = self
-        forms = [self.row, self.dram_bytes, self.rows, self.columns]
+        forms = [self.row, self.dram_bytes, self.rows, self.columns, self.block]
         forms += [form for guard in self.guards for form in guard.forms]
         while True:
             pair = _mergeable(loops, forms)

@@ -59,6 +59,8 @@ class Features:
     step : None where no step of the device multiplies.
     fills_borders : whether loads can write another value than 0 where a definition has no element.
     stores_sums : whether stores can give sums as they are, not requantized.
+    scales_blocks : whether each block of channels, as many as a row of the sums has elements, can
+        be stored by a scale of its own.
     elementwise : its steps on rows of sums.
     """
 
@@ -69,6 +71,7 @@ class Features:
     elementwise: tuple[ElementwiseStep, ...] = ()
     stores_sums: bool = False
     fills_borders: bool = False
+    scales_blocks: bool = False
 
     def elementwise_step(self, operation: Elementwise) -> ElementwiseStep | None:
         """The step that computes this, None where none does."""

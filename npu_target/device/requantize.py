@@ -15,28 +15,36 @@ import numpy as np
 from tvm import relax, tirx
 from tvm.relax.dpl import DFPattern, has_dtype, is_op, wildcard
 
+from .block_scales import BlockScale
+
 INT8_MIN, INT8_MAX = -128, 127
+
+
+# One for all, or float32 values, one for each channel of the last axis.
+Scale = float | np.ndarray
 
 
 class Requantized(NamedTuple):
     """An expression taken apart: the int32 ``value``, its ``scale``, whether it is clipped at 0."""
 
     value: tirx.Expr
-    scale: float
+    scale: float | BlockScale
     relu: bool
 
 
 class Rescaling(NamedTuple):
-    """What operations in Relax do to a sum: its ``scale``, whether they clip it at 0."""
+    """What operations in Relax do to a sum: its ``scale``, or one for each channel of the last
+    axis, and whether they clip it at 0."""
 
-    scale: float
+    scale: float | tuple[float, ...]
     relu: bool
 
 
 class RequantizeRule(ABC):
     """How a device makes int8 elements of int32 sums: times a scale, rounded, saturated.
 
-    ReLU clips at 0 instead of -128. Two rules are equal where they compute the same.
+    ReLU clips at 0 instead of -128. Two rules are equal where they compute the same. A rule may
+    have one scale for all channels only: it raises ValueError for others.
     """
 
     # Whether scales are powers of two only, so that the scales of tensors have to be.
@@ -57,11 +65,13 @@ class RequantizeRule(ABC):
         """Why a scale is none of the rule's, None where it is."""
 
     @abstractmethod
-    def evaluate(self, sums: np.ndarray, scale: float, relu: bool = False) -> np.ndarray:
+    def evaluate(self, sums: np.ndarray, scale: Scale, relu: bool = False) -> np.ndarray:
         """The int8 elements of int32 sums."""
 
     @abstractmethod
-    def expression(self, value: tirx.Expr, scale: float, relu: bool = False) -> tirx.Expr:
+    def expression(
+        self, value: tirx.Expr, scale: float | BlockScale, relu: bool = False
+    ) -> tirx.Expr:
         """The int8 expression of an int32 one."""
 
     @abstractmethod
@@ -70,7 +80,7 @@ class RequantizeRule(ABC):
 
     @abstractmethod
     def emit(
-        self, builder: relax.BlockBuilder, value: relax.Expr, scale: float, name: str
+        self, builder: relax.BlockBuilder, value: relax.Expr, scale: Scale, name: str
     ) -> relax.Var:
         """The int8 tensor of an int32 one in Relax, as operations that any backend can run, their
         names made of ``name``."""
@@ -84,11 +94,12 @@ class RequantizeRule(ABC):
     def read(self, parts: Mapping[str, relax.Expr]) -> Rescaling | str:
         """What a match of `pattern` does, or why it is not what the device does."""
 
-    def check(self, scale: float) -> None:
+    def check(self, *scales: float) -> None:
         """Raises ValueError for a scale that is none of the rule's."""
-        reason = self.refusal(scale)
-        if reason is not None:
-            raise ValueError(reason)
+        for scale in scales:
+            reason = self.refusal(scale)
+            if reason is not None:
+                raise ValueError(reason)
 
 
 def clipped_pattern(value: DFPattern, parts: dict[str, DFPattern]) -> DFPattern:

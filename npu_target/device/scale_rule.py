@@ -1,4 +1,4 @@
-"""Requantization by a float32 scale: multiplied in float32, rounded half to even, saturated.
+"""Requantization by float32 scales: multiplied in float32, rounded half to even, saturated.
 
 The sum is converted to float32 first, which rounds it (half to even) where it has more than 24
 bits. No addition follows the multiplication without a rounding in between, so there is nothing
@@ -7,7 +7,6 @@ that a compiler could contract into a fused multiply-add.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -16,12 +15,14 @@ from tvm import ir, relax, tirx
 from tvm.relax.dpl import DFPattern, has_dtype, is_const, is_op
 
 from ..relax_graph import constant_of
+from .block_scales import BlockScale, match_block_scale
 from .requantize import (
     INT8_MAX,
     INT8_MIN,
     Requantized,
     RequantizeRule,
     Rescaling,
+    Scale,
     clipped_at_0,
     clipped_pattern,
     match_saturate,
@@ -44,13 +45,21 @@ class ScaleRule(RequantizeRule):
             return None
         return f"the scale {scale} is not finite in float32"
 
-    def evaluate(self, sums: np.ndarray, scale: float, relu: bool = False) -> np.ndarray:
+    def evaluate(self, sums: np.ndarray, scale: Scale, relu: bool = False) -> np.ndarray:
         scaled = np.rint(sums.astype(np.float32) * np.float32(scale))
         return np.clip(scaled, 0 if relu else INT8_MIN, INT8_MAX).astype(np.int8)
 
-    def expression(self, value: tirx.Expr, scale: float, relu: bool = False) -> tirx.Expr:
-        self.check(scale)
-        scaled = tirx.Cast("float32", value) * tirx.FloatImm("float32", float(np.float32(scale)))
+    def expression(
+        self, value: tirx.Expr, scale: float | BlockScale, relu: bool = False
+    ) -> tirx.Expr:
+        factor: tirx.Expr
+        if isinstance(scale, BlockScale):
+            self.check(*scale.scales)
+            factor = scale.expression()
+        else:
+            self.check(scale)
+            factor = tirx.FloatImm("float32", float(np.float32(scale)))
+        scaled = tirx.Cast("float32", value) * factor
         # T.round rounds half to even on the host as well.
         return saturate(tirx.round(scaled), relu)
 
@@ -61,17 +70,23 @@ class ScaleRule(RequantizeRule):
         rounded, relu = clipped
         if not (isinstance(rounded, ir.Call) and rounded.op.name == "tirx.round"):
             return None
-        source, scale = rounded.args[0], 1.0  # a multiplication by 1 is simplified away
+        scale: float | BlockScale = 1.0  # a multiplication by 1 is simplified away
+        source = rounded.args[0]
         if isinstance(source, tirx.Mul):
-            if not isinstance(source.b, tirx.FloatImm):
+            source, factor = source.a, source.b
+            of_block = match_block_scale(factor)
+            if of_block is not None:
+                scale = of_block
+            elif isinstance(factor, tirx.FloatImm):
+                scale = float(factor.value)
+            else:
                 return None
-            source, scale = source.a, float(source.b.value)
         return Requantized(source.value, scale, relu) if isinstance(source, tirx.Cast) else None
 
     def emit(
-        self, builder: relax.BlockBuilder, value: relax.Expr, scale: float, name: str
+        self, builder: relax.BlockBuilder, value: relax.Expr, scale: Scale, name: str
     ) -> relax.Var:
-        self.check(scale)
+        self.check(*np.ravel(scale).tolist())
         converted = builder.emit(relax.op.astype(value, "float32"), f"{name}_float")
         return float_to_int8(builder, converted, scale, name)
 
@@ -84,19 +99,23 @@ class ScaleRule(RequantizeRule):
 
     def read(self, parts: Mapping[str, relax.Expr]) -> Rescaling | str:
         scales = constant_of(parts["scale"])
-        if scales is None or scales.size != 1:
-            size = "unknown" if scales is None else str(scales.size)
-            return f"{size} requantize scales (per channel?), the device takes one a tensor"
+        if scales is None:
+            return "its scale is not constant"
+        if scales.size not in (1, *scales.shape[-1:]):
+            return f"scales of shape {scales.shape}, not one for each channel of the last axis"
         relu = clipped_at_0(parts)
-        return relu if isinstance(relu, str) else Rescaling(float(scales.reshape(())), relu)
+        if isinstance(relu, str):
+            return relu
+        values = tuple(scales.reshape(-1).tolist())
+        return Rescaling(values if len(values) > 1 else values[0], relu)
 
 
 def float_to_int8(
-    builder: relax.BlockBuilder, value: relax.Expr, scale: float, name: str
+    builder: relax.BlockBuilder, value: relax.Expr, scale: Scale, name: str
 ) -> relax.Var:
     """A float32 tensor in Relax, scaled, rounded half to even, saturated to int8."""
-    assert math.isfinite(scale)
-    factor = relax.const(np.float32(scale))
+    assert np.isfinite(scale).all()
+    factor = relax.const(np.asarray(scale, np.float32))
     scaled = builder.emit(relax.op.multiply(value, factor), f"{name}_scaled")
     rounded = builder.emit(relax.op.round(scaled), f"{name}_rounded")
     clipped = builder.emit(relax.op.clip(rounded, INT8_MIN, INT8_MAX), f"{name}_clipped")

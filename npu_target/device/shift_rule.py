@@ -5,18 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 from tvm import relax, tirx
 from tvm.relax.dpl import DFPattern, is_const, is_op
 
 from ..relax_graph import constant_of
+from .block_scales import BlockScale
 from .requantize import (
     INT8_MAX,
     INT8_MIN,
     Requantized,
     RequantizeRule,
     Rescaling,
+    Scale,
     clipped_at_0,
     clipped_pattern,
     match_saturate,
@@ -66,9 +69,12 @@ class ShiftRule(RequantizeRule):
             )
         return None
 
-    def bits(self, scale: float) -> int:
+    def bits(self, scale: Scale | BlockScale) -> int:
         """How far to the right a scale shifts, negative to the left. Raises ValueError as `check`
-        does."""
+        does, and for more than one scale."""
+        if not isinstance(scale, Real):
+            raise ValueError("a shift is one for all channels")
+        scale = float(scale)
         self.check(scale)
         return 1 - math.frexp(scale)[1]
 
@@ -76,7 +82,7 @@ class ShiftRule(RequantizeRule):
         """What is added before shifting to the right by so many bits."""
         return 1 << (bits - 1) if self.rounds and bits > 0 else 0
 
-    def evaluate(self, sums: np.ndarray, scale: float, relu: bool = False) -> np.ndarray:
+    def evaluate(self, sums: np.ndarray, scale: Scale, relu: bool = False) -> np.ndarray:
         bits = self.bits(scale)
         if bits > 0:
             shifted = (sums.astype(np.int32) + np.int32(self.half(bits))) >> bits
@@ -84,7 +90,9 @@ class ShiftRule(RequantizeRule):
             shifted = sums.astype(np.int32) << -bits
         return np.clip(shifted, 0 if relu else INT8_MIN, INT8_MAX).astype(np.int8)
 
-    def expression(self, value: tirx.Expr, scale: float, relu: bool = False) -> tirx.Expr:
+    def expression(
+        self, value: tirx.Expr, scale: float | BlockScale, relu: bool = False
+    ) -> tirx.Expr:
         bits = self.bits(scale)
         if bits < 0:
             value = value << -bits
@@ -116,7 +124,7 @@ class ShiftRule(RequantizeRule):
         return Requantized(value, 2.0**-shift.value, relu)
 
     def emit(
-        self, builder: relax.BlockBuilder, value: relax.Expr, scale: float, name: str
+        self, builder: relax.BlockBuilder, value: relax.Expr, scale: Scale, name: str
     ) -> relax.Var:
         bits = self.bits(scale)
         if self.half(bits):

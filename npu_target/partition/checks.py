@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..device import DeviceConfig, kind_of
-from ..relax_graph import constant_of, is_tensor
+from ..relax_graph import constant_of, is_tensor, shape_of
 from ..topi import Operator, OperatorError
 from ..topi.fitting import fitted
 from ..topi.pattern import Accepted, Match
@@ -27,7 +27,7 @@ def check(match: Match, operator: type[Operator], config: DeviceConfig) -> Accep
     leaking = leak(match)
     if leaking is not None:
         return f"its intermediate value {leaking.name} is used elsewhere"
-    requantized = _requantized(match, config)
+    requantized = _requantized(match, operator, config)
     if isinstance(requantized, str):
         return requantized
     try:
@@ -42,7 +42,7 @@ def check(match: Match, operator: type[Operator], config: DeviceConfig) -> Accep
     return accepted
 
 
-def _requantized(match: Match, config: DeviceConfig) -> Match | str:
+def _requantized(match: Match, operator: type[Operator], config: DeviceConfig) -> Match | str:
     """The match with its scale and ReLU, where it has such; or why they are not the device's."""
     if "low" not in match.spelling.parts:
         return match
@@ -50,11 +50,20 @@ def _requantized(match: Match, config: DeviceConfig) -> Match | str:
     rescaling = rule.read(match.parts)
     if isinstance(rescaling, str):
         return rescaling
-    reason = rule.refusal(rescaling.scale)
-    if reason is not None:
-        return reason
+    scale = rescaling.scale
+    for each in scale if isinstance(scale, tuple) else (scale,):
+        reason = rule.refusal(each)
+        if reason is not None:
+            return reason
+    if isinstance(scale, tuple):
+        if shape_of(match.root) != shape_of(match.anchor):
+            return f"{len(scale)} requantize scales are not one for each of its channels"
+        if len(set(scale)) == 1:
+            scale = scale[0]
+        elif not operator.channel_scales:
+            return f"{len(scale)} requantize scales, one a channel: the operator takes one a tensor"
     zero = match.optional("zero")
     if zero is not None and np.any(constant_of(zero) != 0):
         return "a maximum with another value than 0 is not ReLU"
     relu = rescaling.relu or zero is not None or match.optional("relu") is not None
-    return replace(match, scale=rescaling.scale, relu=relu)
+    return replace(match, scale=scale, relu=relu)

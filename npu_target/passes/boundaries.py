@@ -112,5 +112,7 @@ def _restrict(
         offset=copy.offset.substitute(shift),
         valid=tuple(form.substitute(shift) for form in copy.valid),
     )
+    if isinstance(part, Store):
+        part = part._replace(block=part.block.substitute(shift))
     resized = tuple(x._replace(extent=end - start) if x is loop else x for x in loops)
     return part, tuple(x for x in resized if x.loop_id != loop.loop_id or x.extent > 1)

@@ -17,6 +17,7 @@ from tvm.ir import TensorLoad
 from tvm.tirx import BufferStore, Var
 
 from ..device import DeviceConfig, Memory, kind_of
+from ..device.block_scales import BlockScale
 from .errors import CodegenError
 from .linear import Linear, comparisons, linear, undivided
 from .named import text_of
@@ -71,7 +72,11 @@ class Pooling(NamedTuple):
 
 
 class Store(NamedTuple):
-    """A copy of a tile into ``target[offset]`` (elements) where ``valid`` are all >= 0."""
+    """A copy of a tile into ``target[offset]`` (elements) where ``valid`` are all >= 0.
+
+    ``scales`` are those of the blocks of channels, of which it stores number ``block``; or a single
+    one for all.
+    """
 
     row: Linear
     column: Linear
@@ -80,14 +85,23 @@ class Store(NamedTuple):
     offset: Linear
     element_bytes: int
     valid: tuple[Linear, ...]
-    scale: float = 1.0
+    scales: tuple[float, ...] = (1.0,)
+    block: Linear = Linear()
     relu: bool = False
     full_width: bool = False
     pooling: Pooling | None = None
 
+    @property
+    def scale(self) -> float:
+        """That of all channels.  Raises CodegenError where each block has its own."""
+        if len(self.scales) > 1:
+            raise CodegenError("a store by the scales of blocks: the device has one for all")
+        return self.scales[0]
+
     def at(self, values: Mapping[int, Linear]) -> Store:
         """The copy where loops have these values."""
         return self._replace(
+            block=self.block.substitute(values),
             row=self.row.substitute(values),
             column=self.column.substitute(values),
             offset=self.offset.substitute(values),
@@ -154,7 +168,10 @@ def _load(
     if scaled is not None:
         if scaled.relu:
             raise CodegenError("a load has no activation")
-        value, scale = scaled.value, scaled.scale
+        value = scaled.value
+        if isinstance(scaled.scale, BlockScale):
+            raise CodegenError("a load has one scale")
+        scale = scaled.scale
     if not isinstance(value, TensorLoad) or value.source.scope() in memories.scopes:
         raise CodegenError(
             "the value is not read from a kernel argument: a load copies elements of one; what "
@@ -203,10 +220,17 @@ def _store(
     config: DeviceConfig,
 ) -> Store:
     memories, value = config.memories, store.value
-    scale, relu, pooling = 1.0, False, None
+    scales: tuple[float, ...] = (1.0,)
+    block, relu, pooling = Linear(), False, None
     requantized = kind_of(config).numbers.rule.match(value)
     if requantized is not None:
         value, scale, relu = requantized
+        if not isinstance(scale, BlockScale):
+            scales = (scale,)
+        elif len(set(scale.scales)) == 1:
+            scales = scale.scales[:1]
+        else:
+            scales, block = scale.scales, linear(scale.block, env)
         if isinstance(value, tirx.Max):
             value, pooling = _window(value, env, local)
     if not isinstance(value, TensorLoad):
@@ -241,7 +265,8 @@ def _store(
         _offset(store, env),
         np.dtype(element).itemsize,
         tuple(valid),
-        scale,
+        scales,
+        block,
         relu,
         full_width,
         pooling,

@@ -189,7 +189,10 @@ def block_loop(
 
 
 def advances_evenly(copy: Load | Store, loop: LoopExtent) -> bool:
-    """Whether places and conditions advance evenly along a loop."""
+    """Whether places and conditions advance evenly along a loop, so that a command may walk it.
+    All that a command stores has one scale."""
+    if isinstance(copy, Store) and copy.block.depends_on(loop.loop_id):
+        return False
     forms = (copy.row, copy.offset, *copy.valid)
     return all(form.is_linear_in(loop.loop_id) for form in forms)
 

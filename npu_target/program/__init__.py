@@ -32,6 +32,7 @@ from .expr import (
     mul,
     select,
     sub,
+    table,
     var,
     wrap_int64,
 )
@@ -75,6 +76,7 @@ __all__ = [
     "nodes_of",
     "select",
     "sub",
+    "table",
     "var",
     "wrap_int64",
 ]

@@ -53,6 +53,9 @@ def _values(value: Expr, variables: Mapping[int, np.ndarray]) -> Any:
         return value.value
     if value.op is Op.VAR:
         return variables[value.value]
+    if value.op is Op.TABLE:
+        index, *words = value.args
+        return np.take([word.value for word in words], _values(index, variables), mode="clip")
     return _NUMPY[value.op](*[_values(argument, variables) for argument in value.args])
 
 

@@ -6,7 +6,7 @@ constants on the way, and a hash costs the same however large the expression is.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import IntEnum
 from functools import lru_cache
 
@@ -38,6 +38,7 @@ class Op(IntEnum):
     AND = 12
     OR = 13
     SELECT = 14
+    TABLE = 15
 
 
 # Results are 0 or 1.
@@ -55,7 +56,8 @@ class Expr:
     """One node: `value` is the number of a CONST or the loop id of a VAR, else `args` counts.
 
     Build with `const`, `var`, `+ - * // %` and the functions below. AND and OR take anything but
-    0 for true. All arguments of a SELECT are evaluated. Do not assign to the fields.
+    0 for true. All arguments of a SELECT are evaluated. Those of a TABLE are an index and
+    constants. Do not assign to the fields.
     """
 
     __slots__ = ("_hash", "args", "depth", "op", "value")
@@ -346,6 +348,23 @@ def select(condition: ExprLike, a: ExprLike, b: ExprLike) -> Expr:
     return Expr(Op.SELECT, args=(condition, a, b))
 
 
+def table(index: ExprLike, words: Sequence[int]) -> Expr:
+    """``words[index]``. An index that is none of the table's is an error wherever it is evaluated,
+    and the host may do so where conditions leave the result unused."""
+    index = as_expr(index)
+    if not words:
+        raise ProgramError("a table of no words")
+    if index.is_const and 0 <= index.value < len(words):
+        return const(words[index.value])
+    if len(set(words)) == 1:
+        return const(words[0])
+    return Expr(Op.TABLE, args=(index, *map(const, words)))
+
+
+def _table(index: Expr, *words: Expr) -> Expr:
+    return table(index, [word.value for word in words])
+
+
 ZERO = const(0)
 ONE = const(1)
 
@@ -364,4 +383,5 @@ MAKE: dict[Op, Callable[..., Expr]] = {
     Op.AND: logical_and,
     Op.OR: logical_or,
     Op.SELECT: select,
+    Op.TABLE: _table,
 }

@@ -8,7 +8,8 @@ args: u32 count, each str name, u8 role (0 input, 1 output, 2 a constant of the 
     an input or output str dtype, u32 ndim, ndim x u64, of a constant u32 bytes, the bytes;
     constants come last
 expressions: u32 count, each u8 op, then i64 value | u32 loop id | u32 index of each argument,
-    which come before; shared ones are written once
+    which come before; of a table the index of its first one, u32 count, count x i64; shared ones
+    are written once
 body: u32 count, each u8 kind: 1 loop (u32 id, u32 extent, body), 2 command (u8 funct, 2 x
     operand)
 operand: u64 base, u16 argument or 0xFFFF, u8 and u8 of its address (0 and 0 without), u32 count x
@@ -146,6 +147,12 @@ class _Writer:
             encoded = struct.pack("<Bq", expr.op, expr.value)
         elif expr.op is Op.VAR:
             encoded = struct.pack("<BI", expr.op, expr.value)
+        elif expr.op is Op.TABLE:
+            index, *words = expr.args
+            values = [word.value for word in words]
+            encoded = struct.pack(
+                f"<BII{len(values)}q", expr.op, self.expr(index), len(values), *values
+            )
         else:
             indices = [self.expr(arg) for arg in expr.args]
             encoded = struct.pack(f"<B{len(indices)}I", expr.op, *indices)
@@ -230,6 +237,12 @@ class _Reader:
             return Expr(op, self.number("q"))
         if op is Op.VAR:
             return Expr(op, self.number("I"))
+        if op is Op.TABLE:
+            index, count = self.expr_at(), self.number("I")
+            words = struct.unpack(f"<{count}q", self.take(8 * count))
+            if not words:
+                raise ProgramError(f"byte {at}: a table of no words")
+            return Expr(op, 0, (index, *(Expr(Op.CONST, word) for word in words)))
         n_args = 3 if op is Op.SELECT else 2
         return Expr(op, 0, tuple(self.expr_at() for _ in range(n_args)))
 

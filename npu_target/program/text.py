@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from ..device import kind_of
 from ..device.commands import WORD_BITS, DeviceCommand, FieldSpec, PartedWord
-from .expr import BOOLEAN_OPS, Expr, Op, wrap_int64
+from .expr import BOOLEAN_OPS, ZERO, Expr, Op, table, wrap_int64
 from .nodes import Command, Loop, Node
 from .operand import Address, Operand
 from .program import Program
@@ -113,6 +113,15 @@ class Disassembly:
         if spec.parted is not None:
             return self.parted(spec.parted, parts)
         (part,) = parts
+        if spec.kind == "scale" and [by for by, _ in part.terms] == [1]:
+            (_, chosen), *_ = part.terms
+            if isinstance(chosen, Expr) and chosen.op is Op.TABLE and not part.base:
+                index, *words = chosen.args
+                texts = [spec.text(spec.decode(word.value << spec.low_bit)) for word in words]
+                listed = ", ".join(texts)
+                if len(listed) > _MAX_EXPR_CHARS:
+                    listed = "..."
+                return f"[{listed}][{self.expr(index)[0]}]"
         if part.runs:
             text = self.sum(part, in_hex=spec.in_hex)
             items = len(part.terms) + (part.address is not None) + (part.base != 0)
@@ -218,6 +227,13 @@ def _split(value: _Sum, cls: type[DeviceCommand], register: int) -> dict[str, li
             ranges.append((spec.name, spec.low_bit, spec.width))
     layout = _Layout(ranges)
     parts = [_Sum() for _ in ranges]
+    value = _Sum(value.base, value.address, [*value.terms])
+    for term in value.terms[:]:
+        by, table = term
+        if by == 1 and isinstance(table, Expr) and table.op is Op.TABLE:
+            value.terms.remove(term)
+            if not _split_table(table, layout, parts):
+                return None
     if value.address is not None:
         place = _field_of(value.address, ranges)
         if place is None:
@@ -243,6 +259,24 @@ def _split(value: _Sum, cls: type[DeviceCommand], register: int) -> dict[str, li
         part.base = digit
         fields.setdefault(name, []).append(part)
     return fields
+
+
+def _split_table(expr: Expr, layout: _Layout, parts: list[_Sum]) -> bool:
+    """A table of whole words as one of each field whose number is not in all words the same, in
+    ``parts``. False when bits belong to no field."""
+    index, *words = expr.args
+    digits = [
+        layout.digits(word.value, [False] * layout.n, allows_negative=False) for word in words
+    ]
+    for place in range(layout.n):
+        numbers = []
+        for found in digits:
+            if found is None:
+                return False
+            numbers.append(found[place])
+        chosen = table(index, numbers)
+        parts[place].terms += [] if chosen == ZERO else [(1, chosen)]
+    return True
 
 
 def _field_of(address: Address, ranges: list[tuple[str, int, int]]) -> int | None:

@@ -15,6 +15,8 @@ INSTRUCTION_BYTES = 4
 _ADDED = range(-(1 << 11), 1 << 11)
 # To make a constant, with what a store of it takes, and to begin a running operand, about.
 _CONSTANT, _STORED_CONSTANT, _BEGIN = 2, 3, 1.5
+# A word of a table: a shift, an addition, a load.
+_OF_TABLE = 3
 
 # Operands that differ by a constant: an address, steps, terms.
 _Family = tuple[Address | None, tuple[tuple[int, int], ...], tuple[tuple[int, Expr], ...]]
@@ -232,8 +234,12 @@ class _Walk:
                 home = other
         if home is not None and expr not in home.made:
             home.made.add(expr)
-            home.instructions += home.times
-            home.asked += home.times
+            instructions = 1
+            if expr.op is Op.TABLE:
+                instructions = _OF_TABLE
+                home.constants.add(hash(expr.args[1:]) & WORD_MASK)  # where it lies
+            home.instructions += instructions * home.times
+            home.asked += instructions * home.times
         return home
 
     def home(self, family: _Family) -> Work:

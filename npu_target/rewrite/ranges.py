@@ -64,6 +64,9 @@ class Ranges:
 def _bounds(op: Op, ranges: list[Range]) -> Range:
     """The range of an operation's result.  What may wrap around is not known."""
     (a, b), (c, d) = ranges[0], ranges[1]
+    if op is Op.TABLE:
+        words = [word for word, _ in ranges[1:]][max(a, 0) : b + 1] or [INT64_MIN, INT64_MAX]
+        return min(words), max(words)
     if op is Op.ADD:
         bounds = a + c, b + d
     elif op is Op.SUB:

@@ -84,7 +84,7 @@ class Add(MacOperator):
 
     def __post_init__(self) -> None:
         require_positive("add", rows=self.rows, cols=self.cols, dim=self.dim)
-        self.output.check("add")
+        self.output.check("add", self.cols)
 
     @property
     def output(self) -> Output:
@@ -220,7 +220,7 @@ class Add(MacOperator):
                         T.reads(acc[vn, vcb, vr, vc])
                         T.writes(out[vr * E + vcb * D + vc])
                         if is_inside(vr, vcb * D + vc):
-                            out[vr * E + vcb * D + vc] = stored(acc[vn, vcb, vr, vc])
+                            out[vr * E + vcb * D + vc] = stored(acc[vn, vcb, vr, vc], vcb)
 
         return add if has_bias else drop_argument(add, "bias")
 
@@ -281,7 +281,7 @@ class Add(MacOperator):
         cols = shape_of(left)[-1] if shape_of(left) else 1
         rows = int(np.prod(shape_of(left)[:-1]))
         (a, b), has_bias = multipliers, bool(constant.any())
-        operator = cls(rows, cols, config.dim, match.relu, match.scale, has_bias)
+        operator = cls(rows, cols, config.dim, match.relu, match.one_scale, has_bias)
         biases = (np.repeat(constant.reshape(-1), config.dim),) if has_bias else ()
         return Accepted(operator, (left, right, add_diagonals(a, b, config.dim), *biases))
 

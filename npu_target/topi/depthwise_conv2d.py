@@ -32,7 +32,7 @@ from .operator import (
     OperatorError,
     require_positive,
 )
-from .output import Output
+from .output import ChannelScale, Output
 from .pattern import Accepted, Match, Spelling
 from .registry import register_operator
 from .window import Window, with_pad_value
@@ -55,6 +55,7 @@ class DepthwiseConv2d(MacOperator):
 
     op: ClassVar[str] = "depthwise_conv2d"
     seldom: ClassVar[tuple[str, ...]] = ("sums", "pad_value")
+    channel_scales: ClassVar[bool] = True
     weights: ClassVar[tuple[str, ...]] = ("weight",)
 
     n: int
@@ -68,7 +69,8 @@ class DepthwiseConv2d(MacOperator):
     pad: tuple[int, int, int, int] = (0, 0, 0, 0)
     bias: bool = True
     relu: bool = False
-    scale: float = CANONICAL_SCALE
+    # One, or one for each channel of the output.
+    scale: ChannelScale = CANONICAL_SCALE
     # Whether the output is the sums, int32.
     sums: bool = False
     # What is beside the image.
@@ -77,7 +79,7 @@ class DepthwiseConv2d(MacOperator):
     def __post_init__(self) -> None:
         require_positive("depthwise_conv2d", n=self.n, c=self.c, dim=self.dim)
         self.window.check("depthwise_conv2d")
-        self.output.check("depthwise_conv2d")
+        self.output.check("depthwise_conv2d", self.c)
 
     @property
     def output(self) -> Output:
@@ -134,10 +136,11 @@ class DepthwiseConv2d(MacOperator):
 
     def canonical(self) -> DepthwiseConv2d:
         value = self.window.canonical_pad_value
-        return replace(self, relu=False, scale=CANONICAL_SCALE, pad_value=value)
+        return replace(self, relu=False, scale=self.output.canonical_scale, pad_value=value)
 
     def padded(self, multiple: int) -> DepthwiseConv2d:
-        return replace(self, c=rounded_up(self.c, multiple))
+        c = rounded_up(self.c, multiple)
+        return replace(self, c=c, scale=self.output.padded_scale(c))
 
     def check_device(self, config: DeviceConfig) -> None:
         super().check_device(config)
@@ -222,7 +225,7 @@ class DepthwiseConv2d(MacOperator):
                         T.reads(acc[vn, vcb, vy, vx, vo])
                         T.writes(out[vn, vy, vx, vcb * D + vo])
                         if vx < OW and vcb * D + vo < C:
-                            out[vn, vy, vx, vcb * D + vo] = stored(acc[vn, vcb, vy, vx, vo])
+                            out[vn, vy, vx, vcb * D + vo] = stored(acc[vn, vcb, vy, vx, vo], vcb)
 
         return depthwise_conv2d if has_bias else drop_argument(depthwise_conv2d, "bias")
 

@@ -67,7 +67,7 @@ class GlobalAvgPool(MacOperator):
 
     def __post_init__(self) -> None:
         require_positive("global_avg_pool", n=self.n, h=self.h, w=self.w, c=self.c, dim=self.dim)
-        self.output.check("global_avg_pool")
+        self.output.check("global_avg_pool", self.c)
 
     @property
     def output(self) -> Output:
@@ -156,7 +156,7 @@ class GlobalAvgPool(MacOperator):
                         T.reads(acc[vn, vcb, vi, vc])
                         T.writes(out[vn, vcb * D + vc])
                         if vcb * D + vc < C:
-                            out[vn, vcb * D + vc] = stored(acc[vn, vcb, vi, vc])
+                            out[vn, vcb * D + vc] = stored(acc[vn, vcb, vi, vc], vcb)
 
         return global_avg_pool
 
@@ -186,7 +186,7 @@ class GlobalAvgPool(MacOperator):
         if values is None or values.size != 1 or not -128 <= int(values.reshape(())) <= 127:
             return "its sum is multiplied by something else than one number of int8"
         n, h, w, c = shape_of(data)
-        stored = {"sums": True} if match.spelling.sums else {"scale": match.scale}
+        stored = {"sums": True} if match.spelling.sums else {"scale": match.one_scale}
         operator = cls(n, h, w, c, config.dim, **stored)
         return Accepted(operator, (data, np.full(config.dim, int(values.reshape(())), np.int8)))
 

@@ -101,7 +101,7 @@ class MacOperator(Operator):
         """The largest value to draw for an argument."""
         if self.output.sums:
             return 2**30 if name == "bias" else 127
-        sums = _RESULT_DEVIATION / self.output.scale
+        sums = _RESULT_DEVIATION / float(np.median(np.abs(self.output.scales)))
         if name == "bias":
             return int(min(sums, 2**30))
         if name not in self.weights:

@@ -20,7 +20,7 @@ from .mac_operator import SPLIT_DEPTH, WHOLE_DEPTH, MacOperator, with_sums, wrap
 from .mac_schedule import MacStructure
 from .mac_shape import MacShape, Tensor
 from .operator import CANONICAL_SCALE, Arg, Arrays, require_positive
-from .output import Output, output_attributes
+from .output import ChannelScale, Output, output_attributes
 from .pattern import Accepted, Match, Spelling, product
 from .registry import register_operator
 
@@ -32,6 +32,7 @@ class Matmul(MacOperator):
 
     op: ClassVar[str] = "matmul"
     seldom: ClassVar[tuple[str, ...]] = ("varying", "sums")
+    channel_scales: ClassVar[bool] = True
     weights: ClassVar[tuple[str, ...]] = ("b",)
 
     batch: int
@@ -40,7 +41,8 @@ class Matmul(MacOperator):
     n: int
     bias: bool = True
     relu: bool = False
-    scale: float = CANONICAL_SCALE
+    # One, or one for each channel of the output.
+    scale: ChannelScale = CANONICAL_SCALE
     # Whether b, a single matrix, is no constant. Several of them never count as constants.
     varying: bool = False
     # Whether the output is the sums, int32.
@@ -48,7 +50,7 @@ class Matmul(MacOperator):
 
     def __post_init__(self) -> None:
         require_positive("matmul", batch=self.batch, m=self.m, k=self.k, n=self.n)
-        self.output.check("matmul")
+        self.output.check("matmul", self.n)
 
     @property
     def output(self) -> Output:
@@ -80,7 +82,9 @@ class Matmul(MacOperator):
         return ("b",) if self.batch == 1 and not self.varying else ()
 
     def padded(self, multiple: int) -> Matmul:
-        return replace(self, k=rounded_up(self.k, multiple), n=rounded_up(self.n, multiple))
+        n = rounded_up(self.n, multiple)
+        scale = self.output.padded_scale(n)
+        return replace(self, k=rounded_up(self.k, multiple), n=n, scale=scale)
 
     @classmethod
     def examples(cls, config: DeviceConfig) -> Sequence[Matmul]:
@@ -94,7 +98,7 @@ class Matmul(MacOperator):
         )
 
     def canonical(self) -> Matmul:
-        return replace(self, relu=False, scale=CANONICAL_SCALE)
+        return replace(self, relu=False, scale=self.output.canonical_scale)
 
     def prim_func(self, config: DeviceConfig) -> PrimFunc:
         self.check_device(config)
@@ -152,7 +156,7 @@ class Matmul(MacOperator):
                         T.reads(acc[vn, vjb, vi, vj])
                         T.writes(out[vn, vi, vjb * D + vj])
                         if vi < M and vjb * D + vj < J:
-                            out[vn, vi, vjb * D + vj] = stored(acc[vn, vjb, vi, vj])
+                            out[vn, vi, vjb * D + vj] = stored(acc[vn, vjb, vi, vj], vjb)
 
         return matmul if has_bias else drop_argument(matmul, "bias")
 

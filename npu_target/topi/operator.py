@@ -53,6 +53,8 @@ class Operator(ABC):
     """Base of all operators.  Subclasses are frozen dataclasses."""
 
     op: ClassVar[str]
+    # Whether its ``scale`` may be a tuple of one for each channel.
+    channel_scales: ClassVar[bool] = False
     # Attributes that are written down only where they are other than by default.
     seldom: ClassVar[tuple[str, ...]] = ()
 

@@ -49,7 +49,7 @@ class Match:
 
     interior : the bindings that the region replaces, the root's included.
     parts : the variables and constants at the spelling's named places.
-    scale, relu : of its requantization, where it has one.
+    scale, relu : of its requantization, where it has one; a tuple of scales is one a channel.
     """
 
     graph: Graph
@@ -58,8 +58,14 @@ class Match:
     anchor: relax.Var
     interior: tuple[relax.Var, ...]
     parts: Mapping[str, relax.Expr]
-    scale: float = 1.0
+    scale: float | tuple[float, ...] = 1.0
     relu: bool = False
+
+    @property
+    def one_scale(self) -> float:
+        """The scale of all channels.  The partitioner leaves others to operators that take them."""
+        assert not isinstance(self.scale, tuple)
+        return self.scale
 
     def part(self, name: str) -> relax.Expr:
         """The expression matched by a part that is in every match."""

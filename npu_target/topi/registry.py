@@ -132,6 +132,8 @@ def _has_type(value: Any, wanted: Any) -> bool:
         return any(_has_type(value, part) for part in get_args(wanted))
     if get_origin(wanted) is tuple:
         parts = get_args(wanted)
+        if parts[-1] is Ellipsis:
+            return isinstance(value, tuple) and all(_has_type(each, parts[0]) for each in value)
         return (
             isinstance(value, tuple)
             and len(value) == len(parts)

@@ -8,14 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from program_evaluator import evaluate
 
-from npu_target.program import Expr, Op, add, const, logical_and, mul, var
+from npu_target.program import Expr, Op, add, const, floor_mod, logical_and, mul, table, var
 from npu_target.program.evaluate import evaluated, share_of_comparison
 
 OUTER, INNER = 0, 3  # ids of loops
 
 
+_OTHERS = (Op.CONST, Op.VAR, Op.SELECT, Op.FLOOR_DIV, Op.FLOOR_MOD, Op.TABLE)
+
+
 def _node(children: st.SearchStrategy[Expr]) -> st.SearchStrategy[Expr]:
-    two = [op for op in Op if op not in (Op.CONST, Op.VAR, Op.SELECT, Op.FLOOR_DIV, Op.FLOOR_MOD)]
+    two = [op for op in Op if op not in _OTHERS]
     divisors = st.integers(1, 5).map(const)
     return st.one_of(
         st.builds(lambda op, a, b: Expr(op, args=(a, b)), st.sampled_from(two), children, children),
@@ -26,6 +29,7 @@ def _node(children: st.SearchStrategy[Expr]) -> st.SearchStrategy[Expr]:
             divisors,
         ),
         st.builds(lambda *args: Expr(Op.SELECT, args=args), children, children, children),
+        children.map(lambda value: table(floor_mod(value, 3), [4, -7, 0])),
     )
 
 

@@ -28,6 +28,7 @@ BUILDERS: dict[Op, Callable[..., Expr]] = {
     Op.AND: expr.logical_and,
     Op.OR: expr.logical_or,
     Op.SELECT: expr.select,
+    Op.TABLE: lambda index, *words: expr.table(index, [word.value for word in words]),
 }
 
 
@@ -60,6 +61,15 @@ def test_equality_is_structural(a: Expr, b: Expr) -> None:
 
 
 i, j = var(0), var(7)
+
+
+def test_an_entry_that_is_none_of_a_table_stays_one() -> None:
+    """It is an error where it is evaluated, which conditions may prevent."""
+    assert expr.table(i, [5, 5]) == expr.table(const(1), [3, 5]) == const(5)
+    outside = expr.table(const(2), [3, 5])
+    assert not outside.is_const and not expr.table(const(-1), [3, 5]).is_const
+    with pytest.raises(ProgramError, match="no words"):
+        expr.table(i, [])
 
 
 @pytest.mark.parametrize(

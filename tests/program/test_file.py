@@ -176,7 +176,7 @@ def corrupted(old: bytes, new: bytes) -> bytes:
         (corrupted(b"acc_banks", b"bus_bytes"), "the device's bus_bytes comes twice"),
         (corrupted(b"int32", b"int33"), "dtype is 'int33'"),
         (corrupted(b"x\0\4", b"x\3\4"), "argument 'x': role 3 is unknown"),
-        (corrupted(struct.pack("<BII", 7, 1, 0), struct.pack("<BII", 15, 1, 0)), "operator 15"),
+        (corrupted(struct.pack("<BII", 7, 1, 0), struct.pack("<BII", 16, 1, 0)), "operator 16"),
         (corrupted(struct.pack("<BII", 7, 1, 0), struct.pack("<BII", 7, 2, 0)), "only 2 come"),
         (corrupted(struct.pack("<BII", 1, 5, 0), struct.pack("<BII", 4, 5, 0)), "kind of node 4"),
         (corrupted(struct.pack("<BII", 1, 5, 0), struct.pack("<BII", 1, 6, 0)), "outside its loop"),

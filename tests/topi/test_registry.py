@@ -103,7 +103,11 @@ POOL = {"n": 1, "h": 4, "w": 4, "c": 4, "size": 2, "stride": 2}
         ("matmul", {**ONE, "m": 1.5}, "matmul: m must be int, got 1.5"),
         ("matmul", {**ONE, "m": True}, "matmul: m must be int, got True"),
         ("matmul", {**ONE, "bias": 1}, "matmul: bias must be bool, got 1"),
-        ("matmul", {**ONE, "scale": "1"}, "matmul: scale must be float, got '1'"),
+        (
+            "matmul",
+            {**ONE, "scale": "1"},
+            r"matmul: scale must be float \| tuple\[float, ...\], got '1'",
+        ),
         ("max_pool2d", {**POOL, "pad": 1}, r"max_pool2d: pad must be tuple\[int, int, int, int\]"),
         ("max_pool2d", {**POOL, "pad": (1, 1)}, r"max_pool2d: pad must be .*, got \(1, 1\)"),
         ("max_pool2d", {**POOL, "dim": "16"}, "max_pool2d: dim must be int | None, got '16'"),

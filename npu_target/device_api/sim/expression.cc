@@ -17,6 +17,12 @@ uint64_t raw(int64_t value) { return static_cast<uint64_t>(value); }
   throw SimError(ErrorKind::kBadProgram, -1, "expression: needs a non-zero divisor, has 0");
 }
 
+[[noreturn]] void fail_index(int64_t index, uint32_t count) {
+  throw SimError(ErrorKind::kBadProgram, -1,
+                 "expression: needs an index below " + std::to_string(count) + ", has " +
+                     std::to_string(index));
+}
+
 int64_t floor_div(int64_t a, int64_t b) {
   if (b == 0) fail_division();
   if (b == -1) return wrap(0 - raw(a));  // the one quotient that may not fit
@@ -61,6 +67,7 @@ int64_t apply(Op op, int64_t a, int64_t b, int64_t c) {
       return a != 0 ? b : c;
     case Op::kConst:
     case Op::kVar:
+    case Op::kTable:
       break;
   }
   return 0;
@@ -102,6 +109,10 @@ int64_t ExprTable::evaluate(uint32_t root, const std::vector<int64_t>& variables
       scratch[index] = node.value;
     } else if (node.op == Op::kVar) {
       scratch[index] = variables[node.slot];
+    } else if (node.op == Op::kTable) {
+      const uint64_t at = raw(scratch[node.inputs[0]]);
+      if (at >= node.count) fail_index(scratch[node.inputs[0]], node.count);
+      scratch[index] = words[node.slot + at];
     } else {
       scratch[index] =
           apply(node.op, scratch[node.inputs[0]], scratch[node.inputs[1]], scratch[node.inputs[2]]);

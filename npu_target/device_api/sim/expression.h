@@ -23,16 +23,21 @@ enum class Op : uint8_t {
   kAnd = 12,
   kOr = 13,
   kSelect = 14,
+  kTable = 15,
 };
 
 struct ExprNode {
   Op op;
   int64_t value = 0;        // kConst
-  uint32_t slot = 0;        // kVar: where the loop's variable is kept
+  uint32_t slot = 0;        // kVar: where the loop's variable is kept; kTable: its first word
+  uint32_t count = 0;       // kTable: of words
   uint32_t inputs[3] = {};  // indices of nodes before this one
 };
 
-inline int input_count(Op op) { return op <= Op::kVar ? 0 : op == Op::kSelect ? 3 : 2; }
+inline int input_count(Op op) {
+  if (op <= Op::kVar) return 0;
+  return op == Op::kSelect ? 3 : op == Op::kTable ? 1 : 2;
+}
 // Yields 0 or 1 by itself.
 inline bool is_condition(Op op) { return op >= Op::kLt && op <= Op::kOr; }
 
@@ -44,7 +49,8 @@ class ExprTable {
   void prepare_root(uint32_t root);
 
   // `root` must have been prepared; `variables` is indexed by slot. Throws SimError bad_program
-  // on a division by zero. `scratch` is the caller's, to be reused between calls.
+  // on a division by zero and on an index that is none of a table's. `scratch` is the caller's, to
+  // be reused between calls.
   int64_t evaluate(uint32_t root, const std::vector<int64_t>& variables,
                    std::vector<int64_t>& scratch) const;
 
@@ -52,6 +58,7 @@ class ExprTable {
   const std::vector<uint32_t>& nodes_of(uint32_t root) const { return reachable_[root]; }
 
   std::vector<ExprNode> nodes;
+  std::vector<int64_t> words;  // of all tables
 
  private:
   std::vector<std::vector<uint32_t>> reachable_;

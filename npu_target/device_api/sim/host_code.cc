@@ -18,6 +18,10 @@ namespace {
 // those that it has to leave as they were (s0 to s11).
 constexpr size_t kFreeRegisters = 15;
 constexpr size_t kKeptRegisters = 12;
+// Instructions for a word of a table: a shift, an addition, a load.
+constexpr uint32_t kOfTable = 3;
+// Where tables might lie: an address that takes two instructions.
+constexpr uint64_t kTables = 0x10000100;
 
 class Lowering {
  public:
@@ -148,6 +152,9 @@ class Lowering {
         const uint32_t made_at = values_.step_in(scope, scope_, step);
         add(made_at, instructions_of(node.op));
         if (scope != kNoScope) use_operands(node, scope, made_at);
+        if (node.op == Op::kTable) {
+          values_.use_constant({-1, kTables + sizeof(int64_t) * node.slot}, scope_, step);
+        }
       }
     }
     return innermost_[root];
@@ -155,6 +162,7 @@ class Lowering {
 
   // A choice is a branch around a move.
   static uint32_t instructions_of(Op op) {
+    if (op == Op::kTable) return kOfTable;
     return op == Op::kMin || op == Op::kMax || op == Op::kSelect ? 2 : 1;
   }
 

@@ -97,7 +97,7 @@ class Parser {
     std::vector<ExprNode>& nodes = program_.exprs.nodes;
     for (uint32_t i = 0; i < count; ++i) {
       const uint8_t code = in_.u8();
-      if (code > static_cast<uint8_t>(Op::kSelect)) {
+      if (code > static_cast<uint8_t>(Op::kTable)) {
         in_.fail("needs a known operation, has " + std::to_string(code));
       }
       ExprNode node;
@@ -114,8 +114,17 @@ class Parser {
                    std::to_string(node.inputs[k]));
         }
       }
+      if (node.op == Op::kTable) read_words(node);
       nodes.push_back(node);
     }
+  }
+
+  void read_words(ExprNode& node) {
+    std::vector<int64_t>& words = program_.exprs.words;
+    node.count = in_.count(8);
+    node.slot = static_cast<uint32_t>(words.size());
+    if (node.count == 0) in_.fail("needs a table of words, has none");
+    for (uint32_t i = 0; i < node.count; ++i) words.push_back(in_.i64());
   }
 
   std::vector<Node> read_body(int depth) {

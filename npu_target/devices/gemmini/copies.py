@@ -16,6 +16,7 @@ from ...passes.copies import Load, Store
 from ...passes.linear import Linear, combine
 from ...passes.transfers import Transfer
 from ...program import Command, Node, device_command
+from .block_setting import BlockSetting
 from .config import GemminiConfig
 from .copy_rules import GemminiCopyRules
 from .engine_cycles import load_cycles, store_cycles, zero_cycles
@@ -28,14 +29,18 @@ _NOTHING = Linear()
 
 class Move(NamedTuple):
     """An MVIN or MVOUT, what is said of rows besides their number, and the settings that its phase
-    has no room for."""
+    has no room for: commands, or one that is another for each block of channels."""
 
     command: type[DeviceCommand]
     flags: LocalAddress
     settings: tuple[Command, ...] = ()
+    block_setting: BlockSetting | None = None
 
     def nodes(self, operation: CopyOperation) -> tuple[Node, ...]:
         """See `CopyCommand`."""
+        settings = self.settings
+        if self.block_setting is not None:
+            settings = (self.block_setting.of(operation),)
         command = device_command(
             self.command,
             dram_address=operation.dram_address(),
@@ -43,7 +48,7 @@ class Move(NamedTuple):
             cols=to_number(operation.columns),
             rows=to_number(operation.rows),
         )
-        return (*self.settings, command)
+        return (*settings, command)
 
 
 class CopyOperations:
@@ -175,8 +180,10 @@ class CopyOperations:
         dim, config = self.config.dim, self.config
         flags = _flags(self._is_sums(copy), full_width=copy.full_width)
         Mvout(dram_address=0, local=flags, cols=1, rows=1).validate(config)
-        setting = _store_setting(transfer.row_bytes, copy.scale, copy.relu)
-        kind = self._store_kind(copy, flags, self.settings.other(setting))
+        setting = ConfigSt(
+            stride_bytes=transfer.row_bytes, scale=copy.scales[0], activation=int(copy.relu)
+        )
+        kind = self._store_kind(copy, flags, setting)
         widest = min(self.rules.most_store_columns(copy), transfer.blocks * dim)
         (part,) = row_parts(copy, transfer)
 
@@ -194,6 +201,7 @@ class CopyOperations:
                 at.most,
                 (*part.guards, *row.guards, *at.guards),
                 store_cycles(row.most, at.most, copy.element_bytes, config),
+                copy.block,
             )
 
         return [
@@ -211,7 +219,7 @@ class CopyOperations:
         size = copy.pooling.size
         setting = ConfigSt(
             stride_bytes=walk.pixel_bytes,
-            scale=copy.scale,
+            scale=copy.scales[0],
             activation=int(copy.relu),
             pool_stride=walk.pool_stride,
             pool_size=size,
@@ -221,7 +229,7 @@ class CopyOperations:
         ids = [loop.loop_id for loop in walk.loops]
         rows_read = walk.pool_out_rows * walk.pool_out_cols * size * size
         return CopyOperation(
-            self._store_kind(copy, flags, self.settings.other(setting)),
+            self._store_kind(copy, flags, setting),
             tuple(loop for loop in transfer.outer if loop.loop_id not in ids),
             transfer.tile_row.without(*ids),
             transfer.dram_bytes.without(*ids),
@@ -231,13 +239,17 @@ class CopyOperations:
             self.config.dim,
             (),
             store_cycles(rows_read, self.config.dim, 1, self.config),
+            copy.block.without(*ids),
         )
 
-    def _store_kind(
-        self, copy: Store, flags: LocalAddress, settings: tuple[Command, ...]
-    ) -> CopyKind:
+    def _store_kind(self, copy: Store, flags: LocalAddress, setting: ConfigSt) -> CopyKind:
         dim, argument = self.config.dim, self.arguments[copy.target]
-        move = Move(Mvout, flags, settings)
+        if len(copy.scales) > 1:
+            self.settings.before_each(ConfigSt)
+            made = BlockSetting(setting, copy.scales, self.config, self.ids)
+            move = Move(Mvout, flags, block_setting=made)
+        else:
+            move = Move(Mvout, flags, self.settings.other(setting))
         return CopyKind(Engine.STORE, False, copy.memory, argument, dim, dim, move)
 
     def _is_sums(self, copy: Load | Store) -> bool:
@@ -276,11 +288,6 @@ def _load_setting(
         shrunk=shrunk,
         pixel_repeats=pixel_repeats,
     )
-
-
-@lru_cache(maxsize=256)
-def _store_setting(stride_bytes: int, scale: float, relu: bool) -> ConfigSt:
-    return ConfigSt(stride_bytes=stride_bytes, scale=scale, activation=int(relu))
 
 
 @lru_cache(maxsize=256)

@@ -18,4 +18,5 @@ def features(config: GemminiConfig) -> Features:
         step=MultiplyStep(GEMM_CALL, config.dim),
         stores_sums=config.has_acc_full_width_store,
         fills_borders=True,
+        scales_blocks=True,
     )

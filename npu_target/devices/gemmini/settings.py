@@ -124,6 +124,13 @@ class DeviceSettings:
         self._needed.add(kind)
         return ()
 
+    def before_each(self, kind: type[ConfigSt]) -> None:
+        """Stores of the phase come with settings of their own, none as another."""
+        if kind not in self._each and kind in self._needed and kind in self._others:
+            raise _Overflow(kind)
+        self._others.pop(kind, None)
+        self._needed.add(kind)
+
     def _command(self, setting: DeviceCommand) -> Command:
         """Raises IsaError where the device cannot do it: a feature it was built without, too."""
         setting.validate(self._config)

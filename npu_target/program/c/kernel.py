@@ -31,9 +31,11 @@ _NATURAL = {Op.FLOOR_DIV: "/", Op.FLOOR_MOD: "%"}  # of what is not negative
 
 
 class Kernel:
-    """`items` are the body, `arguments` those whose address is used."""
+    """`items` are the body, `arguments` those whose address is used, `tables` the names of arrays
+    of words, which begin with ``prefix``."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, prefix: str) -> None:
+        self._prefix = prefix
         self._numbers: Counter[str] = Counter()
         self._order = count()
         registers = program.config.host_registers
@@ -42,6 +44,7 @@ class Kernel:
         self._values = Values(self._constants, self._fresh)
         self._made: dict[tuple[Expr, Scope | None], Name] = {}
         self.items: list[Item] = []
+        self.tables: dict[tuple[Expr, ...], str] = {}
         self._append_all(program.body, None, {})
         self._values.finish()
         for item in all_items(self.items):
@@ -133,17 +136,24 @@ class Kernel:
             if not scope.counter:
                 scope.counter = self._counter_of(scope)
             return scope, self._made.setdefault((expr, scope), Name(scope.counter))
-        found = [self._expression(argument, item, loops) for argument in expr.args]
+        operands = expr.args[:1] if expr.op is Op.TABLE else expr.args
+        found = [self._expression(argument, item, loops) for argument in operands]
         scopes = [scope for scope, _ in found if scope is not None]
         home = max(scopes, key=lambda scope: scope.depth, default=None)
         name = self._made.get((expr, home))
         if name is None:
             name = self._made[expr, home] = Name(self._fresh("t"))
             names = [argument for _, argument in found]
-            text = _text(expr.op, names, self._is_natural(expr, loops))
+            if expr.op is Op.TABLE:
+                text: Line = (self._table(expr.args[1:]), "[", *names, "]")
+            else:
+                text = _text(expr.op, names, self._is_natural(expr, loops))
             direct = directly_in(home, item)
             direct.expressions.append((f"const uint64_t {name} = ", *text, ";"))
         return home, name
+
+    def _table(self, words: tuple[Expr, ...]) -> str:
+        return self.tables.setdefault(words, f"{self._prefix}{len(self.tables)}")
 
     @staticmethod
     def _is_natural(expr: Expr, loops: dict[int, Scope | None]) -> bool:

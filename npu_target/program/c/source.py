@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from importlib.resources import files
 
+from ...device.commands import WORD_MASK
 from ..program import Program
 from ..text import Disassembly
 from .kernel import Kernel
@@ -12,6 +13,7 @@ from .lines import CommandItem, Item, Line, Scope
 
 _INDENT = "  "
 _ROW_BYTES = 16  # of an array, in a line
+_ROW_WORDS = 3
 
 
 def header_text() -> str:
@@ -36,7 +38,8 @@ def kernel_source(program: Program, n_words: int = 0) -> str:
 
     The last `n_words` arguments are no tensors but words: where a command has their address, it
     gets the parameter itself, a `uint64_t`."""
-    kernel = Kernel(program)
+    name = kernel_name(program)
+    kernel = Kernel(program, f"{name}_table")
     disassembly = Disassembly(program)
     lines = [f"// {line}" for line in disassembly.head()]
     n_tensors = len(program.args) - n_words
@@ -50,7 +53,9 @@ def kernel_source(program: Program, n_words: int = 0) -> str:
     for index, constant in enumerate(program.constants):
         alignment = program.alignments[len(program.args) + index]
         lines += _data(names[index], constant.data, alignment)
-    name, joined = kernel_name(program), ", ".join(parameters) or "void"
+    for words, table in kernel.tables.items():
+        lines += _words(table, [word.value for word in words])
+    joined = ", ".join(parameters) or "void"
     lines += [f"void {name}({joined});", f"void {name}({joined}) {{"]
     for index, constant in enumerate(program.constants, len(program.args)):
         address = f"(uint64_t)(uintptr_t){names[index - len(program.args)]}"
@@ -73,6 +78,18 @@ def _data(name: str, data: bytes, alignment: int) -> list[str]:
         f"extern const uint8_t {name}[{len(data)}];",
         f"const uint8_t {name}[{len(data)}] __attribute__((aligned({alignment}))) = {{",
         *(_INDENT + "".join(f"{byte}," for byte in row) for row in rows),
+        "};",
+        "",
+    ]
+
+
+def _words(name: str, words: list[int]) -> list[str]:
+    """An array of 64-bit words."""
+    texts = [f"UINT64_C({word & WORD_MASK:#x})," for word in words]
+    rows = [texts[at : at + _ROW_WORDS] for at in range(0, len(texts), _ROW_WORDS)]
+    return [
+        f"static const uint64_t {name}[{len(words)}] = {{",
+        *(_INDENT + " ".join(row) for row in rows),
         "};",
         "",
     ]

@@ -132,6 +132,6 @@ def joined_prim_func(operator: Conv2d, config: DeviceConfig) -> PrimFunc:
                     T.reads(acc[vn, vob, vp, vo])
                     T.writes(out[vn, vp // OW, vp % OW, vob * D + vo])
                     if vob * D + vo < CO:
-                        out[vn, vp // OW, vp % OW, vob * D + vo] = stored(acc[vn, vob, vp, vo])
+                        out[vn, vp // OW, vp % OW, vob * D + vo] = stored(acc[vn, vob, vp, vo], vob)
 
     return conv2d if has_bias else drop_argument(conv2d, "bias")

@@ -18,7 +18,7 @@ from ..mac_operator import SPLIT_DEPTH, WHOLE_DEPTH, MacOperator, with_sums, wra
 from ..mac_schedule import MacStructure
 from ..mac_shape import MacShape, Tensor
 from ..operator import CANONICAL_SCALE, Arg, Arrays, require_positive
-from ..output import Output
+from ..output import ChannelScale, Output
 from ..pattern import Accepted, Match, Spelling
 from ..registry import register_operator
 from ..window import Window, with_pad_value
@@ -35,6 +35,7 @@ class Conv2d(MacOperator):
 
     op: ClassVar[str] = "conv2d"
     seldom: ClassVar[tuple[str, ...]] = ("sums", "pad_value")
+    channel_scales: ClassVar[bool] = True
     weights: ClassVar[tuple[str, ...]] = ("weight",)
 
     n: int
@@ -48,7 +49,8 @@ class Conv2d(MacOperator):
     pad: tuple[int, int, int, int] = (0, 0, 0, 0)
     bias: bool = True
     relu: bool = False
-    scale: float = CANONICAL_SCALE
+    # One, or one for each channel of the output.
+    scale: ChannelScale = CANONICAL_SCALE
     # Windows instead of pixels in the rows of a tile: see `conv2d.windows`.
     windows: bool = False
     # Whether the output is the sums, int32.
@@ -59,7 +61,7 @@ class Conv2d(MacOperator):
     def __post_init__(self) -> None:
         require_positive("conv2d", n=self.n, ci=self.ci, co=self.co)
         self.window.check("conv2d")
-        self.output.check("conv2d")
+        self.output.check("conv2d", self.co)
 
     @property
     def output(self) -> Output:
@@ -134,7 +136,9 @@ class Conv2d(MacOperator):
 
     def canonical(self) -> Conv2d:
         value = self.window.canonical_pad_value
-        return replace(self.kernel(), relu=False, scale=CANONICAL_SCALE, pad_value=value)
+        return replace(
+            self.kernel(), relu=False, scale=self.output.canonical_scale, pad_value=value
+        )
 
     def kernel(self) -> Conv2d:
         if (self.kh, self.kw, *self.strides, *self.pad) == (1, 1, 1, 1, 0, 0, 0, 0):
@@ -143,7 +147,9 @@ class Conv2d(MacOperator):
         return replace(self, windows=takes_windows(self))
 
     def padded(self, multiple: int) -> Conv2d:
-        return replace(self, ci=rounded_up(self.ci, multiple), co=rounded_up(self.co, multiple))
+        co = rounded_up(self.co, multiple)
+        scale = self.output.padded_scale(co)
+        return replace(self, ci=rounded_up(self.ci, multiple), co=co, scale=scale)
 
     def check_device(self, config: DeviceConfig) -> None:
         super().check_device(config)

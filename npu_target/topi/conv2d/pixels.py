@@ -108,6 +108,6 @@ def pixel_prim_func(operator: Conv2d, config: DeviceConfig) -> PrimFunc:
                     T.reads(acc[vn, vob, vy, vx, vo])
                     T.writes(out[vn, vy, vx, vob * D + vo])
                     if vx < OW and vob * D + vo < CO:
-                        out[vn, vy, vx, vob * D + vo] = stored(acc[vn, vob, vy, vx, vo])
+                        out[vn, vy, vx, vob * D + vo] = stored(acc[vn, vob, vy, vx, vo], vob)
 
     return conv2d if has_bias else drop_argument(conv2d, "bias")

@@ -284,7 +284,7 @@ class _StripBlocks:
             T.writes(out[tuple(at)])
             pixels = op.window.out_h if self.by_column else self.strip.columns
             with T.If(tirx.all(vp < pixels, channel < op.co)), T.Then():
-                T.buffer_store(out, self.stored(value), at)
+                T.buffer_store(out, self.stored(value, vob), at)
 
     @contextmanager
     def block(self, name: str, kinds: str, shape: tuple[int, ...]) -> Any:

@@ -209,6 +209,10 @@ class LoopConvRoute(Route):
             return f"LOOP_CONV_WS computes convolutions, {operator.name} is none"
         if product_of(operator) is not None:
             return f"{operator.name} is a product, which LOOP_WS computes"
+        if isinstance(operator.scale, tuple):
+            return (
+                f"{operator.name}: LOOP_CONV_WS has one scale, not one for each block of channels"
+            )
         if operator.sums:
             return f"{operator.name}: LOOP_CONV_WS requantizes what it stores"
         if operator.window.fill:
@@ -252,7 +256,7 @@ def conv_call(operator: Conv2d | DepthwiseConv2d) -> ConvCall:
         padding=operator.pad[0],
         bias=2 if operator.bias else None,
         out=3 if operator.bias else 2,
-        scale=operator.scale,
+        scale=operator.output.one_scale,
         relu=operator.relu,
         depthwise=isinstance(operator, DepthwiseConv2d),
     )

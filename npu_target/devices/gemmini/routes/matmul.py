@@ -151,6 +151,8 @@ class LoopMatmulRoute(Route):
         found = product_of(operator)
         if found is None:
             return f"LOOP_WS computes products, {operator.name} is none"
+        if isinstance(found.scale, tuple):
+            return f"LOOP_WS has one scale, {operator.name} one for each block of channels"
         if found.sums:
             return f"the library's products are requantized, {operator.name} is not"
         return None
@@ -198,6 +200,6 @@ def _calls(operator: Matmul) -> Iterator[MatmulCall]:
             a_stride=operator.k,
             b_stride=operator.n,
             c_stride=operator.n,
-            scale=operator.scale,
+            scale=operator.output.one_scale,
             relu=operator.relu,
         )

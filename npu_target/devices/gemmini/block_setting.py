@@ -1,0 +1,46 @@
+"""The setting of stores that is another for each block of channels: each has a scale of its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from ...codegen.operands import to_expr
+from ...codegen.operations import CopyOperation, LoopIds
+from ...passes.errors import CodegenError
+from ...program import Command, Operand, table, wrap_int64
+from .config import GemminiConfig
+from .isa import ConfigSt
+
+# More blocks than any layer has: a form without bounds is a mistake.
+_MOST_BLOCKS = 1 << 16
+
+
+class BlockSetting(NamedTuple):
+    """CONFIG_ST with ``scales[block]`` in the place of its scale, before a store of ``block``."""
+
+    setting: ConfigSt
+    scales: tuple[float, ...]
+    config: GemminiConfig
+    ids: LoopIds
+
+    def of(self, operation: CopyOperation) -> Command:
+        """The command before a store."""
+        low, high = self.ids.bounds(operation.block, operation.loops)
+        if not abs(low) + abs(high) < _MOST_BLOCKS:
+            raise CodegenError(
+                "which block of channels is stored, and by which scale, has no bound"
+            )
+        words = []
+        # All of them, so that stores of other blocks have the same table; and where conditions
+        # leave out blocks before the first or behind the last, words for these.
+        last = len(self.scales) - 1
+        first = min(int(low), 0)
+        for block in range(first, max(int(high), last) + 1):
+            scale = self.scales[min(max(block, 0), last)]
+            setting = replace(self.setting, scale=scale)
+            setting.validate(self.config)
+            funct, rs1, rs2 = setting.encode()
+            words.append(wrap_int64(rs2))
+        index = to_expr(operation.block - first)
+        return Command(funct, Operand.of(rs1), Operand.of(table(index, words)))
