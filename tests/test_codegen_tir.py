@@ -83,6 +83,13 @@ GOLDEN = {
     "conv2d_joined": lambda: mac_program(
         SHORT, MacStructure(two_sums=True), blocks=[2, 1], steps=[1, 5]
     ),
+    # Blocks of channels in a loop, of which each is stored by a scale of its own.
+    "matmul_block_scales": lambda: mac_program(
+        topi.Matmul(1, 30, 64, 34, False, False, (0.5,) * 8 + (0.25,) * 8 + (0.125,) * 18),
+        MacStructure(kept=True, two_sums=True),
+        blocks=[5, 1],
+        steps=[1, 4],
+    ),
     "matmul_split_depth": lambda: mac_program(
         topi.Matmul(1, 10, 64, 9, False, False, 0.5),
         MacStructure(split_depth=True),

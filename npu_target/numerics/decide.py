@@ -68,7 +68,9 @@ def decide(
         for a function that is not a straight line.
     """
     options = options or NumericsOptions()
-    network = Network(mod, kind_of(config).numbers.rule, zero_points or {})
+    kind = kind_of(config)
+    scaled = config.dim if kind.features(config).scales_blocks else None
+    network = Network(mod, kind.numbers.rule, zero_points or {}, scaled)
     named = named_operations(network)
     products = _spelled_products(network, named)
     options.check_names([layer.var.name for layer in named] + [var.name for var in products])

@@ -23,9 +23,10 @@ Values = Mapping[relax.Var, relax.Expr]
 
 @dataclass(frozen=True)
 class Rescale:
-    """How sums become elements: by the device's rule, then within bounds."""
+    """How sums become elements: by the device's rule with a scale, or one for each channel, then
+    within bounds."""
 
-    scale: float
+    scale: float | tuple[float, ...]
     low: int = INT8_MIN
     high: int = INT8_MAX
 
@@ -33,7 +34,8 @@ class Rescale:
         self, builder: relax.BlockBuilder, rule: RequantizeRule, sums: relax.Expr, name: str
     ) -> relax.Var:
         """The int8 tensor of int32 sums. A bound of 0 is the device's ReLU, others the host's."""
-        value = rule.emit(builder, sums, self.scale, name)
+        scale = np.array(self.scale) if isinstance(self.scale, tuple) else self.scale
+        value = rule.emit(builder, sums, scale, name)
         if self.low > INT8_MIN:
             low = relax.const(np.int8(self.low))
             value = builder.emit(relax.op.maximum(value, low), f"{name}_low")

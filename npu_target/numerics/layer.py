@@ -21,11 +21,14 @@ class Network:
     """A network in integer form and the rule of the device that it is for.
 
     zero_points : of ``main``'s parameters, by their names.
+    scaled_channels : of how many channels each block is that can have a scale of its own; None
+        where the device has one for all.
     """
 
     mod: IRModule
     rule: RequantizeRule
     zero_points: Mapping[str, int] = field(default_factory=dict)
+    scaled_channels: int | None = None
 
     @cached_property
     def graph(self) -> Graph:

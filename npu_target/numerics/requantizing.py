@@ -6,18 +6,18 @@ from functools import cache
 
 import numpy as np
 
+from ..device.block_scales import blocks_of
 from ..device.requantize import RequantizeRule
 from ..device.scale_rule import ScaleRule
 from ..integer import Requantize
-from ..quantize.calibrate import power_of_two_from
 from ..relax_graph import shape_of
+from .channel_scales import folded
 from .forms import Form, ImageSumForm, ProductForm, Rescale, WindowSumForm
 from .layer import Candidate, Named, Network
 from .products import Product, product_of, sum_range
 from .ranges import Range, zero_point_of
 from .steps import DeviceNumbers, Steps, device_numbers, steps_of
 
-_INT8_LIMIT = 127
 _INT32 = np.iinfo(np.int32)
 
 
@@ -38,45 +38,70 @@ def product_candidate(
     scales = np.array(operation.scale, np.float32)
     if (scales <= 0).any():
         return "it has a scale that is not positive"
+    blocks: tuple[float, ...] | None = operation.scale[:1]
     if (scales != scales[0]).any():
-        if not is_fast:
-            return f"{len(scales)} scales, one a channel: the device has one a store"
-        return _folded(network, named, operation, product, least_snr_db)
-    return _one_scale(network, named, operation, product, is_fast)
+        size = None if product.is_image_sum else network.scaled_channels
+        blocks = None if size is None else blocks_of(operation.scale, size)
+    if blocks is not None:
+        return _by_its_scales(network, named, operation, product, blocks, is_fast)
+    if not is_fast:
+        one = (
+            f"for each {network.scaled_channels} channels" if network.scaled_channels else "a store"
+        )
+        return f"{len(scales)} scales, one a channel: the device has one {one}"
+    return _folded(network, named, operation, product, least_snr_db)
 
 
-def _one_scale(
-    network: Network, named: Named, operation: Requantize, product: Product, is_fast: bool
+def _by_its_scales(
+    network: Network,
+    named: Named,
+    operation: Requantize,
+    product: Product,
+    blocks: tuple[float, ...],
+    is_fast: bool,
 ) -> Candidate | str:
+    """With the scale of each block of channels, or the one of all."""
+    text, size = "", network.scaled_channels or 1
+    of_channel = np.zeros(len(product.bias), np.int64)
+    if len(blocks) > 1:
+        text, of_channel = ", one for each block", np.arange(len(product.bias)) // size
     if operation.rule == "float32" and network.rule == ScaleRule():
-        numbers = DeviceNumbers(float(np.float32(operation.scale[0])), 0, 0)
-        form = _form(named, operation, product, numbers, None, product.bias)
-        return Candidate(form, True, "the device's own rule", "its rule is the device's")
+        scales = np.array(blocks, np.float32)[of_channel]
+        form = _form(named, operation, product, scales, None, product.bias)
+        return Candidate(form, True, "the device's own rule" + text, "its rule is the device's")
     sums = sum_range(network.mod, network.graph, product)
     if sums.low < _INT32.min or sums.high > _INT32.max:
         return f"its sums may be {sums.low} to {sums.high}, which int32 does not hold"
-    steps, found = _numbers(operation.rule, operation, sums, network.rule)
-    if found is None:
-        return _no_scale(network.rule, operation.scale[0])
-    seen = int(((steps.low < steps.least) & (steps.least <= steps.high)).sum())
-    text = "zero point in the bias" if found.offset else "float32 scale"
-    if found.moved and not is_fast:
+    found, seen = [], 0
+    for scale in blocks:
+        steps, numbers = _numbers(operation.rule, operation, scale, sums, network.rule)
+        if numbers is None:
+            return _no_scale(network.rule, scale)
+        found.append(numbers)
+        seen += int(((steps.low < steps.least) & (steps.least <= steps.high)).sum())
+    moved = sum(numbers.moved for numbers in found)
+    if moved and not is_fast:
         return (
-            f"{operation.rule}: {found.moved} of its {seen} steps would be at another sum by the "
+            f"{operation.rule}: {moved} of its {seen} steps would be at another sum by the "
             f"device's rule ({network.rule.name})"
         )
     why = f"all its {seen} steps are at the same sums"
-    if found.moved:
-        why = f"{found.moved} of its {seen} steps are at other sums"
-    form = _form(named, operation, product, found, None, product.bias + found.offset)
-    return Candidate(form, found.moved == 0, text, why)
+    if moved:
+        why = f"{moved} of its {seen} steps are at other sums"
+    has_offset = any(numbers.offset for numbers in found)
+    scales, offsets = (
+        np.array([getattr(numbers, name) for numbers in found])[of_channel]
+        for name in ("scale", "offset")
+    )
+    form = _form(named, operation, product, scales, None, product.bias + offsets)
+    text = ("zero point in the bias" if has_offset else "float32 scale") + text
+    return Candidate(form, moved == 0, text, why)
 
 
 @cache
 def _numbers(
-    _: str, operation: Requantize, sums: Range, rule: RequantizeRule
+    _: str, operation: Requantize, scale: float, sums: Range, rule: RequantizeRule
 ) -> tuple[Steps, DeviceNumbers | None]:
-    scale = operation.scale[0]
     levels = np.arange(operation.low + 1, operation.high + 1)
     one = Requantize(operation.rule, (scale,), operation.zero_point, operation.low, operation.high)
     steps = steps_of(one.evaluate, sums.low, sums.high, levels)
@@ -90,61 +115,47 @@ def _folded(
     product: Product,
     least_snr_db: float,
 ) -> Candidate | str:
-    """With one scale, the channels' ratios to it taken into the int8 weights, which are rounded
-    anew."""
+    """With the device's scales, the channels' ratios to them taken into the int8 weights."""
     if product.weight is None:
         return "its scales are one a channel, and it has no weights to take them in"
-    weight = np.moveaxis(product.weight.astype(np.float64), product.weight_axis, -1)
-    axes = tuple(range(weight.ndim - 1))
-    scales = np.array(operation.scale, np.float64)
-    scale = float((scales * np.abs(weight).max(axes)).max()) / _INT8_LIMIT
-    scale = max(scale, network.rule.least_scale, float(np.finfo(np.float32).tiny))
-    if network.rule.powers_of_two:
-        scale = power_of_two_from(scale)
-    # Rounded up, so that no weight is more than 127.
-    scale = float(np.nextafter(np.float32(scale), np.float32(np.inf)))
-    if network.rule.powers_of_two:
-        scale = power_of_two_from(scale)
-    if network.rule.refusal(scale) is not None:
-        return _no_scale(network.rule, scale)
-    wanted = weight * (scales / scale)
-    rounded = np.rint(wanted)
-    signal, noise = float((wanted**2).sum()), float(((wanted - rounded) ** 2).sum())
-    snr_db = float("inf") if noise == 0 else 10 * float(np.log10(max(signal, 1e-300) / noise))
-    if snr_db < least_snr_db:
-        return (
-            f"{len(scales)} scales, one a channel: weights that take them in have {snr_db:.1f} dB, "
-            f"less than {least_snr_db:g}"
-        )
     known = network.zero_points
     zero_in = zero_point_of(network.mod, network.graph, product.data, known) or 0
-    bias = (product.bias + zero_in * weight.sum(axes)) * (scales / scale)
-    bias += operation.zero_point / scale - zero_in * rounded.sum(axes)
-    if np.abs(bias).max(initial=0) > _INT32.max:
-        return "with one scale its bias would be more than int32 holds"
-    folded = np.moveaxis(rounded.astype(np.int8), -1, product.weight_axis)
-    numbers = DeviceNumbers(scale, 0, 0)
-    form = _form(
-        named,
-        operation,
-        product,
-        numbers,
-        np.ascontiguousarray(folded),
-        np.rint(bias).astype(np.int64),
+    found = folded(
+        np.moveaxis(product.weight, product.weight_axis, -1),
+        np.array(operation.scale),
+        product.bias,
+        (zero_in, operation.zero_point),
+        network.rule,
+        network.scaled_channels,
     )
-    return Candidate(form, False, "scales in the weights", f"its weights have {snr_db:.1f} dB")
+    if isinstance(found, str):
+        return found
+    if found.snr_db < least_snr_db:
+        return (
+            f"{len(operation.scale)} scales, one a channel: weights that take them in have "
+            f"{found.snr_db:.1f} dB, less than {least_snr_db:g}"
+        )
+    weight = np.ascontiguousarray(np.moveaxis(found.weight, -1, product.weight_axis))
+    form = _form(named, operation, product, found.scale, weight, found.bias)
+    text = "scales in the weights"
+    if len(set(found.scale.tolist())) > 1:
+        text += f" and one for each {network.scaled_channels} channels"
+    return Candidate(form, False, text, f"its weights have {found.snr_db:.1f} dB")
 
 
 def _form(
     named: Named,
     operation: Requantize,
     product: Product,
-    numbers: DeviceNumbers,
+    scales: np.ndarray,
     weight: np.ndarray | None,
     bias: np.ndarray,
 ) -> Form:
+    """``scales`` are one for each channel."""
     name, replaced = named.var.name, product.bindings
-    rescale = Rescale(numbers.scale, operation.low, operation.high)
+    values = tuple(scales.tolist())
+    scale = values if len(set(values)) > 1 else values[0]
+    rescale = Rescale(scale, operation.low, operation.high)
     if not product.is_image_sum:
         return ProductForm(name, replaced, rescale, product, weight, bias)
     image, shape = product.data, shape_of(named.var)

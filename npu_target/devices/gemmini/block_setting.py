@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from ...codegen.operands import to_expr
-from ...codegen.operations import CopyOperation, LoopIds
+from ...codegen.operations import LoopIds
 from ...passes.errors import CodegenError
+from ...passes.linear import Linear
+from ...passes.transfers import LoopExtent
 from ...program import Command, Operand, table, wrap_int64
 from .config import GemminiConfig
 from .isa import ConfigSt
@@ -17,16 +20,17 @@ _MOST_BLOCKS = 1 << 16
 
 
 class BlockSetting(NamedTuple):
-    """CONFIG_ST with ``scales[block]`` in the place of its scale, before a store of ``block``."""
+    """CONFIG_ST with ``scales[block]`` in the place of its scale, before stores of ``block``."""
 
     setting: ConfigSt
     scales: tuple[float, ...]
     config: GemminiConfig
     ids: LoopIds
 
-    def of(self, operation: CopyOperation) -> Command:
-        """The command before a store."""
-        low, high = self.ids.bounds(operation.block, operation.loops)
+    def command(self, block: Linear, loops: Sequence[LoopExtent]) -> Command:
+        """For a block; ``loops`` are those around that have other extents than they were made
+        with."""
+        low, high = self.ids.bounds(block, loops)
         if not abs(low) + abs(high) < _MOST_BLOCKS:
             raise CodegenError(
                 "which block of channels is stored, and by which scale, has no bound"
@@ -36,11 +40,10 @@ class BlockSetting(NamedTuple):
         # leave out blocks before the first or behind the last, words for these.
         last = len(self.scales) - 1
         first = min(int(low), 0)
-        for block in range(first, max(int(high), last) + 1):
-            scale = self.scales[min(max(block, 0), last)]
+        for number in range(first, max(int(high), last) + 1):
+            scale = self.scales[min(max(number, 0), last)]
             setting = replace(self.setting, scale=scale)
             setting.validate(self.config)
             funct, rs1, rs2 = setting.encode()
             words.append(wrap_int64(rs2))
-        index = to_expr(operation.block - first)
-        return Command(funct, Operand.of(rs1), Operand.of(table(index, words)))
+        return Command(funct, Operand.of(rs1), Operand.of(table(to_expr(block - first), words)))

@@ -40,7 +40,7 @@ class Move(NamedTuple):
         """See `CopyCommand`."""
         settings = self.settings
         if self.block_setting is not None:
-            settings = (self.block_setting.of(operation),)
+            settings = (self.block_setting.command(operation.block, operation.loops),)
         command = device_command(
             self.command,
             dram_address=operation.dram_address(),

@@ -12,6 +12,7 @@ from tvm.tirx import BufferStore
 
 from ...codegen.constant_rows import ConstantRows
 from ...codegen.operations import CopyOperation, Engine, LoopIds
+from ...codegen.placed import Placed
 from ...codegen.steps import Step
 from ...device import Memories
 from ...device.emission import Emission, Made
@@ -23,6 +24,7 @@ from .config import GemminiConfig
 from .copies import CopyOperations
 from .gemm import array_setting
 from .settings import DeviceSettings
+from .store_settings import without_repeated
 
 
 class GemminiEmission(Emission):
@@ -58,6 +60,9 @@ class GemminiEmission(Emission):
 
     def whole(self, make: Callable[[], Made]) -> tuple[tuple[Node, ...], Made] | None:
         return self.settings.whole(make)
+
+    def synchronized(self, placed: Sequence[Placed]) -> Sequence[Placed]:
+        return without_repeated(placed)
 
     @property
     def constants(self) -> tuple[Constant, ...]:

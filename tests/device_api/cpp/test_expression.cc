@@ -44,6 +44,22 @@ const Test wrapping("arithmetic wraps", [] {
   CHECK_EQUAL(evaluate(Op::kMul, most, 2), -2);
 });
 
+const Test table("a table has the words it has, and no others", [] {
+  ExprTable exprs;
+  exprs.words = {1, -5, 7, 9};  // the first one is another table's
+  exprs.nodes.resize(2);
+  exprs.nodes[0].op = Op::kVar;
+  exprs.nodes[1].op = Op::kTable;
+  exprs.nodes[1].slot = 1;
+  exprs.nodes[1].count = 2;
+  exprs.prepare_root(1);
+  std::vector<int64_t> scratch;
+  CHECK_EQUAL(exprs.evaluate(1, {0}, scratch), -5);
+  CHECK_EQUAL(exprs.evaluate(1, {1}, scratch), 7);
+  CHECK_FAILS(kBadProgram, exprs.evaluate(1, {2}, scratch));
+  CHECK_FAILS(kBadProgram, exprs.evaluate(1, {-1}, scratch));
+});
+
 const Test checksum("the checksum is zlib's", [] { CHECK_EQUAL(crc32("123456789"), 0xCBF43926u); });
 
 }  // namespace
