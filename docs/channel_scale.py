@@ -57,7 +57,7 @@ class ChannelScale(MacOperator):
 
     def __post_init__(self) -> None:
         require_positive(self.op, pixels=self.pixels, channels=self.channels, dim=self.dim)
-        self.output.check(self.op)
+        self.output.check(self.op, self.channels)
 
     # ---- attributes ----
 
@@ -136,7 +136,7 @@ class ChannelScale(MacOperator):
                         T.reads(acc[vn, vcb, vp, vo])
                         T.writes(out[vp, vcb * D + vo])
                         if vp < P and vcb * D + vo < C:
-                            out[vp, vcb * D + vo] = stored(acc[vn, vcb, vp, vo])
+                            out[vp, vcb * D + vo] = stored(acc[vn, vcb, vp, vo], vcb)
 
         return channel_scale
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import types
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,15 +17,26 @@ from npu_target.integer import Quantization
 from npu_target.relax_graph import shape_of
 
 
-def write_integer_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A quantized network of two layers, and ``inputs.npz`` and ``labels.txt`` for it."""
+def two_layers(b: Builder) -> None:
+    """Of ten results, in which only the second layer is the device's own."""
+    b.dense("first", 16)
+    b.requantize("first", "tflite_double", 0.021, -20)
+    b.dense("second", 10)
+    b.requantize("second", "float32", 0.002)
 
-    def body(b):
-        b.dense("first", 16)
-        b.requantize("first", "tflite_double", 0.021, -20)
-        b.dense("second", 10)
-        b.requantize("second", "float32", 0.002)
 
+def scaled_blocks(b: Builder) -> None:
+    """The same with a scale for each block of channels in between."""
+    b.dense("first", 40)
+    b.requantize("first", "float32", np.repeat([0.02, 0.005, 0.01], 16)[:40])
+    b.dense("second", 10)
+    b.requantize("second", "float32", 0.002)
+
+
+def write_integer_file(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, body: Callable[[Builder], None] = two_layers
+) -> Path:
+    """A quantized network of ten results, and ``inputs.npz`` and ``labels.txt`` for it."""
     mod = Builder((1, 32)).make(body)
     shapes = {"image": shape_of(mod["main"].params[0]), "scores": (1, 10)}
     infos = {

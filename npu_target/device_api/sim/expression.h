@@ -30,8 +30,8 @@ struct ExprNode {
   Op op;
   int64_t value = 0;        // kConst
   uint32_t slot = 0;        // kVar: where the loop's variable is kept; kTable: its first word
-  uint32_t count = 0;       // kTable: of words
   uint32_t inputs[3] = {};  // indices of nodes before this one
+  uint32_t count = 0;       // kTable: of words
 };
 
 inline int input_count(Op op) {

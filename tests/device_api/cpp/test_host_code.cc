@@ -37,6 +37,11 @@ class Maker {
   }
   uint32_t number(int64_t value) { return expr({Op::kConst, value}); }
   uint32_t apply(Op op, uint32_t a, uint32_t b) { return expr({op, 0, 0, {a, b}}); }
+  uint32_t entry(uint32_t index, const std::vector<int64_t>& words) {
+    const auto first = static_cast<uint32_t>(program_.exprs.words.size());
+    program_.exprs.words.insert(program_.exprs.words.end(), words.begin(), words.end());
+    return expr({Op::kTable, 0, first, {index}, static_cast<uint32_t>(words.size())});
+  }
   Node loop(uint32_t slot, int64_t extent, std::vector<Node> body) {
     return loop_of(slot, number(extent), std::move(body));
   }
@@ -276,6 +281,15 @@ const Test calls("host code: a call, and the registers that it has to keep", [] 
   CHECK(called(14) == Counts({5, 1}));
   CHECK(called(15) == Counts({5 + 2, 1 + 2}));
   CHECK(called(18) == Counts({5 + 5, 1 + 5}));
+});
+
+const Test tables("host code: a word of a table is a shift, an addition and a load", [] {
+  Maker maker;
+  const uint32_t entry = maker.entry(0, {5, 6, 7, 8});
+  // With the command they are 4. The loop counts; before it the counter, where it ends, and where
+  // the table lies.
+  CHECK(maker.steps({maker.loop(0, 4, {command(general(word(0), 1, entry))})}) ==
+        Counts({2 + 2, 4, 2}));
 });
 
 const Test expressions("host code: operations stand in the loop of their innermost variable", [] {
