@@ -128,44 +128,70 @@ def load_network(
     model : a name that :func:`npu_target.models.get_model` knows, or a file of a network.
     weights : a file as `get_model` takes it; without one the weights are drawn from `seed`. A
         network from a file has its own.
+    shapes : of inputs by name, which a file leaves open.
+
+    The others, and errors besides ModelError and FrontendError, are those of `network_of`.
+    """
+    progress(f"loading {model}")
+    loaded = load_model(model, weights, seed, shapes)
+    return network_of(loaded, config, seed, calibrate, numerics, all_on_device, progress)
+
+
+def network_of(
+    model: Model,
+    config: DeviceConfig,
+    seed: int = 0,
+    calibrate: Sequence[Path] = (),
+    numerics: NumericsOptions | None = None,
+    all_on_device: bool = False,
+    progress: Progress = lambda text: None,
+) -> Network:
+    """Quantize, unless it comes quantized, and partition a model that is loaded.
+
     calibrate : files and folders with inputs to quantize with, as `read_inputs` takes them; without
         any these are drawn from `seed`.
-    shapes : of inputs by name, which a file leaves open.
     numerics : by which numbers to compute a network that comes quantized; the default is exactly.
     all_on_device : whether it is an error that the host computes something.
     progress : is called with what is being done.
 
-    Raises ModelError, FrontendError, InputsError and NumericsError for what does not fit.
+    Raises TuningError, InputsError and NumericsError for what does not fit.
     """
-    progress(f"loading {model}")
-    loaded = load_model(model, weights, seed, shapes)
-    if isinstance(loaded, FileModel) and loaded.imported.integer:
+    if isinstance(model, FileModel) and model.imported.integer:
         if calibrate:
-            raise TuningError(f"{model} is quantized; --calibrate is for networks in float")
-        network = _decided(loaded, config, numerics, progress)
+            raise TuningError(f"{model.name} is quantized; --calibrate is for networks in float")
+        network = _decided(model, config, numerics, progress)
     else:
         if numerics not in (None, NumericsOptions()):
             raise TuningError(
-                f"{model} is in float, its numbers are the device's; --numerics, --host, "
+                f"{model.name} is in float, its numbers are the device's; --numerics, --host, "
                 "--on-device and --exact are for networks that come quantized"
             )
-        infos = inputs_of(loaded)
+        infos = inputs_of(model)
         inputs = _Joined([read_inputs(path, infos) for path in calibrate])
-        network = _quantized(
-            loaded, config, inputs or loaded.calibration_inputs(CALIBRATION_SAMPLES, seed), progress
-        )
+        drawn = model.calibration_inputs(CALIBRATION_SAMPLES, seed)
+        network = _quantized(model, config, inputs or drawn, progress)
     if all_on_device:
         check_all_on_device(network.partitioned)
     return network
+
+
+def decide_layers(
+    model: FileModel, config: DeviceConfig, numerics: NumericsOptions | None = None
+) -> Decided:
+    """By which numbers a device computes a network that comes quantized.
+
+    Raises NumericsError as `numerics.decide` does.
+    """
+    zero_points = {name: by.zero_point[0] for name, by in model.imported.quantizations.items()}
+    return decide(model.mod, config, numerics, zero_points)
 
 
 def _decided(
     model: FileModel, config: DeviceConfig, numerics: NumericsOptions | None, progress: Progress
 ) -> Network:
     quantizations = model.imported.quantizations
-    zero_points = {name: by.zero_point[0] for name, by in quantizations.items()}
     progress("comparing its numbers with the device's")
-    decided = decide(model.mod, config, numerics, zero_points)
+    decided = decide_layers(model, config, numerics)
     scales = {name: by.scale[0] for name, by in quantizations.items() if len(by.scale) == 1}
     progress("partitioning")
     partitioned = _partition(decided, config, _stand_in)
@@ -206,18 +232,32 @@ def asked_numerics(options: argparse.Namespace) -> NumericsOptions:
     )
 
 
-def asked_network(options: argparse.Namespace, config: DeviceConfig, progress: Progress) -> Network:
-    """The network that the options of `options.add_network_options` name.
+def asked_model(options: argparse.Namespace) -> Model:
+    """The model that the options of `options.add_network_options` name.
+
+    Raises as `load_model`.
+    """
+    return load_model(options.model, options.weights, options.weights_seed, dict(options.shape))
+
+
+def asked_network(
+    options: argparse.Namespace,
+    config: DeviceConfig,
+    progress: Progress,
+    model: Model | None = None,
+) -> Network:
+    """The network that the options of `options.add_network_options` name, of `model` where that is
+    loaded.
 
     Raises as `load_network`.
     """
-    return load_network(
-        options.model,
+    if model is None:
+        progress(f"loading {options.model}")
+    return network_of(
+        model or asked_model(options),
         config,
-        options.weights,
         options.weights_seed,
         options.calibrate,
-        dict(options.shape),
         asked_numerics(options),
         options.all_on_device,
         progress,

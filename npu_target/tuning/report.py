@@ -135,7 +135,7 @@ def print_table(
         table.add_row(
             result.layer.name,
             str(result.layer.count),
-            _quantity(result.layer.macs),
+            quantity(result.layer.macs),
             f"{result.default_cycles:,}",
             f"{result.cycles:,}",
             f"{result.default_cycles / result.cycles:.2f}x",
@@ -152,7 +152,7 @@ def print_table(
         table.add_row(
             "total",
             str(sum(r.layer.count for r in results)),
-            _quantity(macs),
+            quantity(macs),
             f"{default:,}",
             f"{cycles:,}",
             f"{default / cycles:.2f}x",
@@ -181,7 +181,7 @@ def _host_cells(result: LayerResult) -> list[str]:
     ]
 
 
-def _quantity(number: int) -> str:
+def quantity(number: int) -> str:
     """`115.6M`, or `-` for nothing."""
     if number == 0:
         return "-"

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from command_lines import refusal
 
-from npu_target.accuracy import Ranks, main
+from npu_target.accuracy.cli import main
+from npu_target.accuracy.ranks import Ranks
 
 
 def arguments(path, *more):
@@ -66,6 +67,11 @@ def test_of_a_network_in_float(tmp_path, capsys):
     assert len(noise) > 5
     # All are near, and none is nearer than 8 bits of these values can be.
     assert all(15 < snr_db < 60 for snr_db in noise.values()), noise
+    alone = {layer["name"]: layer["alone"]["snr_db"] for layer in report["layers"]}
+    assert all(20 < snr_db < 60 for snr_db in alone.values()), alone
+    # What is behind others has their errors as well.
+    last = report["layers"][-1]["name"]
+    assert alone[last] > noise[last]
     assert {layer["where"] for layer in report["layers"]} == {"device", "host"}
 
 
@@ -99,3 +105,44 @@ def test_ranks_of_equal_scores():
         ranks.add(number, [scores], [scores[:, ::-1]])
     assert (ranks.right[1], ranks.right[5]) == (1, 2)
     assert (ranks.found[1], ranks.found[5]) == (0, 2)
+
+
+def test_what_to_choose_layers_by(integer_file, capsys):
+    folder = integer_file.parent
+    path = folder / "out.json"
+    more = ("--cycles", f"--labels={folder / 'labels.txt'}", f"--json={path}", "--host=second")
+    assert main(arguments(integer_file, *more, f"--logs={folder}")) == 0
+    printed = capsys.readouterr().out
+    assert "small: each layer's results exact, or the device's own, 100 inputs" in printed
+    report = json.loads(path.read_text())
+    first, second = report["layers"]
+    assert (first["name"], first["chosen"], first["in_fast"]) == ("first", "exact", True)
+    # Exactly the host requantizes; the device does it all, a few elements otherwise.
+    assert first["exact"]["where"] == "host" and first["exact"]["host_instructions"] > 0
+    assert first["device"]["host_instructions"] == 0 < first["device"]["cycles"]
+    assert first["device"]["alone"]["most"] == 1 and first["device"]["alone"]["differ"] > 0
+    # Its own rule is the device's: there is no other way to compute it there.
+    assert (second["name"], second["chosen"], second["device"]) == ("second", "host", None)
+    networks = report["networks"]
+    assert list(networks) == ["exact", "fast", "as chosen"]
+    for name in ("exact", "fast"):
+        ways = [layer["device"] or layer["exact"] for layer in (first, second)]
+        if name == "exact":
+            ways = [layer["exact"] for layer in (first, second)]
+        assert networks[name]["cycles"] == sum(way["cycles"] for way in ways)
+    assert networks["as chosen"]["cycles"] < networks["exact"]["cycles"]
+    assert networks["as chosen"]["host_instructions"] > networks["exact"]["host_instructions"]
+    assert [networks[name]["outputs"]["differ"] > 0 for name in networks] == [False, True, False]
+    assert networks["exact"]["top1"] == networks["as chosen"]["top1"] == 1
+    # As the other report has it.
+    assert main(arguments(integer_file, "--numerics=fast", f"--json={path}")) == 0
+    fast = json.loads(path.read_text())
+    assert fast["outputs"] == [networks["fast"]["outputs"]]
+    assert fast["layers"][0]["alone"] == first["device"]["alone"]
+
+
+@pytest.mark.usefixtures("tiny_model")
+def test_of_a_network_in_float_there_is_nothing_to_choose(tmp_path, capsys):
+    np.save(tmp_path / "image.npy", np.zeros((1, 32, 32, 3), "float32"))
+    line = ("--model=tiny", f"--inputs={tmp_path / 'image.npy'}", "--cycles")
+    assert "is in float, its numbers are the device's" in refusal(main, capsys, *line)
