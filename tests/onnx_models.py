@@ -87,7 +87,7 @@ def quantized(
     model: onnx.ModelProto, folder: Path, form: str, samples: int = 3, **options
 ) -> onnx.ModelProto:
     """`model` quantized by ONNX Runtime on random images. `form`: "QDQ" or "QOperator"; options:
-    `activations` and `weights` ("int8", "uint8"), `per_channel`, `symmetric`."""
+    `activations` and `weights` ("int8", "uint8"), `per_channel`, `symmetric`, `reduce_range`."""
     from onnxruntime.quantization import (
         CalibrationDataReader,
         QuantFormat,
@@ -119,6 +119,7 @@ def quantized(
         activation_type=types[options.get("activations", "int8")],
         weight_type=types[options.get("weights", "int8")],
         per_channel=options.get("per_channel", False),
+        reduce_range=options.get("reduce_range", False),
         extra_options={"ActivationSymmetric": options.get("symmetric", False)},
     )
     return onnx.load(target)

@@ -26,6 +26,7 @@ from ...relax_graph import (
 )
 from ..foreign import called_back, first_line, refusing
 from ..qdq.constants import constant
+from .gather import gather_form
 
 _PRODUCTS = ("relax.nn.conv1d", "relax.nn.conv2d", "relax.nn.conv2d_transpose", "relax.matmul")
 
@@ -67,9 +68,11 @@ class _Importer(onnx_frontend.ONNXGraphImporter):
 def _short_form(op_name: str, inputs: Any, attrs: dict[str, Any]) -> relax.Expr | None:
     """One operator of Relax where the importer writes several; None where it does well.
 
-    Clip with constant bounds; Max and Min of two; a Cast from float32 to int32, whose result is
-    undefined (by ONNX) where the importer defines it.
+    Elements by their indices; Clip with constant bounds; Max and Min of two; a Cast from float32
+    to int32, whose result is undefined (by ONNX) where the importer defines it.
     """
+    if op_name.startswith("Gather"):
+        return gather_form(op_name, inputs, attrs)
     if op_name == "Cast" and attrs.get("to") == _INT32 and dtype_of(inputs[0]) == "float32":
         return relax.op.astype(inputs[0], "int32")
     if op_name in ("Max", "Min") and len(inputs) == 2:

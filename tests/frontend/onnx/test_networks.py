@@ -7,7 +7,8 @@ import pytest
 onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
-from onnx_models import quantized, residual_net, run, with_layers  # noqa: E402
+from onnx_layers import check_layers, saved  # noqa: E402
+from onnx_models import quantized, residual_net, run  # noqa: E402
 from onnx_networks import mobilenet_v2, resnet18  # noqa: E402
 
 from npu_target.devices.gemmini import GemminiConfig  # noqa: E402
@@ -25,25 +26,6 @@ OPTIONS = {
     "per channel": {"per_channel": True},
     "symmetric per channel": {"symmetric": True, "per_channel": True},
 }
-
-
-def saved(model, folder):
-    onnx.save(model, folder / "net.onnx")
-    return folder / "net.onnx"
-
-
-def check_layers(model, folder, image):
-    """All quantized tensors are equal, each layer's with those before it."""
-    layers = with_layers(model)
-    imported = load(saved(layers, folder))
-    assert imported.integer
-    assert [info.name for info in imported.outputs] == [value.name for value in layers.graph.output]
-    found = run_host(build_host(imported.mod), image)
-    wanted = run(layers, image)
-    for info, ours, theirs in zip(imported.outputs, found, wanted, strict=True):
-        assert (str(ours.dtype), ours.shape) == (info.dtype, info.shape)
-        np.testing.assert_array_equal(ours, theirs, err_msg=info.name)
-    return len(wanted)
 
 
 def names(mod):
