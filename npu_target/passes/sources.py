@@ -22,14 +22,14 @@ def separate_sources(func: tirx.PrimFunc) -> tirx.PrimFunc:
     one loop of the copy stays, and is none that a command makes."""
 
     def separated(loop: tirx.For) -> tirx.Stmt:
-        choice = _choice_of_sources(loop.body)
-        if choice is None or not _is_by(loop.loop_var, choice.args[0]):
+        value = _stored(loop.body)
+        if value is None or not _is_choice(value, loop.loop_var):
             return loop
         start, extent = int(loop.min.value), int(loop.extent.value)
-        taken = [_is_taken(loop, choice, start + i) for i in range(extent)]
-        cuts = [0, *(i for i in range(1, extent) if taken[i] != taken[i - 1]), extent]
+        taken = [_taken(loop, value, start + i) for i in range(extent)]
+        cuts = [0, *(i for i in range(1, extent) if not taken[i].same_as(taken[i - 1])), extent]
         copies = [
-            _iterations(loop, choice, start + first, end - first, taken[first])
+            _iterations(loop, value, start + first, end - first, taken[first])
             for first, end in pairwise(cuts)
         ]
         return copies[0] if len(copies) == 1 else tirx.SeqStmt(copies)
@@ -37,15 +37,18 @@ def separate_sources(func: tirx.PrimFunc) -> tirx.PrimFunc:
     return tvm_ffi.structural_map(func, ((tirx.For, separated),))
 
 
-def _choice_of_sources(stmt: tirx.Stmt) -> ir.Call | None:
-    """What a perfect nest around a copy stores, if that is one of two things of which none is
-    padding."""
+def _stored(stmt: tirx.Stmt) -> tirx.Expr | None:
+    """What a perfect nest around a copy stores."""
     while isinstance(stmt, tirx.For):
         stmt = stmt.body
-    value = stmt.value if isinstance(stmt, BufferStore) else None
+    return stmt.value if isinstance(stmt, BufferStore) else None
+
+
+def _is_choice(value: tirx.Expr, variable: Var) -> bool:
+    """Whether a value is one of two by this variable, and none of them padding."""
     if not isinstance(value, ir.Call) or getattr(value.op, "name", None) != _CHOICE:
-        return None
-    return None if isinstance(value.args[2], tirx.IntImm) else value
+        return False
+    return not isinstance(value.args[2], tirx.IntImm) and _is_by(variable, value.args[0])
 
 
 def _is_by(variable: Var, condition: tirx.Expr) -> bool:
@@ -55,17 +58,19 @@ def _is_by(variable: Var, condition: tirx.Expr) -> bool:
     return bool(found) and all(variable.same_as(other) for other in found)
 
 
-def _is_taken(loop: tirx.For, choice: ir.Call, index: int) -> bool:
-    forms = comparisons(choice.args[0], {loop.loop_var: Linear(index)})
-    return all(form.const >= 0 for form in forms)
+def _taken(loop: tirx.For, value: tirx.Expr, index: int) -> tirx.Expr:
+    """Of a value the one that an iteration takes, which may be chosen among more than two."""
+    while _is_choice(value, loop.loop_var):
+        forms = comparisons(value.args[0], {loop.loop_var: Linear(index)})
+        value = value.args[1 if all(form.const >= 0 for form in forms) else 2]
+    return value
 
 
 def _iterations(
-    loop: tirx.For, choice: ir.Call, first: int, count: int, is_taken: bool
+    loop: tirx.For, choice: tirx.Expr, first: int, count: int, taken: tirx.Expr
 ) -> tirx.Stmt:
     """Iterations of a loop that read the same argument.  The annotations of a loop of one iteration
     are those of the next loop then."""
-    taken = choice.args[1 if is_taken else 2]
     body = tvm_ffi.structural_map(
         loop.body, ((ir.Call, lambda call: taken if call.same_as(choice) else call),)
     )

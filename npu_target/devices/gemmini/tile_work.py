@@ -163,6 +163,7 @@ def _windows(shape: MacShape, tile: Sizes, config: GemminiConfig) -> Copies:
     for number, row_cycles in (
         (parts.number, load_row_cycles(parts.columns, 1, config)),
         (1, max(last.lines, load_row_cycles(last.columns, 1, config))),
+        (int(bool(parts.beside)), 1),  # one row, again and again
     ):
         each = np.maximum(rows / commands * row_cycles, config.l2_hit_latency_cycles)
         cycles = cycles + number * lines * commands * each

@@ -12,13 +12,17 @@ right edge has to leave pixels out.  The output is cut into strips of columns wh
 the same pixels; each strip is a convolution of its own with the part of the weights that it
 needs.  The rows of a step are pixels of a line; where lines are stacked, or a strip has one column,
 those of a column.
+
+Pixels that are left out count where the image is padded by another value than 0: the weights that
+meet them are multiplied by rows of that value, in steps of their own behind the others.  There are
+few: only strips at the image's edges, of one column each, have any.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -29,7 +33,7 @@ from tvm.script.ir_builder import tirx as T
 from ...device import DeviceConfig
 from ...intrin import gemm_intrinsic, most_step_rows
 from ..blocking import Steps, balanced_steps, ceil_div
-from .window_parts import Part, Parts, window_parts
+from .window_parts import Part, Parts, parts_beside, window_parts
 
 if TYPE_CHECKING:
     from .operator import Conv2d
@@ -58,10 +62,24 @@ class Strip:
         return (self.kernel_end - self.kernel_first) * operator.ci
 
     def parts(self, operator: Conv2d, config: DeviceConfig) -> Parts:
-        """What the steps of a kernel row take of these."""
+        """What the steps of a kernel row take of these, and of the bytes left and right of them
+        where they count."""
         steps = balanced_steps(operator.window.out_h, most_step_rows(config))
         may_stack = self.columns > 1  # in the strip that comes first, when no row is in use
-        return window_parts(self.bytes(operator), operator, steps, config, may_stack=may_stack)
+        n_bytes = self.bytes(operator)
+        is_alone = self.columns == operator.window.out_w
+        parts = window_parts(
+            n_bytes, operator, steps, config, may_stack=may_stack, is_alone=is_alone
+        )
+        if not operator.window.fill:
+            return parts
+        left = self.kernel_first * operator.ci
+        right = (operator.kw - self.kernel_end) * operator.ci
+        beside = (
+            *parts_beside(-left, 0, operator.kh, config.dim),
+            *parts_beside(n_bytes, n_bytes + right, operator.kh, config.dim),
+        )
+        return replace(parts, beside=beside)
 
     def walk(self, operator: Conv2d, config: DeviceConfig) -> Walk:
         """How its output is walked."""
@@ -97,9 +115,8 @@ def strips(operator: Conv2d) -> list[Strip]:
 
 
 def takes_windows(operator: Conv2d) -> bool:
-    """Whether an operator has few channels, and windows that are worth it. They leave out pixels
-    beside the image, which have to be 0 for that."""
-    if operator.ci > 4 or operator.kw == 1 or operator.window.fill:
+    """Whether an operator has few channels, and windows that are worth it."""
+    if operator.ci > 4 or operator.kw == 1:
         return False
     if operator.kh < operator.strides[0]:
         return False  # lines that no step reads would be loaded, in no order with later ones
@@ -213,9 +230,10 @@ class _StripBlocks:
         return tirx.if_then_else(is_last, value(parts.last), value(other))
 
     def load_a(self, a: Any, shape: tuple[int, ...]) -> None:
-        """The bytes under kernel rows, a row of the tile for each output column and line;
-        zeros above and below the image."""
-        op, strip = self.op, self.strip
+        """The bytes under kernel rows, a row of the tile for each output column and line; what the
+        image is padded by above and below it, and in the part beside it."""
+        op, strip, number = self.op, self.strip, self.parts.number
+        fill = tirx.IntImm("int8", op.window.fill)
         start = (strip.kernel_first - op.pad[1] + strip.first * op.strides[1]) * op.ci
         with self.block("load_a", "SSSSS", shape) as (vn, vk, vl, vp, vc):
             row, column = (vp, vl) if self.by_column else (vl, vp)
@@ -224,28 +242,40 @@ class _StripBlocks:
                 line, byte, inside = part.element(row - op.pad[0], vc, self.dim)
                 byte = column * (op.strides[1] * op.ci) + byte + start
                 inside = tirx.all(line >= 0, line < op.h, column < strip.columns, *inside)
-                return _or_zero(inside, self.buffers["x"][vn, line, byte])
+                return tirx.if_then_else(inside, self.buffers["x"][vn, line, byte], fill)
 
-            loaded = self.by_part(vk >= self.parts.number, vk, value)
+            loaded = self.by_part(vk >= number, vk, value)
+            if self.parts.beside:
+                loaded = tirx.if_then_else(vk > number, fill, loaded)
             T.buffer_store(a, loaded, [vn, vk, vl, vp, vc])
 
     def load_b(self, b: Any) -> None:
         """The strip's rows of the weights; zeros past them, which hide what is past a window."""
         op, dim, parts = self.op, self.dim, self.parts
         first = self.strip.kernel_first * op.ci
+        zero = tirx.IntImm("int8", 0)
         shape = (parts.steps, self.blocks, dim, dim)
         with self.block("load_b", "SSSS", shape) as (vi, vob, vc, vo):
-            step = vi - parts.steps_of_last
 
-            def value(part: Part) -> Any:
-                line = vi * part.lines if part is parts.last else step % op.kh
+            def value(part: Part, line: Any) -> Any:
                 line, row, inside = part.element(line, vc, dim)
                 if part.lines > 1:
                     inside = [line < op.kh, *inside]
                 inside = tirx.all(vob * dim + vo < op.co, *inside)
-                return _or_zero(inside, self.buffers["weight"][line, row + first, vob * dim + vo])
+                element = self.buffers["weight"][line, row + first, vob * dim + vo]
+                return tirx.if_then_else(inside, element, zero)
 
-            loaded = self.by_part(step < 0, step // op.kh, value)
+            step = vi - parts.steps_of_last
+            loaded = self.by_part(
+                step < 0,
+                step // op.kh,
+                lambda part: value(part, vi * part.lines if part is parts.last else step % op.kh),
+            )
+            end = parts.steps_inside
+            for part in parts.beside:
+                behind = vi - end
+                loaded = tirx.if_then_else(behind >= 0, value(part, behind * part.lines), loaded)
+                end += parts.steps_of(part)
             T.buffer_store(b, loaded, [vi, vob, vc, vo])
 
     def mac(self, a: Any, b: Any, acc: Any) -> None:
@@ -291,7 +321,3 @@ class _StripBlocks:
         """A block of the strip inside its loops; gives its iterators."""
         with T.grid(*shape) as variables, T.sblock(f"{name}{self.suffix}"):
             yield T.axis.remap(kinds, list(variables))
-
-
-def _or_zero(inside: Any, value: Any) -> Any:
-    return tirx.if_then_else(inside, value, tirx.IntImm("int8", 0))
