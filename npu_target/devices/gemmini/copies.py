@@ -272,8 +272,7 @@ class CopyOperations:
         )
         # Borders, times 0 or of a constant row, come in commands of one block and of several; and a
         # bias is one block, whose row is read again and again as well.
-        again = copy.scale == 0.0 or (self.rows.constants and transfer.row_bytes == 0)
-        one_block = bool(again) and transfer.blocks == 1
+        one_block = transfer.blocks == 1 and (copy.scale == 0.0 or transfer.row_bytes == 0)
         return self.settings.load(setting, any_block_stride=one_block)
 
 

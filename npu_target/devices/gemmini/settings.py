@@ -39,6 +39,7 @@ class DeviceSettings:
         self._others: dict[type[DeviceCommand], DeviceCommand] = {}
         self._needed: set[int | type[DeviceCommand]] = set()
         self._made: list[DeviceCommand] = []
+        self._open: set[int] = set()  # of loads made for this phase, those of any block stride
         self._each: set[type[DeviceCommand]] = set()
         self._zeros = False
         self._any = ConfigLd(stride_bytes=0, block_stride=config.dim)
@@ -66,6 +67,7 @@ class DeviceSettings:
         """A phase whose settings of the kinds in ``each`` are made copy by copy."""
         before = list(self._loads), dict(self._others)
         self._needed, self._made, self._each, self._zeros = set(), [], each, False
+        self._open = set()
         try:
             made = make()
             if self._zeros and self._loads[0] is None:
@@ -83,26 +85,52 @@ class DeviceSettings:
         self, setting: ConfigLd, *, any_block_stride: bool = False
     ) -> tuple[int, tuple[Command, ...]]:
         """Which of the settings for loads holds this one (its ``id`` is 0), and the commands that
-        have to come before the copy.  ``any_block_stride`` is for copies of one block of columns.
+        have to come before the copy.  ``any_block_stride`` is for copies of one block of columns,
+        which share a setting with those of several that differ in nothing else.
         """
         if ConfigLd in self._each:
             return 0, (self._command(setting),)
-        held = self._loads
-        if any_block_stride:
-            held = [x and replace(x, block_stride=setting.block_stride) for x in self._loads]
-        if setting in held:
-            id = held.index(setting)
-        else:
-            # Zeros of whole rows go by the first one, and shrunk ones never end on the hardware.
-            is_special = setting.pixel_repeats > 1 or setting.shrunk
-            free = [id for id in range(int(is_special), _LOAD_SETTINGS) if id not in self._needed]
-            if not free:
-                raise _Overflow(ConfigLd)
-            id = min(free, key=lambda id: self._loads[id] is not None)
+        id = self._held(setting, any_block_stride=any_block_stride)
+        if id is None:
+            id = self._free(setting)
             self._loads[id] = setting
             self._made.append(replace(setting, id=id))
+            if any_block_stride:
+                self._open.add(id)
+        elif not any_block_stride and id in self._open:
+            self._open.remove(id)
+            self._loads[id] = setting
+            self._made = [
+                replace(setting, id=id) if isinstance(made, ConfigLd) and made.id == id else made
+                for made in self._made
+            ]
         self._needed.add(id)
         return id, ()
+
+    def _held(self, setting: ConfigLd, *, any_block_stride: bool) -> int | None:
+        """The setting for loads that is this one, or can be: it is of any block stride, or this one
+        is."""
+        if setting in self._loads:
+            return self._loads.index(setting)
+        return next(
+            (
+                id
+                for id, held in enumerate(self._loads)
+                if (any_block_stride or id in self._open)
+                and held is not None
+                and replace(held, block_stride=setting.block_stride) == setting
+            ),
+            None,
+        )
+
+    def _free(self, setting: ConfigLd) -> int:
+        """A setting for loads that this phase does not need, one that holds nothing first."""
+        # Zeros of whole rows go by the first one, and shrunk ones never end on the hardware.
+        is_special = setting.pixel_repeats > 1 or setting.shrunk
+        free = [id for id in range(int(is_special), _LOAD_SETTINGS) if id not in self._needed]
+        if not free:
+            raise _Overflow(ConfigLd)
+        return min(free, key=lambda id: self._loads[id] is not None)
 
     def any_load(self) -> tuple[int, tuple[Command, ...]]:
         """As `load`, for zeros of one block of columns, to which no setting matters."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,13 +16,27 @@ from npu_target.program import Command
 
 CONFIG = preset("gemmini-8x8")
 ZEROS = "zeros"
+
+
+class OneBlock(NamedTuple):
+    """A load of one block of columns, to which a setting's block stride does not matter."""
+
+    setting: ConfigLd
+
+
+LOADS = st.builds(
+    lambda n, blocks: ConfigLd(stride_bytes=16 * n, block_stride=8 * blocks),
+    st.integers(1, 4),
+    st.integers(1, 2),
+)
 NEEDS = st.one_of(
-    st.integers(1, 5).map(lambda n: ConfigLd(stride_bytes=16 * n, block_stride=8)),
+    LOADS,
+    LOADS.map(OneBlock),
     st.integers(1, 2).map(lambda n: ConfigSt(stride_bytes=16 * n)),
     st.integers(1, 2).map(lambda n: ConfigEx(weight_stationary=True, a_stride=n)),
     st.just(ZEROS),
 )
-Need = DeviceCommand | str
+Need = DeviceCommand | OneBlock | str
 
 
 class Device:
@@ -41,10 +55,14 @@ class Device:
     def check(self, need: Need, id: int) -> None:
         if need == ZEROS:
             assert id in self.held
-        elif isinstance(need, ConfigLd):
+        elif isinstance(need, (ConfigLd, OneBlock)):
             held = self.held[id]
             assert isinstance(held, ConfigLd)
-            assert (held.stride_bytes, held.block_stride) == (need.stride_bytes, need.block_stride)
+            if isinstance(need, OneBlock):
+                assert held.stride_bytes == need.setting.stride_bytes
+            else:
+                strides = held.stride_bytes, held.block_stride
+                assert strides == (need.stride_bytes, need.block_stride)
         else:
             assert self.held[type(need)] == need
 
@@ -55,6 +73,8 @@ def demands(settings: DeviceSettings, needs: list[Need]) -> list[tuple[Need, int
     for need in needs:
         if isinstance(need, ConfigLd):
             id, commands = settings.load(need)
+        elif isinstance(need, OneBlock):
+            id, commands = settings.load(need.setting, any_block_stride=True)
         elif isinstance(need, (ConfigSt, ConfigEx)):
             id, commands = 0, settings.other(need)
         else:
@@ -67,13 +87,16 @@ def distinct(needs: list[Need], kind: type) -> int:
     return len({need for need in needs if isinstance(need, kind)})
 
 
+def loads(needs: list[Need]) -> int:
+    """Settings for loads: one of several blocks serves those of one that are else alike, too."""
+    several = {need for need in needs if isinstance(need, ConfigLd)}
+    one = {need.setting.stride_bytes for need in needs if isinstance(need, OneBlock)}
+    return len(several) + len(one - {need.stride_bytes for need in several})
+
+
 def fit(needs: list[Need]) -> bool:
     """Whether the device holds all of them at once."""
-    return (
-        distinct(needs, ConfigLd) <= 3
-        and distinct(needs, ConfigSt) <= 1
-        and distinct(needs, ConfigEx) <= 1
-    )
+    return loads(needs) <= 3 and distinct(needs, ConfigSt) <= 1 and distinct(needs, ConfigEx) <= 1
 
 
 @given(st.lists(st.lists(NEEDS, max_size=6), max_size=5))
@@ -103,9 +126,9 @@ def test_a_whole_program_is_one_phase_where_it_fits(needs: list[Need]) -> None:
 
 def test_what_did_not_fit_leaves_nothing() -> None:
     settings = DeviceSettings(CONFIG)
-    loads = [ConfigLd(stride_bytes=16 * n, block_stride=8) for n in range(1, 5)]
-    assert settings.whole(lambda: demands(settings, loads)) is None
-    at_start, _ = settings.phase(lambda: demands(settings, loads[:1]))
+    needs: list[Need] = [ConfigLd(stride_bytes=16 * n, block_stride=8) for n in range(1, 5)]
+    assert settings.whole(lambda: demands(settings, needs)) is None
+    at_start, _ = settings.phase(lambda: demands(settings, needs[:1]))
     assert len(at_start) == 1
 
 
