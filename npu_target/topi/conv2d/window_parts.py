@@ -35,13 +35,27 @@ class Part:
     columns: int
     lines: int = 1
 
+    @property
+    def size(self) -> int:
+        """Bytes of all of its rows of the kernel."""
+        return self.lines * self.columns
+
     def element(self, line: Any, column: Any, dim: int) -> tuple[Any, Any, list[Any]]:
         """For a column of a row of ``dim``, of which the first bytes are of a ``line``: the line
         and the byte under its kernel row, and conditions of there being such."""
-        inside = [column < self.lines * self.columns] if self.lines * self.columns < dim else []
+        inside = [column < self.size] if self.size < dim else []
         if self.lines > 1:
             line, column = line + column // self.columns, column % self.columns
         return line, column + self.first, inside
+
+    def beside(self, line: Any, row: Any, dim: int) -> tuple[Any, Any, list[Any]]:
+        """The same for a row of weights that meet what is beside the image.  Past the part it goes
+        on evenly from the last line, so that the zeros there are one load."""
+        inside = [row < self.size] if self.size < dim else []
+        if self.lines > 1:
+            further = tirx.min(row // self.columns, self.lines - 1)
+            line, row = line + further, row - further * self.columns
+        return line, row + self.first, inside
 
 
 @dataclass(frozen=True)

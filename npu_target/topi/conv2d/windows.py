@@ -257,24 +257,25 @@ class _StripBlocks:
         shape = (parts.steps, self.blocks, dim, dim)
         with self.block("load_b", "SSSS", shape) as (vi, vob, vc, vo):
 
-            def value(part: Part, line: Any) -> Any:
-                line, row, inside = part.element(line, vc, dim)
+            def value(part: Part, place: tuple[Any, Any, list[Any]]) -> Any:
+                line, row, inside = place
                 if part.lines > 1:
                     inside = [line < op.kh, *inside]
                 inside = tirx.all(vob * dim + vo < op.co, *inside)
                 element = self.buffers["weight"][line, row + first, vob * dim + vo]
                 return tirx.if_then_else(inside, element, zero)
 
+            def of_image(part: Part) -> Any:
+                line = vi * part.lines if part is parts.last else step % op.kh
+                return value(part, part.element(line, vc, dim))
+
             step = vi - parts.steps_of_last
-            loaded = self.by_part(
-                step < 0,
-                step // op.kh,
-                lambda part: value(part, vi * part.lines if part is parts.last else step % op.kh),
-            )
+            loaded = self.by_part(step < 0, step // op.kh, of_image)
             end = parts.steps_inside
             for part in parts.beside:
                 behind = vi - end
-                loaded = tirx.if_then_else(behind >= 0, value(part, behind * part.lines), loaded)
+                weights = value(part, part.beside(behind * part.lines, vc, dim))
+                loaded = tirx.if_then_else(behind >= 0, weights, loaded)
                 end += parts.steps_of(part)
             T.buffer_store(b, loaded, [vi, vob, vc, vo])
 
