@@ -84,17 +84,17 @@ const Test delays("host core: others make it wait longer for lines, from when it
                     };
                     Program program = program_of(commands(64));
                     HostCore core(program.host);
-                    CHECK_EQUAL(run(program, core), 64u + 4 * 49u + 1000u);
-                    CHECK_EQUAL(lines.size(), size_t{4});
-                    for (uint32_t i = 0; i < 4; ++i) {
+                    CHECK_EQUAL(run(program, core), kJump + 64u + 5 * 49u + 1500u);
+                    CHECK_EQUAL(lines.size(), size_t{5});
+                    for (uint32_t i = 0; i < 5; ++i) {
                       CHECK(lines[i].number == i && lines[i].is_new && lines[i].since == 0);
                     }
-                    CHECK_EQUAL(run(program, core), 64u);
+                    CHECK_EQUAL(run(program, core), kJump + 64u);
                     CHECK(lines.empty());
                     // Code without a price is fetched from nobody.
                     program.host.host_icache_miss_cycles = program.host.host_icache_l2_cycles = 0;
                     HostCore free(program.host);
-                    CHECK_EQUAL(run(program, free), 64u);
+                    CHECK_EQUAL(run(program, free), kJump + 64u);
                     CHECK(lines.empty());
                   });
 
