@@ -16,7 +16,9 @@ CONFIG = GemminiConfig()
 def test_of_the_default_device():
     found = kind_of(CONFIG).features(CONFIG)
     pools, step = PooledStores(3, 3), MultiplyStep("npu.gemm", 16)
-    assert found == Features(pools, True, step, stores_sums=True, fills_borders=True)
+    assert found == Features(
+        pools, True, step, stores_sums=True, fills_borders=True, scales_blocks=True
+    )
 
 
 def test_without_pooling_a_max_pool_has_no_definition():

@@ -137,3 +137,27 @@ def test_what_the_device_holds_is_not_set_again() -> None:
     needs = [ConfigLd(stride_bytes=16, block_stride=8), ConfigSt(stride_bytes=16)]
     assert len(settings.phase(lambda: demands(settings, needs))[0]) == 2
     assert settings.phase(lambda: demands(settings, needs))[0] == ()
+
+
+def test_stores_by_block_come_with_settings_and_the_others_beside_them_too():
+    settings, one = DeviceSettings(CONFIG), ConfigSt(stride_bytes=16)
+
+    def only_by_block():
+        settings.before_each(ConfigSt)
+        settings.before_each(ConfigSt)
+        return ()
+
+    assert settings.phase(only_by_block) == ((), ())
+    # Whatever the device held before is not known any more.
+    start, made = settings.phase(lambda: settings.other(one))
+    assert (len(start), made) == (1, ())
+
+    def mixed():
+        before = settings.other(one)
+        settings.before_each(ConfigSt)
+        return (*before, *settings.other(one))
+
+    for _ in range(2):
+        start, made = settings.phase(mixed)
+        assert start == () and len(made) == 2
+    assert len(settings.phase(lambda: settings.other(one))[0]) == 1
