@@ -164,7 +164,7 @@ def stores(draw):
         draw(offsets(loops, row)),
         4 if kind == "full width" else 1,
         draw(bounds(loops)),
-        scale=0.25 if kind == "requantized" else 1.0,
+        scales=(0.25 if kind == "requantized" else 1.0,),
         relu=kind == "requantized" and draw(st.booleans()),
         full_width=kind == "full width",
     )
