@@ -182,7 +182,7 @@ def pooled_store(y: T.Buffer((40, 20), "int8")):
             Store(R, C, INPUTS, "y", R * 20 + C + D, 1, (R * -1 + 4, C * -1 + 19 - D)),
         ),
         (full_width_store, Store(R, C, SUMS, "y", R * 20 + C, 4, (), full_width=True)),
-        (requantized_store, Store(R, C, SUMS, "y", R * 20 + C, 1, (), 0.25, True)),
+        (requantized_store, Store(R, C, SUMS, "y", R * 20 + C, 1, (), (0.25,), relu=True)),
         (unscaled_store, Store(R, C, SUMS, "y", R * 20 + C, 1, ())),
         (
             pooled_store,
