@@ -109,3 +109,12 @@ def test_shapes_are_checked_at_once(capsys, text):
     with pytest.raises(SystemExit):
         build.main(["--model=tiny", "-o", "net.so", f"--shape={text}"])
     assert "write NAME=1,3,224,224" in capsys.readouterr().err
+
+
+def test_of_one_input_there_is_one_shape(capsys):
+    with pytest.raises(SystemExit):
+        build.main(["--model=net.onnx", "-o", "net.so", "--shape=x=1,2", "--shape=x=2,2"])
+    assert "input 'x' is given two shapes" in capsys.readouterr().err
+    options = build.parser().parse_args(["--model=a", "-o=b", "--shape=x=1,2", "--shape=y=3"])
+    assert options.shape == [("x", (1, 2)), ("y", (3,))]
+    assert build.parser().parse_args(["--model=a", "-o=b"]).shape == []

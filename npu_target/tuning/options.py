@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from ..device import DEFAULT_DEVICE, presets
 from ..pipeline_options import DEFAULT, PIPELINES, PipelineError, PipelineOptions, flags
@@ -116,10 +117,11 @@ def add_shape_option(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--shape",
         type=_shape,
-        action="append",
+        action=_Shapes,
         default=[],
         metavar="NAME=N,...",
-        help="the shape of an input that the file leaves open, such as x=1,3,224,224",
+        help="the shape of an input that the file leaves open, such as x=1,3,224,224; once for "
+        "each input",
     )
 
 
@@ -205,11 +207,28 @@ def add_print_options(parser: argparse._ActionsContainer) -> None:
     )
 
 
+class _Shapes(argparse.Action):
+    """Appends; of one input there is one shape."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        given = getattr(namespace, self.dest)
+        name, _ = values
+        if name in dict(given):
+            raise argparse.ArgumentError(self, f"input {name!r} is given two shapes")
+        setattr(namespace, self.dest, [*given, values])
+
+
 def _shape(text: str) -> tuple[str, tuple[int, ...]]:
     name, equals, numbers = text.rpartition("=")
     parts = numbers.split(",")
     if not (name and equals and all(part.isdecimal() and int(part) > 0 for part in parts)):
-        raise argparse.ArgumentTypeError(f"{text!r} is none; write NAME=1,3,224,224")
+        raise argparse.ArgumentTypeError(f"{text!r} is no shape; write NAME=1,3,224,224")
     return name, tuple(map(int, parts))
 
 

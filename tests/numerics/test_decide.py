@@ -192,10 +192,11 @@ def test_all_on_the_device_or_the_list_of_what_is_not():
     assert "channels (requantize): 8 scales, one a channel" in text and "own (" not in text
 
     def body(b):
+        b.emit(op.reshape(b.value, (4, 16)), "rows")  # the same memory
         b.dense("only", 4)
         b.requantize("only", "float32", 0.002)
 
-    decided = decide(Builder((4, 16)).make(body), CONFIG)
+    decided = decide(Builder((2, 2, 16)).make(body), CONFIG)
     check_all_on_device(partition(decided.mod, CONFIG, reasons=decided.reasons))
 
 
