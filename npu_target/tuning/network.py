@@ -168,8 +168,8 @@ def network_of(
             )
         infos = inputs_of(model)
         inputs = _Joined([read_inputs(path, infos) for path in calibrate])
-        drawn = model.calibration_inputs(CALIBRATION_SAMPLES, seed)
-        network = _quantized(model, config, inputs or drawn, progress)
+        samples = inputs or model.calibration_inputs(CALIBRATION_SAMPLES, seed)
+        network = _quantized(model, config, samples, progress)
     if all_on_device:
         check_all_on_device(network.partitioned)
     return network
