@@ -78,7 +78,7 @@ def test_its_schedules_are_logged_under_the_files_name(common, integer_file, cap
     [
         (["--all-on-device"], "not all is on the device: first"),
         (["--host=frist"], "no layer is called 'frist'; did you mean first?"),
-        (["--on-device=first", "--exact=first"], "first: both device and exact are asked for"),
+        (["--on-device=first", "--exact=first"], "first: both on-device and exact are asked for"),
         (["--calibrate=inputs.npz"], "is quantized; --calibrate is for networks in float"),
         (["--weights=inputs.npz"], "has its own weights"),
     ],

@@ -138,7 +138,7 @@ def _choose(network: Network, named: Named, options: NumericsOptions) -> tuple[L
         layer = Layer(name, op, True, found.is_exact, found.text, found.why)
         return layer, found.form
     if name in options.device:
-        raise NumericsError(f"device: {name} cannot be computed there: {found}")
+        raise NumericsError(f"on-device: {name} cannot be computed there: {found}")
     return Layer(name, op, False, True, "as it is", found), None
 
 

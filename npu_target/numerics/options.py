@@ -49,7 +49,7 @@ class NumericsOptions:
 
     @property
     def _sets(self) -> Sequence[tuple[str, frozenset[str]]]:
-        return (("host", self.host), ("device", self.device), ("exact", self.exact))
+        return (("host", self.host), ("on-device", self.device), ("exact", self.exact))
 
     def check_names(self, layers: Iterable[str]) -> None:
         """Raise NumericsError for a name that is no layer's, with those that are like it."""

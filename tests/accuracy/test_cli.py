@@ -52,7 +52,7 @@ def test_a_choice_for_a_layer(integer_file, capsys):
     found = refusal(main, capsys, *arguments(integer_file, "--host=frist"))
     assert "no layer is called 'frist'; did you mean first?" in found
     found = refusal(main, capsys, *arguments(integer_file, "--host=first", "--on-device=first"))
-    assert "first: both host and device are asked for" in found
+    assert "first: both host and on-device are asked for" in found
 
 
 @pytest.mark.usefixtures("tiny_model")

@@ -19,9 +19,9 @@ def test_names_that_are_not_there_have_near_matches():
 
 def test_what_excludes_each_other():
     one = frozenset({"conv_1"})
-    with pytest.raises(NumericsError, match="conv_1: both host and device"):
+    with pytest.raises(NumericsError, match="conv_1: both host and on-device"):
         NumericsOptions(host=one, device=one)
-    with pytest.raises(NumericsError, match="conv_1: both device and exact"):
+    with pytest.raises(NumericsError, match="conv_1: both on-device and exact"):
         NumericsOptions(device=one, exact=one)
     NumericsOptions(host=one, exact=one)  # what is on the host is exact
     with pytest.raises(NumericsError, match="no mode is called 'best'; there are: exact, fast"):
