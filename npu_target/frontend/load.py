@@ -20,7 +20,7 @@ SUFFIXES: dict[str, str] = {
 }
 
 
-def load(path: Path, shapes: Shapes | None = None) -> Imported:
+def load(path: Path | str, shapes: Shapes | None = None) -> Imported:
     """The network in a file.
 
     shapes : of inputs by name, for those that the file leaves open.
@@ -31,6 +31,7 @@ def load(path: Path, shapes: Shapes | None = None) -> Imported:
         for a file that is not there, is no network or one that cannot be imported, and where a
         package is missing that reads it.
     """
+    path = Path(path)
     if path.suffix not in SUFFIXES:
         known = ", ".join(SUFFIXES)
         raise FrontendError(f"{path}: the name of a network's file ends in one of: {known}")

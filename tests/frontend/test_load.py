@@ -10,6 +10,8 @@ from npu_target.frontend import SUFFIXES, FrontendError, load
 def test_an_unknown_suffix_is_refused(tmp_path):
     with pytest.raises(FrontendError, match="ends in one of"):
         load(tmp_path / "net.docx")
+    with pytest.raises(FrontendError, match="ends in one of"):
+        load("net.docx")
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

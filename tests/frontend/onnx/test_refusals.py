@@ -278,3 +278,25 @@ def test_a_constant_without_its_value_is_refused(tmp_path):
     model = m.model({"x": (2, 5)}, {"sum_out": None})
     model.graph.node[0].attribute[0].type = onnx.AttributeProto.UNDEFINED
     refused(model, tmp_path, r"net\.onnx: ")
+
+
+def test_attributes_of_other_types_are_refused(tmp_path):
+    m = Maker()
+    m.node("Constant", [], "c", value=numpy_helper.from_array(np.ones(5, "float32")))
+    m.node("Add", ["x", "c_out"], "sum")
+    model = m.model({"x": (2, 5)}, {"sum_out": None})
+    attribute = model.graph.node[0].attribute[0]
+    attribute.CopyFrom(onnx.helper.make_attribute("value", [1, 2]))
+    refused(model, tmp_path, r"'c' \(Constant\): value must be of type TENSOR")
+
+
+def test_a_graph_in_a_quantized_operator_is_refused(tmp_path):
+    m = Maker()
+    m.node("QGemm", ["x"] * 6, "product", domain="com.microsoft", alpha=1.0)
+    model = m.model({"x": (2, 5)}, {"product_out": None})
+    attribute = model.graph.node[0].attribute[0]
+    attribute.type = onnx.AttributeProto.GRAPH
+    attribute.g.name = "inner"
+    refused(model, tmp_path, "control flow is not supported")
+    attribute.CopyFrom(onnx.helper.make_attribute("alpha", [1, 2]))
+    refused(model, tmp_path, "alpha must be of type FLOAT")

@@ -71,6 +71,7 @@ def _rewrite(context: Context, node: Any, known: Collection[str]) -> None:
     domain = "" if node.domain in _STANDARD else node.domain
     if not node.output or not node.output[0]:
         raise FrontendError(f"{context.place(node)}: it has no result")
+    _check_attributes(context, node)
     if (domain, node.op_type) in RULES:
         rule, least = RULES[domain, node.op_type]
         if len(node.input) < least:
@@ -87,10 +88,6 @@ def _rewrite(context: Context, node: Any, known: Collection[str]) -> None:
         return
     if domain == "" and node.op_type == "Constant" and constant_node(context, node):
         return
-    if any(item.HasField("g") or item.graphs for item in node.attribute):
-        raise FrontendError(
-            f"{context.place(node)}: control flow is not supported; export without it"
-        )
     if domain or node.op_type not in known:
         of = f" of domain {domain!r}" if domain else ""
         raise FrontendError(
@@ -98,6 +95,25 @@ def _rewrite(context: Context, node: Any, known: Collection[str]) -> None:
             "known here; simplify the model (onnxsim), or export without it"
         )
     context.nodes.append(node)
+
+
+def _check_attributes(context: Context, node: Any) -> None:
+    """Of the types that ONNX says; of quantized operators that are not ONNX's, of the float ones'."""
+    import onnx
+
+    if any(item.HasField("g") or item.graphs for item in node.attribute):
+        raise FrontendError(
+            f"{context.place(node)}: control flow is not supported; export without it"
+        )
+    name = node.op_type if onnx.defs.has(node.op_type) else node.op_type.removeprefix("QLinear")
+    name = name if onnx.defs.has(name) else name.removeprefix("Q")
+    if not onnx.defs.has(name):
+        return
+    wanted = onnx.defs.get_schema(name).attributes
+    for item in node.attribute:
+        if item.name in wanted and item.type != wanted[item.name].type.value:
+            needed = wanted[item.name].type.name
+            raise FrontendError(f"{context.place(node)}: {item.name} must be of type {needed}")
 
 
 def _per_channel(context: Context) -> bool:
