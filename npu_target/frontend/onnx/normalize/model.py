@@ -98,7 +98,7 @@ def _rewrite(context: Context, node: Any, known: Collection[str]) -> None:
 
 
 def _check_attributes(context: Context, node: Any) -> None:
-    """Of the types that ONNX says; of quantized operators that are not ONNX's, of the float ones'."""
+    """Of the types that ONNX says; of quantized operators of others, those of the float one."""
     import onnx
 
     if any(item.HasField("g") or item.graphs for item in node.attribute):
