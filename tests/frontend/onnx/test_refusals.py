@@ -300,3 +300,11 @@ def test_a_graph_in_a_quantized_operator_is_refused(tmp_path):
     refused(model, tmp_path, "control flow is not supported")
     attribute.CopyFrom(onnx.helper.make_attribute("alpha", [1, 2]))
     refused(model, tmp_path, "alpha must be of type FLOAT")
+
+
+@pytest.mark.parametrize("shape", [(), (5,)])
+def test_a_pool_of_no_images_is_refused(tmp_path, shape):
+    m = Maker()
+    m.node("GlobalAveragePool", ["x"], "pool")
+    model = m.model({"x": shape}, {"pool_out": shape})
+    refused(model, tmp_path, "images of batch")

@@ -16,6 +16,7 @@ from .quantized import RULES
 
 _STANDARD = ("", "ai.onnx")
 _PADDED = ("Conv", "MaxPool", "AveragePool")
+_GLOBAL = ("GlobalAveragePool", "GlobalMaxPool")
 
 
 def normalize(
@@ -50,6 +51,8 @@ def normalize(
             _check_window(context, node)
         elif node.op_type in ("QuantizeLinear", "DequantizeLinear"):
             _check_quantization(context, node, found)
+        elif node.op_type in _GLOBAL:
+            _check_image(context, node, found)
     return inferred
 
 
@@ -132,6 +135,15 @@ def _check_window(context: Context, node: Any) -> None:
             raise FrontendError(f"{context.place(node)}: {name} cannot be {given[name]}")
     if given.get("group", 1) < 1:
         raise FrontendError(f"{context.place(node)}: group cannot be {given['group']}")
+
+
+def _check_image(context: Context, node: Any, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    shape = shapes.get(node.input[0])
+    if shape is not None and len(shape) < 3:
+        raise FrontendError(
+            f"{context.place(node)}: images of batch, channels and extents are needed, "
+            f"{node.input[0]!r} is of shape {list(shape)}"
+        )
 
 
 def _check_quantization(context: Context, node: Any, shapes: Mapping[str, tuple[int, ...]]) -> None:
