@@ -34,7 +34,8 @@ from npu_target.tuning.expected import expected_output, sample_inputs
 from npu_target.tuning.header import Header
 from npu_target.tuning.layers import Layer
 from npu_target.tuning.log import TuningLog, log_folder, read_log
-from npu_target.tuning.network import check_model, load_network
+from npu_target.tuning.models import check_model
+from npu_target.tuning.network import load_network
 from npu_target.tuning.options import DEFAULT_LOGS, report_errors
 from npu_target.tuning.report import TUNED, check_can_write, write_json
 

@@ -18,7 +18,8 @@ from benchmarks.simulator_speed import machine
 from npu_target.device import preset
 from npu_target.files import write_atomically
 from npu_target.tuning.layers import Layer
-from npu_target.tuning.network import check_model, load_network, select_layers
+from npu_target.tuning.models import check_model
+from npu_target.tuning.network import load_network, select_layers
 from npu_target.tuning.options import report_errors
 
 REPORTS = Path(__file__).parent / "reports"

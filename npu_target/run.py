@@ -59,7 +59,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     from .inputs import read_inputs
-    from .tuning.network import check_model, inputs_of, load_model
+    from .tuning.models import check_model, inputs_of, load_model
     from .tuning.report import check_can_write
 
     check_model(options.model)

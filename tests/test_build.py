@@ -33,7 +33,8 @@ from npu_target.tuning.errors import TuningError
 from npu_target.tuning.header import Header
 from npu_target.tuning.layers import Layer
 from npu_target.tuning.log import open_log
-from npu_target.tuning.network import Network, inputs_of, load_network
+from npu_target.tuning.models import inputs_of
+from npu_target.tuning.network import Network, load_network
 from npu_target.tuning.schedules import default_of
 from npu_target.tuning.workload import workload_module
 

@@ -24,7 +24,8 @@ from npu_target.schedule_rules import default_schedule, space_generator
 from npu_target.tuning.choose import Chooser
 from npu_target.tuning.header import Header
 from npu_target.tuning.log import TuningLog, read_log
-from npu_target.tuning.network import Network, inputs_of, load_network
+from npu_target.tuning.models import inputs_of
+from npu_target.tuning.network import Network, load_network
 from npu_target.tuning.schedules import tuned_schedule
 from rpc_server.local import LocalServers
 from rpc_server.tracker_client import TrackerClient, device_key

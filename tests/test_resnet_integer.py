@@ -22,7 +22,7 @@ from npu_target.models.resnet import (
 )
 from npu_target.partition import partition
 from npu_target.quantize import compare, quantize
-from npu_target.tuning.network import inputs_of
+from npu_target.tuning.models import inputs_of
 
 SMALL = ResNetConfig(image_size=37, stem_channels=12, blocks_per_stage=(1, 2), classes=10)
 BOTTLENECKS = replace(SMALL, stem_channels=8, bottleneck=True)

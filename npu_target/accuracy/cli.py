@@ -62,7 +62,8 @@ def main(arguments: list[str] | None = None) -> int:
 def _run(options: argparse.Namespace) -> int:
     from ..inputs import read_inputs
     from ..tuning.errors import TuningError
-    from ..tuning.network import asked_model, asked_network, inputs_of
+    from ..tuning.models import asked_model, inputs_of
+    from ..tuning.network import asked_network
     from ..tuning.production import production
     from ..tuning.report import check_can_write, make_console, write_json
     from .choices_report import choices_json, print_choices
@@ -137,7 +138,8 @@ def _choices(
     labels: Sequence[int] | None,
     progress: Progress,
 ) -> Choices:
-    from ..tuning.network import FileModel, asked_numerics, decide_layers
+    from ..tuning.models import FileModel
+    from ..tuning.network import asked_numerics, decide_layers
     from .choices import choices
 
     model, config = network.model, network.config

@@ -62,7 +62,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     from ..tuning.choose import cycles_of
-    from ..tuning.network import model_name
+    from ..tuning.models import model_name
     from ..tuning.production import choose, production
     from ..tuning.report import check_can_write, make_console, write_json
     from .calls import calls_of

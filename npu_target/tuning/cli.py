@@ -145,7 +145,8 @@ def _run(options: argparse.Namespace, command: str) -> int:
     from .dump import check_can_dump
     from .header import Header
     from .log import check_can_make, check_log, log_folder, open_log
-    from .network import asked_network, check_model, check_ops, model_name, select_layers
+    from .models import check_model, model_name
+    from .network import asked_network, check_ops, select_layers
     from .report import check_can_write, make_console
 
     # Whatever can be refused is refused before anything takes time.

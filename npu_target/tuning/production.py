@@ -12,7 +12,8 @@ from ..partition import explain
 from .choose import Chooser
 from .header import Header
 from .log import TuningLog, log_folder, read_log
-from .network import Network, asked_network, check_model, model_name
+from .models import check_model, model_name
+from .network import Network, asked_network
 from .report import LayerResult, print_table
 
 if TYPE_CHECKING:
