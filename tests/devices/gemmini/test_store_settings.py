@@ -14,7 +14,7 @@ from npu_target.devices.gemmini.block_setting import BlockSetting
 from npu_target.devices.gemmini.copies import Move
 from npu_target.devices.gemmini.isa import ConfigSt, LocalAddress, Mvout
 from npu_target.devices.gemmini.store_settings import without_repeated
-from npu_target.passes.linear import Linear
+from npu_target.passes.linear import Linear, combine
 from npu_target.program import Arg, Program
 
 CONFIG = preset("gemmini-8x8")
@@ -39,7 +39,8 @@ def store(block: Linear, ids: LoopIds, own: int = 1, conditions: tuple[Linear, .
 
 @st.composite
 def bodies(draw, ids: LoopIds, around: tuple[int, ...] = (), depth: int = 2) -> tuple[Placed, ...]:
-    """Stores of blocks that are numbers, or a loop's variable, maybe under a condition of it."""
+    """Stores of blocks that are numbers, or a loop's variable or its half, maybe under a
+    condition of it."""
     body: list[Placed] = []
     for _ in range(draw(st.integers(1, 3))):
         if depth and draw(st.booleans()):
@@ -50,6 +51,8 @@ def bodies(draw, ids: LoopIds, around: tuple[int, ...] = (), depth: int = 2) -> 
         block, conditions = Linear(draw(st.integers(0, 3))), ()
         if around and draw(st.booleans()):
             block = Linear.loop(draw(st.sampled_from(around)))
+            if draw(st.booleans()):  # as of a loop over blocks and lines together
+                block = combine("floordiv", block, Linear(2))
         if around and draw(st.booleans()):
             conditions = (Linear.loop(draw(st.sampled_from(around))) - 1,)
         body.append(store(block, ids, draw(st.integers(1, 2)), conditions))
