@@ -52,6 +52,7 @@ def _ours(words: list[str]) -> tuple[str, list[str]] | None:
         return None
     module = words[words.index("-m") + 1]
     module = {
+        "npu_target.accuracy": "npu_target.accuracy.cli",
         "npu_target.new_device": "npu_target.new_device.cli",
         "npu_target.program": "npu_target.program.cli",
         "npu_target.sim": "npu_target.sim.cli",
