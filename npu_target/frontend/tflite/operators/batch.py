@@ -13,12 +13,8 @@ from ..operation import Operation
 
 @converts("SPACE_TO_BATCH_ND")
 def space_to_batch(op: Operation) -> relax.Expr:
-    batch, *rest = op.shape(0)
-    blocks, widths = _blocks(op), _pairs(op)
-    if op.integer:
-        op.require_same_scale()
-    rank = len(blocks)
-    space, rest = rest[:rank], rest[rank:]
+    batch, space, rest = _axes(op)
+    blocks, widths, rank = _blocks(op), _pairs(op), len(space)
     padded = [n + before + after for n, (before, after) in zip(space, widths, strict=True)]
     if any(n % block for n, block in zip(padded, blocks, strict=True)):
         raise op.refusal(f"padded to {padded}, it has no whole blocks of {blocks}")
@@ -43,12 +39,8 @@ def space_to_batch(op: Operation) -> relax.Expr:
 
 @converts("BATCH_TO_SPACE_ND")
 def batch_to_space(op: Operation) -> relax.Expr:
-    batch, *rest = op.shape(0)
-    blocks, crops = _blocks(op), _pairs(op)
-    if op.integer:
-        op.require_same_scale()
-    rank = len(blocks)
-    space, rest = rest[:rank], rest[rank:]
+    batch, space, rest = _axes(op)
+    blocks, crops, rank = _blocks(op), _pairs(op), len(space)
     if batch % math.prod(blocks):
         raise op.refusal(f"{batch} images are no whole blocks of {blocks}")
     batch //= math.prod(blocks)
@@ -68,6 +60,15 @@ def batch_to_space(op: Operation) -> relax.Expr:
     begins, ends = zip(*kept, strict=True)
     axes = list(range(1, rank + 1))
     return relax.op.strided_slice(op.emit(value, "whole"), axes, list(begins), list(ends))
+
+
+def _axes(op: Operation) -> tuple[int, list[int], list[int]]:
+    """Extents of the batch, of space and of what is behind; elements are moved as they are."""
+    if op.integer:
+        op.require_same_scale()
+    batch, *extents = op.shape(0)
+    rank = len(_blocks(op))
+    return batch, extents[:rank], extents[rank:]
 
 
 def _blocks(op: Operation) -> list[int]:
