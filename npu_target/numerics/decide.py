@@ -14,7 +14,7 @@ from ..integer import Requantize, operation_of
 from ..integer.average_pool import AveragePool
 from ..integer.mean import Mean
 from ..partition import Partitioned
-from ..relax_graph import copy_binding, dtype_of, op_name, rebuild, replace_function
+from ..relax_graph import dtype_of, op_name
 from .additions import addition_candidate
 from .averages import average_candidate
 from .errors import NumericsError
@@ -23,6 +23,7 @@ from .layer import Candidate, Layer, Named, Network
 from .options import NumericsOptions
 from .products import product_of
 from .requantizing import product_candidate
+from .with_forms import with_forms
 
 _PRODUCTS = ("relax.nn.conv2d", "relax.matmul")
 _VIEWS = ("reshape", "expand_dims", "squeeze", "flatten")
@@ -89,7 +90,9 @@ def decide(
         host |= {var.name} if is_on_host else set()
         layers[var] = _spelled_layer(network, var, is_on_host)
     ordered = tuple(layers[var] for var in network.graph.order if var in layers)
-    return Decided(_with_forms(network, forms), ordered, frozenset(host), network, forms)
+    return Decided(
+        with_forms(network, network.graph, forms), ordered, frozenset(host), network, forms
+    )
 
 
 def named_operations(network: Network) -> list[Named]:
@@ -167,21 +170,3 @@ def _spelled_layer(network: Network, var: relax.Var, is_on_host: bool) -> Layer:
     op = str(op_name(network.graph.value[var])).removeprefix("relax.nn.").removeprefix("relax.")
     why = "asked for: host" if is_on_host else "the network spells its requantization itself"
     return Layer(var.name, op, not is_on_host, True, "as it is", why)
-
-
-def _with_forms(network: Network, forms: Mapping[relax.Var, Form]) -> IRModule:
-    """The network with forms in the place of what they replace."""
-    graph = network.graph
-    replaced = {var for form in forms.values() for var in form.replaced}
-
-    def emit(
-        builder: relax.BlockBuilder, var: relax.Var, values: dict[relax.Var, relax.Expr]
-    ) -> None:
-        if var in forms:
-            values[var] = forms[var].emit(builder, network.rule, values)
-        elif var not in replaced:
-            copy_binding(builder, var, values, graph)
-
-    # Functions of operations that are computed otherwise now go.
-    mod = replace_function(network.mod, graph.name, rebuild(graph, emit))
-    return relax.transform.DeadCodeElimination([graph.name])(mod)

@@ -9,16 +9,10 @@ from dataclasses import dataclass
 from tvm import relax
 from tvm.ir import IRModule
 
-from ..relax_graph import (
-    Graph,
-    copy_binding,
-    is_tensor,
-    rebuild,
-    replace_function,
-    vars_in,
-)
+from ..relax_graph import Graph, is_tensor, vars_in
 from .forms import Form
 from .layer import Network
+from .with_forms import with_forms
 
 
 @dataclass(frozen=True)
@@ -55,18 +49,7 @@ def part_module(network: Network, forms: Mapping[relax.Var, Form], part: Part) -
     graph.params = list(dict.fromkeys(var for var in used if var not in own))
     results = [var for var in part.bindings if _leaves(whole, var, own)]
     graph.output = results[0] if len(results) == 1 else relax.Tuple(results)
-    replaced = {var for end, form in forms.items() if end in own for var in form.replaced}
-
-    def emit(
-        builder: relax.BlockBuilder, var: relax.Var, values: dict[relax.Var, relax.Expr]
-    ) -> None:
-        if var in forms:
-            values[var] = forms[var].emit(builder, network.rule, values)
-        elif var not in replaced:
-            copy_binding(builder, var, values, whole)
-
-    mod = replace_function(network.mod, whole.name, rebuild(graph, emit))
-    return relax.transform.DeadCodeElimination([whole.name])(mod)
+    return with_forms(network, graph, {end: form for end, form in forms.items() if end in own})
 
 
 def _needed(graph: Graph, end: relax.Var, free: Collection[relax.Var]) -> set[relax.Var]:
