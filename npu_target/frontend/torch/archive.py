@@ -89,7 +89,7 @@ def _entries(path: Path) -> dict[str, bytes]:
         EOFError,
         ValueError,
         RuntimeError,
-        NotImplementedError,
+        NotImplementedError,  # of zipfile: kinds of archives that it does not read
     ) as error:
         if isinstance(error, FrontendError):
             raise

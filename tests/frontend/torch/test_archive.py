@@ -8,95 +8,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
+from torch_archives import MODEL, WEIGHTS, Tiny, changed, edited, nodes  # noqa: E402
 from torch_networks import saved  # noqa: E402
 
-from npu_target.frontend import FrontendError, Imported, load  # noqa: E402
+from npu_target.frontend import FrontendError, load  # noqa: E402
 from npu_target.frontend.torch.archive import safe_archive  # noqa: E402
 from npu_target.frontend.torch.converters import CONVERTERS  # noqa: E402
-
-
-class Tiny(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.conv = torch.nn.Conv2d(2, 3, 3, padding=1)
-        self.norm = torch.nn.BatchNorm2d(3)
-        self.fc = torch.nn.Linear(3, 4)
-        self.register_buffer("shift", torch.ones(4))
-
-    def forward(self, x):
-        return self.fc(torch.relu(self.norm(self.conv(x))).mean((2, 3))) + self.shift
-
-
-class TinyQuantized(torch.nn.Module):
-    """As a quantizer leaves a convolution."""
-
-    def __init__(self):
-        super().__init__()
-        weight = torch.randint(-127, 128, (3, 2, 3, 3), generator=torch.Generator().manual_seed(0))
-        self.register_buffer("weight", weight.to(torch.int8))
-        self.register_buffer("bias", torch.tensor([100, -50, 0], dtype=torch.int32))
-
-    def forward(self, x):
-        ops = torch.ops.quantized_decomposed
-        there = ops.quantize_per_tensor.default
-        back = ops.dequantize_per_tensor.default
-        x = back(there(x, 0.25, 0, *INT8), 0.25, 0, *INT8)
-        weight, bias = back(self.weight, 0.5, 0, *INT8), back(self.bias, 0.125, 0, *INT32)
-        y = torch.relu(torch.conv2d(x, weight, bias))
-        return back(there(y, 2.0, 0, *INT8), 2.0, 0, *INT8)
-
-
-INT8, INT32 = (-128, 127, torch.int8), (-(2**30), 2**30 - 1, torch.int32)
-
-
-@pytest.fixture(scope="module")
-def quantized_file(tmp_path_factory):
-    import torch.ao.quantization.fx._decomposed
-
-    folder = tmp_path_factory.mktemp("quantized")
-    return saved(folder, TinyQuantized().eval(), torch.randn(1, 2, 6, 6))
-
-
-@pytest.fixture(scope="module")
-def file(tmp_path_factory):
-    return saved(tmp_path_factory.mktemp("tiny"), Tiny().eval(), torch.randn(1, 2, 6, 6))
-
-
-def changed(file, folder, change):
-    """The archive after ``change`` of its entries, by their name without the folder; with the
-    checksums of what it then holds."""
-    with zipfile.ZipFile(file) as archive:
-        entries = {name.partition("/")[2]: archive.read(name) for name in archive.namelist()}
-    change(entries)
-    result = folder / "changed.pt2"
-    with zipfile.ZipFile(result, "w") as archive:
-        for name, data in entries.items():
-            archive.writestr(f"net/{name}", data)
-    return result
-
-
-def edited(name, edit):
-    """A change of one JSON entry."""
-
-    def change(entries):
-        document = json.loads(entries[name])
-        edit(document)
-        entries[name] = json.dumps(document).encode()
-
-    return change
-
-
-MODEL = "models/model.json"
-WEIGHTS = "data/weights/model_weights_config.json"
-
-
-def nodes(document):
-    return document["graph_module"]["graph"]["nodes"]
 
 
 def test_what_is_not_needed_is_left_out(file):
@@ -291,66 +211,6 @@ def test_says_what_cannot_be_imported(tmp_path, network, dtype, text):
         load(saved(tmp_path, network, x))
 
 
-def check(path):
-    """A message, or a network that has its parts."""
-    try:
-        net = load(path)
-    except FrontendError as error:
-        assert str(error).startswith(str(path))
-        return False
-    assert isinstance(net, Imported)
-    return True
-
-
-def damage(data, content):
-    content = bytearray(content)
-    for _ in range(data.draw(st.integers(1, 4))):
-        content[data.draw(st.integers(0, len(content) - 1))] ^= 1 << data.draw(st.integers(0, 7))
-    if data.draw(st.booleans()):
-        del content[data.draw(st.integers(0, len(content))) :]
-    return bytes(content)
-
-
-def check_damaged_file(file, data):
-    path = file.parent / "damaged.pt2"
-    path.write_bytes(damage(data, file.read_bytes()))
-    check(path)
-
-
-def check_damaged_document(file, data, name):
-    """Damage that checksums do not show."""
-
-    def change(entries):
-        entries[name] = damage(data, entries[name])
-
-    check(changed(file, file.parent, change))
-
-
-QUICK = settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-LONG = settings(QUICK, max_examples=50_000)
-
-
-@QUICK
-@given(data=st.data())
-def test_damaged_files(file, data):
-    check_damaged_file(file, data)
-
-
-@QUICK
-@given(data=st.data())
-@pytest.mark.parametrize("name", [MODEL, WEIGHTS])
-def test_damaged_documents(file, data, name):
-    check_damaged_document(file, data, name)
-
-
-@QUICK
-@given(data=st.data())
-def test_damaged_quantized_documents(quantized_file, data):
-    check_damaged_document(quantized_file, data, MODEL)
-
-
 def test_a_scale_of_0_is_refused(quantized_file, tmp_path):
     def edit(document):
         for node in nodes(document):
@@ -388,17 +248,3 @@ def test_errors_of_our_own_converters_stay_what_they_are(file, monkeypatch):
 
 def broken(*arguments, **options):
     raise TypeError("ours")
-
-
-@pytest.mark.slow
-@LONG
-@given(data=st.data())
-def test_many_damaged_files(file, data):
-    check_damaged_file(file, data)
-
-
-@pytest.mark.slow
-@LONG
-@given(data=st.data())
-def test_many_damaged_documents(file, data):
-    check_damaged_document(file, data, data.draw(st.sampled_from([MODEL, WEIGHTS])))
