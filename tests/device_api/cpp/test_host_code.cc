@@ -5,90 +5,13 @@
 #include <vector>
 
 #include "check.h"
-#include "host.h"
+#include "code_maker.h"
 #include "sim/host_code.h"
 #include "sim/load_immediate.h"
 #include "sim/program.h"
 
 namespace npu::sim::testing {
 namespace {
-
-constexpr int64_t kRegisters = 26;
-
-// Programs made of nodes; loop variables are slots 0 to 7.
-class Maker {
- public:
-  explicit Maker(int64_t registers = kRegisters) {
-    program_.host = host();
-    program_.host.host_registers = registers;
-    program_.slot_count = 8;
-    program_.arguments.resize(2);
-    for (uint32_t slot = 0; slot < 8; ++slot) expr({Op::kVar, 0, slot});
-  }
-  uint32_t expr(ExprNode node) {
-    program_.exprs.nodes.push_back(node);
-    const auto index = static_cast<uint32_t>(program_.exprs.nodes.size() - 1);
-    program_.exprs.prepare_root(index);
-    return index;
-  }
-  int32_t shifted(ArgumentAddress address) {
-    program_.shifted_addresses.push_back(address);
-    return static_cast<int32_t>(program_.arguments.size() + program_.shifted_addresses.size()) - 1;
-  }
-  uint32_t number(int64_t value) { return expr({Op::kConst, value}); }
-  uint32_t apply(Op op, uint32_t a, uint32_t b) { return expr({op, 0, 0, {a, b}}); }
-  uint32_t entry(uint32_t index, const std::vector<int64_t>& words) {
-    const auto first = static_cast<uint32_t>(program_.exprs.words.size());
-    program_.exprs.words.insert(program_.exprs.words.end(), words.begin(), words.end());
-    return expr({Op::kTable, 0, first, {index}, static_cast<uint32_t>(words.size())});
-  }
-  Node loop(uint32_t slot, int64_t extent, std::vector<Node> body) {
-    return loop_of(slot, number(extent), std::move(body));
-  }
-  static Node loop_of(uint32_t slot, uint32_t extent, std::vector<Node> body) {
-    Node node;
-    node.kind = Node::Kind::kLoop;
-    node.slot = slot;
-    node.extent = extent;
-    node.body = std::move(body);
-    return node;
-  }
-  // Instructions of each step: commands, and entry and end of each loop, the program's end left
-  // out.
-  std::vector<uint32_t> steps(std::vector<Node> body) {
-    std::vector<uint32_t> found;
-    for (const HostStep& step : code(std::move(body)).steps) found.push_back(step.instructions);
-    found.pop_back();
-    return found;
-  }
-  HostCode code(std::vector<Node> body) {
-    program_.body = std::move(body);
-    return HostCode(program_);
-  }
-
- private:
-  Program program_;
-};
-
-Operand word(uint64_t base, std::vector<Operand::Step> steps = {}, int32_t address = -1) {
-  Operand operand;
-  operand.base = base;
-  operand.address = address;
-  operand.steps = std::move(steps);
-  return operand;
-}
-Operand general(Operand operand, uint64_t coefficient, uint32_t expr) {
-  operand.general.push_back({coefficient, expr});
-  return operand;
-}
-Node command(Operand rs1, Operand rs2 = Operand()) {
-  Node node;
-  node.rs1 = std::move(rs1);
-  node.rs2 = std::move(rs2);
-  return node;
-}
-
-using Counts = std::vector<uint32_t>;
 
 const Test immediates("host code: constants as the assembler makes them", [] {
   CHECK_EQUAL(load_immediate_instructions(0), 0);
@@ -269,20 +192,6 @@ const Test sunk("host code: what only a condition needs is made there", [] {
         Counts({3, 1, 1, 2, 1, 2, 0, 3}));
 });
 
-const Test calls("host code: a call, and the registers that it has to keep", [] {
-  Maker maker;
-  const auto called = [&](uint64_t words) {
-    std::vector<Node> body;
-    for (uint64_t i = 0; i < words; ++i) body.push_back(command(word(0x10000 * (i + 1))));
-    const HostCode code = maker.code({maker.loop(0, 4, std::move(body))});
-    return Counts({code.call, code.back});
-  };
-  // Two addresses and the jump; beside the words there is the loop's counter.
-  CHECK(called(14) == Counts({5, 1}));
-  CHECK(called(15) == Counts({5 + 2, 1 + 2}));
-  CHECK(called(18) == Counts({5 + 5, 1 + 5}));
-});
-
 const Test tables("host code: a word of a table is a shift, an addition and a load", [] {
   Maker maker;
   const uint32_t entry = maker.entry(0, {5, 6, 7, 8});
@@ -308,52 +217,6 @@ const Test expressions("host code: operations stand in the loop of their innermo
   // 7 is no shift: it needs a register.
   CHECK(maker.steps({maker.loop(0, 3, {command(general(word(0), 7, 0))})}) ==
         Counts({2 + 1, 1 + 1, 2}));
-});
-
-const Test registers("host code: what has no register is loaded and stored around its use", [] {
-  // Two constants, a running register and the end: 4 registers.
-  const auto body = [](Maker& maker) {
-    return std::vector<Node>{
-        maker.loop(0, 4, {command(word(0x100), word(0x200)), command(word(1, {{0, 16}}))})};
-  };
-  Maker enough(4);
-  CHECK(enough.steps(body(enough)) == Counts({4, 1, 1, 2}));
-  Maker few(3);  // one constant is loaded where it is used, and was stored before
-  CHECK(few.steps(body(few)) == Counts({5, 1 + 1, 1, 2}));
-  Maker fewer(1);  // both, and the end, which is compared with once
-  CHECK(fewer.steps(body(fewer)) == Counts({7, 1 + 2, 1, 2 + 1}));
-  // The one that is used least goes first, and is loaded for each use.
-  const auto often = [](Maker& maker) {
-    return std::vector<Node>{
-        maker.loop(0, 4,
-                   {command(word(0x100), word(0x200)), command(word(0x100), word(0x300)),
-                    command(word(0x300), word(1, {{0, 16}}))})};
-  };
-  Maker four(4);
-  CHECK(four.steps(often(four)) == Counts({6, 1 + 1, 1, 1, 2}));
-  // What only an outer loop uses goes first: its iterations pay.
-  const auto nest = [](Maker& maker) {
-    return std::vector<Node>{maker.loop(
-        0, 3, {command(word(7, {{0, 8}})), maker.loop(1, 4, {command(word(1, {{1, 16}}))})})};
-  };
-  Maker both(4);
-  CHECK(both.steps(nest(both)) == Counts({3, 1, 1, 1, 2, 3}));
-  Maker one(3);
-  CHECK(one.steps(nest(one)) == Counts({3 + 1, 1, 1, 1, 2, 3 + 1}));
-  // What one inner loop uses lives on in the other, or is loaded before its own.
-  const auto inside = [](Maker& maker) {
-    return std::vector<Node>{
-        maker.loop(0, 3,
-                   {maker.loop(1, 4, {command(word(0x100, {{1, 16}}), word(0x200))}),
-                    maker.loop(2, 4, {command(word(0x300, {{2, 32}}), word(0x400))})})};
-  };
-  Maker room(6);
-  Counts expected = room.steps(inside(room));
-  Maker less(5);
-  expected[0] += 2;  // stored
-  expected[1] += 1;  // loaded at the inner loops' entries
-  expected[4] += 1;
-  CHECK(less.steps(inside(less)) == expected);
 });
 
 const Test bytes("host code: bytes in loops and outside", [] {
