@@ -28,6 +28,7 @@ from .codegen.starts import overwritten_sums
 from .codegen.written import check_written
 from .device import DeviceConfig, kind_of
 from .device.commands import IsaError
+from .device_api import HostCost, host_cost
 from .packing import Packing
 from .passes.columns import check_columns
 from .passes.errors import CodegenError, DoesNotFit
@@ -39,7 +40,7 @@ from .passes.packings import all_marked, packings
 from .passes.tiles import tile_buffers
 from .pipeline_options import DEFAULT, PipelineOptions
 from .program import Arg, Constant, Node, Program
-from .rewrite import rewritten
+from .rewrite import HostModel, rewritten
 from .topi import OperatorError
 from .topi.routed import served_by
 
@@ -102,9 +103,13 @@ def build_program(
         if show is not None:
             show(stage, Program(name, config, args, nodes, constants))
 
+    def cost(nodes: tuple[Node, ...]) -> HostCost:
+        return host_cost(Program(name, config, args, nodes, constants).to_bytes())
+
+    fetch_cycles = config.host_icache_miss_cycles / config.host_icache_line_bytes
     tell_program("program", body)
-    commands, registers = kind_of(config).commands, config.host_registers
-    body = rewritten(body, commands, registers, options, tell_program)
+    host = HostModel(cost, fetch_cycles)
+    body = rewritten(body, kind_of(config).commands, host, options, tell_program)
     program = Program(name, config, args, body, constants)
     tell("commands", program)
     tell("c", program)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -30,6 +30,8 @@ _ARGUMENTS = 5  # of a kernel at most, as far as features tell them apart
 
 class NeutralCost(Cost):
     """Of any kind of device."""
+
+    looks: ClassVar[int] = 32  # the simulator has to tell what the estimates do not
 
     def tiles(self, operator: Operator, config: DeviceConfig) -> TileCost:
         """Raises TypeError for an operator that has neither kind of tiles."""

@@ -14,7 +14,8 @@ from tvm import relax, rpc, runtime
 from tvm.s_tir import Schedule
 from tvm.s_tir.schedule import Trace
 
-from npu_target.build import compile_network, export
+from npu_target.build import compile_network, write_built
+from npu_target.built_file import Built
 from npu_target.codegen_tir import DoesNotFit
 from npu_target.device import preset
 from npu_target.host import run_host
@@ -90,7 +91,8 @@ def test_every_layer_of_a_photo_equals_numpy(network, photo, wanted, schedules):
 
 @pytest.mark.rpc
 def test_the_exported_network_equals_numpy_on_a_server(network, photo, wanted, tmp_path):
-    export(compiled(network, None, outputs_of_regions=False), tmp_path / "network.so")
+    executable = compiled(network, None, outputs_of_regions=False)
+    write_built(executable, tmp_path / "network.so", Built("resnet18", CONFIG.name, ()))
     with LocalServers(CONFIG, 1, tmp_path) as servers, TrackerClient(servers.tracker) as client:
         endpoint = client.request(device_key(CONFIG), 30)
         session = rpc.connect(endpoint.host, endpoint.port, endpoint.matchkey)

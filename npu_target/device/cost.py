@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from .config import DeviceConfig
 
@@ -44,7 +44,13 @@ class Work(ABC):
 
 
 class Cost(ABC):
-    """What things cost on the devices of one kind."""
+    """What things cost on the devices of one kind.
+
+    looks : how many schedules are compiled to find a default one, those first that `tiles` says are
+        the cheapest.
+    """
+
+    looks: ClassVar[int] = 16
 
     @abstractmethod
     def tiles(self, operator: Operator, config: DeviceConfig) -> TileCost:

@@ -3,7 +3,7 @@ what differed from one to the next is a constant."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from ..program import Command, Loop, Node, Op, const
 from .conditions import decided, is_condition
@@ -16,26 +16,30 @@ _LEAST_WITH_REST = 4
 # Instructions to be saved for a command more in the program: see `split`.
 _FETCHED = 16
 
-
-def unrolled(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
-    """The same commands, with fewer iterations."""
-    return tuple(_unrolled(nodes, 1))
+_NONE: Mapping[int, int] = {}
 
 
-def _unrolled(nodes: tuple[Node, ...], times: int) -> list[Node]:
+def unrolled(nodes: tuple[Node, ...], joined: Mapping[int, int] = _NONE) -> tuple[Node, ...]:
+    """The same commands, with fewer iterations.  Of loops with the ids ``joined`` so many become
+    one, or all where there are fewer; of others as many as pay."""
+    return tuple(_unrolled(nodes, 1, joined))
+
+
+def _unrolled(nodes: tuple[Node, ...], times: int, joined: Mapping[int, int]) -> list[Node]:
     """A body that is run so many times."""
     found: list[Node] = []
     for node in nodes:
         if isinstance(node, Command):
             found.append(node)
         elif node.extent.op is not Op.CONST:
-            body = _unrolled(node.body, times)
+            body = _unrolled(node.body, times, joined)
             found.append(Loop(node.loop_id, node.extent, tuple(body)))
         else:
             extent = node.extent.value
-            body = _unrolled(node.body, times * extent)
+            body = _unrolled(node.body, times * extent, joined)
             loop = Loop(node.loop_id, node.extent, tuple(body))
-            factor = _factor(extent, _size(loop), times)
+            factor = min(extent, joined.get(node.loop_id, 0))
+            factor = factor or _factor(extent, _size(loop), times)
             found += [loop] if factor == 1 else _by(loop, extent, factor)
     return found
 

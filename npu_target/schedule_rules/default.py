@@ -25,8 +25,6 @@ from .cheapest import cheapest
 from .template_tilings import TemplateTiling, cheapest_of_templates
 from .tilings import Tiling, mac_tilings, pool_tilings
 
-# Schedules that are compiled, of the thousands in a space.
-_LOOKS = 16
 # What was chosen in this process, by what schedules see of an operator.
 _chosen: dict[tuple[Operator, MacShape | None, DeviceConfig], Tiling | TemplateTiling] = {}
 _routes: dict[tuple[Operator, DeviceConfig], str] = {}
@@ -105,7 +103,7 @@ def _choose(
     def cost(index: int) -> int | None:
         return cycles(tilings[index].with_weights(packed))
 
-    best = cheapest(tilings.estimates, tilings.positions, cost, _LOOKS)
+    best = cheapest(tilings.estimates, tilings.positions, cost, kind_of(config).cost.looks)
     if best is None:
         return tilings[0]
     mine, other = (tilings[best].with_weights(is_packed) for is_packed in (packed, not packed))

@@ -1,0 +1,110 @@
+"""A body node by node: its loops cut and unrolled where that pays, sums made outside of them, and
+again so with some of the loops treated otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
+
+from ..device.command_set import CommandSet
+from ..pipeline_options import PipelineOptions
+from ..program import Loop, Node, nodes_of
+from .hoist import hoisted
+from .split import split
+from .sums import shared
+from .unroll import unrolled
+
+Show = Callable[[str, tuple[Node, ...]], None]
+
+
+@dataclass(frozen=True)
+class Change:
+    """What is done to loops, by their ids, whether it pays by itself or not.
+
+    cut : those that are cut where a condition in them is decided.
+    joined : how many iterations of a loop become one.
+    """
+
+    cut: frozenset[int] = frozenset()
+    joined: frozenset[tuple[int, int]] = frozenset()
+
+    def cutting(self, loop_id: int) -> Change:
+        return replace(self, cut=self.cut | {loop_id})
+
+    def joining(self, loop_id: int, iterations: int) -> Change:
+        others = [(other, n) for other, n in self.joined if other != loop_id]
+        return replace(self, joined=frozenset([*others, (loop_id, iterations)]))
+
+    def of(self, loop_ids: frozenset[int]) -> Change:
+        """What of it is about these loops."""
+        joined = [
+            (loop_id, iterations) for loop_id, iterations in self.joined if loop_id in loop_ids
+        ]
+        return Change(self.cut & loop_ids, frozenset(joined))
+
+
+NO_CHANGE = Change()
+
+
+class Parts:
+    """A body of a device's commands, and what its nodes, each by itself, become."""
+
+    def __init__(
+        self, body: tuple[Node, ...], commands: CommandSet, options: PipelineOptions
+    ) -> None:
+        self.body = body
+        self.options = options
+        self._commands = commands
+        self._loop_ids = [_loop_ids(node) for node in body]
+        self._found: list[dict[Change, tuple[Node, ...]]] = [{} for _ in body]
+
+    def rewritten(self, show: Show) -> tuple[Node, ...]:
+        """The same commands, with what pays by itself; ``show`` is given what each pass leaves."""
+        parts: list[tuple[Node, ...]] = [(node,) for node in self.body]
+        for name, rewrite in self._passes(NO_CHANGE):
+            parts = [rewrite(part) for part in parts]
+            show(name, _together(parts))
+        for part, found in zip(parts, self._found, strict=True):
+            found[NO_CHANGE] = part
+        nodes = self.changed(NO_CHANGE)
+        if self.options.sums:
+            show("sums", nodes)
+        return nodes
+
+    def changed(self, change: Change) -> tuple[Node, ...]:
+        """The same commands, with a change besides."""
+        parts = [self._part(at, change.of(ids)) for at, ids in enumerate(self._loop_ids)]
+        nodes = _together(parts)
+        return shared(nodes) if self.options.sums else nodes
+
+    def without_unrolling(self) -> tuple[Node, ...]:
+        """The same commands, with the other passes."""
+        others = replace(self.options, unrolling=False)
+        return Parts(self.body, self._commands, others).changed(NO_CHANGE)
+
+    def _part(self, at: int, change: Change) -> tuple[Node, ...]:
+        found = self._found[at].get(change)
+        if found is None:
+            found = (self.body[at],)
+            for _, rewrite in self._passes(change):
+                found = rewrite(found)
+            self._found[at][change] = found
+        return found
+
+    def _passes(self, change: Change) -> list[tuple[str, Callable[..., tuple[Node, ...]]]]:
+        passes: list[tuple[str, Callable[..., tuple[Node, ...]]]] = [
+            ("splitting", partial(split, commands=self._commands, around_steps=change.cut)),
+            ("unrolling", partial(unrolled, joined=dict(change.joined))),
+            ("hoisting", hoisted),
+        ]
+        return [(name, rewrite) for name, rewrite in passes if getattr(self.options, name)]
+
+
+def _loop_ids(node: Node) -> frozenset[int]:
+    return frozenset([part.loop_id for part in nodes_of((node,)) if isinstance(part, Loop)])
+
+
+def _together(parts: Iterable[tuple[Node, ...]]) -> tuple[Node, ...]:
+    return tuple(chain.from_iterable(parts))
