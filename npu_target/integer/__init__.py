@@ -3,6 +3,7 @@
 from .add import Add
 from .average_pool import AveragePool
 from .linear_add import LinearAdd
+from .linear_softmax import LinearSoftmax
 from .mean import Mean
 from .operation import IntegerOperation, emit, operation_of, register_operation
 from .quantization import Quantization
@@ -17,6 +18,7 @@ __all__ = [
     "AveragePool",
     "IntegerOperation",
     "LinearAdd",
+    "LinearSoftmax",
     "Mean",
     "Quantization",
     "Quantize",

@@ -19,6 +19,7 @@ from ..relax_graph import (
     substitute,
     vars_in,
 )
+from .calibrate import QuantizeError
 
 
 class _Fold(NamedTuple):
@@ -96,9 +97,20 @@ def _match(graph: Graph, var: relax.Var) -> _Fold | None:
     return _Fold(
         source,
         convolution,
-        (weight * factor.reshape(weight_shape)).astype("float32"),
-        channel_bias.reshape(bias_shape).astype("float32"),
+        _float32(source, weight * factor.reshape(weight_shape)),
+        _float32(source, channel_bias.reshape(bias_shape)),
     )
+
+
+def _float32(layer: relax.Var, values: np.ndarray) -> np.ndarray:
+    """Raises QuantizeError for values of the layer that float32 does not have."""
+    largest = float(np.abs(values).max(initial=0.0))
+    if not largest <= float(np.finfo("float32").max):
+        raise QuantizeError(
+            f"{layer.name}: with its batch norm its weights or bias are up to {largest:.3g}, "
+            "which is more than float32 has; check the weights"
+        )
+    return values.astype("float32")
 
 
 def _per_channel(bias: np.ndarray | None, ndim: int, axis: int, channels: int) -> np.ndarray | None:

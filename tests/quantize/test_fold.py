@@ -1,11 +1,14 @@
 """Folding batch normalization changes nothing but the number of operations."""
 
+import warnings
+
 import numpy as np
 import pytest
 from relax_functions import constant, function_of
 from tvm import relax
 
 from npu_target.host import build_host, run_host
+from npu_target.quantize.calibrate import QuantizeError
 from npu_target.quantize.fold import fold_batch_norm
 from npu_target.relax_graph import Graph, op_name
 
@@ -92,3 +95,20 @@ def test_a_norm_that_cannot_be_folded_stays(body):
 def test_a_norm_with_statistics_of_its_own_input_stays():
     mod = function_of([SHAPES["NHWC"]], lambda emit, x: norm(emit, emit(conv(x)), training=True))
     assert "relax.nn.batch_norm" in ops(fold_batch_norm(mod))
+
+
+def test_more_than_float32_has_is_refused_without_a_warning():
+    def huge(emit, x):
+        weight = constant(np.full(KERNELS["HWIO"], 1e30, "float32"))
+        result = emit(
+            relax.op.nn.conv2d(x, weight, padding=1, kernel_layout="HWIO", data_layout="NHWC")
+        )
+        factor = constant(np.full(4, 1e30, "float32"))
+        ones = constant(np.ones(4, "float32"))
+        norm = relax.op.nn.batch_norm(result, factor, ones, ones, ones, axis=3, training=False)
+        return emit(emit(norm)[0])
+
+    mod = function_of([SHAPES["NHWC"]], huge)
+    with warnings.catch_warnings(), pytest.raises(QuantizeError, match="more than float32 has"):
+        warnings.simplefilter("error")
+        fold_batch_norm(mod)

@@ -6,6 +6,7 @@ import contextlib
 import io
 import re
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,8 @@ from ...relax_graph import (
 from ..foreign import called_back, first_line, refusing
 from ..qdq.constants import constant
 from .gather import gather_form
+from .normalize import Normalized
+from .softmax import IntegerSoftmax
 
 _PRODUCTS = ("relax.nn.conv1d", "relax.nn.conv2d", "relax.nn.conv2d_transpose", "relax.matmul")
 
@@ -41,8 +44,9 @@ def known_operators() -> frozenset[str]:
 class _Importer(onnx_frontend.ONNXGraphImporter):
     """Binds what each node gives to a variable of its name; ``nodes`` has the file's by it."""
 
-    def __init__(self) -> None:
+    def __init__(self, softmaxes: Mapping[str, IntegerSoftmax]) -> None:
         super().__init__({}, "float32")
+        self._softmaxes = softmaxes
         self.nodes: dict[str, str] = {}
         self.node: str | None = None
 
@@ -52,7 +56,12 @@ class _Importer(onnx_frontend.ONNXGraphImporter):
         name = attrs["tvm_custom"]["name"]
         self.node = f"{op_name} {name}".strip()
         with called_back():
-            result = _short_form(op_name, inputs, attrs)
+            softmax = self._softmaxes.get(name)
+            result: relax.Expr | None = (
+                _short_form(op_name, inputs, attrs)
+                if softmax is None
+                else softmax.emit(self.bb, inputs[0], identifier(name))
+            )
         if result is None:
             result = super()._convert_operator(op_name, inputs, attrs, opset)
         else:
@@ -103,7 +112,7 @@ def identifier(name: str) -> str:
     return cleaned if cleaned and not cleaned[0].isdigit() else f"node_{cleaned}"
 
 
-def import_graph(model: Any) -> tuple[IRModule, dict[str, str]]:
+def import_graph(normalized: Normalized) -> tuple[IRModule, dict[str, str]]:
     """(the module, the file's node by the name of a variable) of a normalized model.
 
     Raises
@@ -113,7 +122,7 @@ def import_graph(model: Any) -> tuple[IRModule, dict[str, str]]:
     GraphError
         for shapes that are not static.
     """
-    importer = _Importer()
+    model, importer = normalized.model, _Importer(normalized.softmaxes)
     opset = next(entry.version for entry in model.opset_import if entry.domain == "")
     with (
         refusing(lambda e: f"{importer.node or 'its inputs'} cannot be imported: {first_line(e)}"),

@@ -32,10 +32,11 @@ def read(path: Path, shapes: Mapping[str, tuple[int, ...]]) -> Imported:
     FrontendError
         for a file that is no model, or one that cannot be imported: which node, and what to do.
     """
-    model = normalize(path, load_model(path), shapes, known_operators())
+    normalized = normalize(path, load_model(path), shapes, known_operators())
+    model = normalized.model
     quantized = any(node.op_type in _QUANTIZING for node in model.graph.node)
     try:
-        mod, origins = import_graph(model)
+        mod, origins = import_graph(normalized)
         return _imported(path, model, mod, origins, quantized)
     except (FrontendError, GraphError) as error:
         raise FrontendError(f"{path}: {error}") from error

@@ -6,17 +6,14 @@ import numpy as np
 from tvm import relax
 
 from ...relax_graph import attr_ints, shape_of
-from ..errors import FrontendError
 from .groups import Average, Operand, Product
 
 
 def product_sums(
     builder: relax.BlockBuilder, product: Product, inputs: list[relax.Expr], name: str
 ) -> relax.Expr:
-    """The sums of ``product`` on int8 ``inputs``.
-
-    Raises :class:`FrontendError` where int32 does not hold its bias with the zero point's part.
-    """
+    """The sums of ``product`` on int8 ``inputs``. What int32 does not hold wraps around, as it does
+    in frameworks."""
     if product.weight is None:
         sums = _both_vary(builder, product.operands, inputs, name)
         return _biased(builder, sums, product.bias, name)
@@ -147,11 +144,9 @@ def _biased(
 ) -> relax.Expr:
     if bias is None or not bias.any():
         return sums
-    limits = np.iinfo(np.int32)
-    if bias.min() < limits.min or bias.max() > limits.max:
-        raise FrontendError(f"{name}: its bias with the zero point's part does not fit in int32")
     rank = len(shape_of(sums))
     channels = shape_of(sums)[-1]
+    # Modulo 2^32, as sums are.
     full = bias.reshape((1,) * (rank - bias.ndim) + bias.shape).astype(np.int32)
     full = np.broadcast_to(full, (*full.shape[: rank - 1], channels))
     return builder.emit(

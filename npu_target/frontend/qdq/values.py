@@ -77,6 +77,10 @@ class Values:
                 return
             if dtype_of(var) == "float32" and constant(self.graph, source) is None:
                 self._view(var, numbers, dtype_of(source) == "uint8")
+        elif name == "relax.call_tir":
+            # An operation of integers (`npu_target.integer`), whose numbers are its own.
+            if dtype_of(var) in SHIFTS and self.stored.issuperset(vars_in(value)):
+                self.stored.add(var)
         elif self.is_move(var):
             self._add_move(var, list(dict.fromkeys(vars_in(value))))
 

@@ -7,8 +7,7 @@ point to each other anywhere in the file. What is made of them is bounded by the
 from __future__ import annotations
 
 import math
-import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import FrontendError
+from ..foreign import refusing
 from .options import NotOfTheOperator, read_options
 
 IDENTIFIER = b"TFL3"
@@ -44,9 +44,6 @@ DTYPES = {
 }
 
 _NEWER_CODE = 10  # in the table of an OperatorCode's fields
-
-# What reading wrong offsets ends in.
-_UNSOUND = (struct.error, IndexError, ValueError, TypeError, OverflowError, AttributeError)
 
 
 @dataclass(frozen=True)
@@ -112,24 +109,13 @@ def read_file(path: Path) -> Network:
         raise FrontendError(f"{path}: {error.strerror}") from error
     if content[4:8] != IDENTIFIER:
         raise FrontendError(f"{path} is no .tflite file: its bytes 4 to 7 are not 'TFL3'")
-    try:
-        return _Reader(path, content, tflite.Model.GetRootAs(content, 0)).network()
-    except FrontendError:
-        raise
-    except _UNSOUND as error:
-        raise FrontendError(f"{path} is damaged or cut off: {error}") from error
-
-
-def _newer_code(code: Any) -> int:
-    """The fourth field of an ``OperatorCode``, ``builtin_code``; 0 where it is left out."""
-    from flatbuffers.number_types import Int32Flags
-
-    at = code._tab.Offset(_NEWER_CODE)
-    return int(code._tab.Get(Int32Flags, at + code._tab.Pos)) if at else 0
+    with refusing(lambda error: f"{path} is cut off: {error}"):
+        root = tflite.Model.GetRootAs(content, 0)
+    return _Reader(path, content, root).network()
 
 
 class _Reader:
-    """Reads one file. Raises what :data:`_UNSOUND` names where an offset is wrong."""
+    """Reads one file."""
 
     def __init__(self, path: Path, content: bytes, model: Any) -> None:
         self._path = path
@@ -137,28 +123,35 @@ class _Reader:
         self._model = model
         self._entries_left = _MOST_ENTRIES_A_BYTE * len(content)
 
+    def _read(self, field: Callable[..., Any], *arguments: Any) -> Any:
+        """A field of a table, by a method of the package. Wrong offsets end in anything."""
+        with refusing(lambda error: f"{self._path} is damaged or cut off: {error}"):
+            return field(*arguments)
+
     def network(self) -> Network:
-        if self._model.Version() != 3:
+        if self._read(self._model.Version) != 3:
             raise FrontendError(
-                f"{self._path}: schema version {self._model.Version()} is not known; 3 is"
+                f"{self._path}: schema version {self._read(self._model.Version)} is not known; 3 is"
             )
-        if self._model.SubgraphsLength() < 1:
+        if self._read(self._model.SubgraphsLength) < 1:
             raise FrontendError(f"{self._path} holds no graph")
-        graph = self._model.Subgraphs(0)
+        graph = self._read(self._model.Subgraphs, 0)
         tensors = tuple(
-            self._tensor(index, graph.Tensors(index))
-            for index in range(self._count(graph.TensorsLength()))
+            self._tensor(index, self._read(graph.Tensors, index))
+            for index in range(self._count(self._read(graph.TensorsLength)))
         )
         kinds = [
-            self._kind(self._model.OperatorCodes(index))
-            for index in range(self._count(self._model.OperatorCodesLength()))
+            self._kind(self._read(self._model.OperatorCodes, index))
+            for index in range(self._count(self._read(self._model.OperatorCodesLength)))
         ]
         operators = tuple(
-            self._operator(index, graph.Operators(index), kinds, len(tensors))
-            for index in range(self._count(graph.OperatorsLength()))
+            self._operator(index, self._read(graph.Operators, index), kinds, len(tensors))
+            for index in range(self._count(self._read(graph.OperatorsLength)))
         )
-        inputs = self._indices(graph.InputsAsNumpy(), len(tensors), "the graph's inputs")
-        outputs = self._indices(graph.OutputsAsNumpy(), len(tensors), "the graph's outputs")
+        inputs = self._indices(self._read(graph.InputsAsNumpy), len(tensors), "the graph's inputs")
+        outputs = self._indices(
+            self._read(graph.OutputsAsNumpy), len(tensors), "the graph's outputs"
+        )
         if -1 in (*inputs, *outputs) or not outputs:
             raise FrontendError(f"{self._path}: the graph's inputs or outputs are left out")
         return Network(self._path, tensors, operators, inputs, outputs)
@@ -194,30 +187,37 @@ class _Reader:
 
         # Numbers above 127 are in the newer field only. TFLite takes the larger of the two fields,
         # where the package's BuiltinCode() prefers the older.
-        number = max(_newer_code(code), code.DeprecatedBuiltinCode())
+        number = max(self._newer_code(code), self._read(code.DeprecatedBuiltinCode))
         if number == tflite.BuiltinOperator.CUSTOM:
-            return f"custom {self._text(code.CustomCode())}"
+            return f"custom {self._text(self._read(code.CustomCode))}"
         for name, value in vars(tflite.BuiltinOperator).items():
             if value == number and not name.startswith("_"):
                 return name
         return f"operator number {number}"
 
+    def _newer_code(self, code: Any) -> int:
+        """The fourth field of an ``OperatorCode``, ``builtin_code``; 0 where it is left out."""
+        from flatbuffers.number_types import Int32Flags
+
+        at = self._read(code._tab.Offset, _NEWER_CODE)
+        return int(self._read(code._tab.Get, Int32Flags, at + code._tab.Pos)) if at else 0
+
     def _text(self, text: bytes | None) -> str:
         return (text or b"").decode("utf-8", "replace")
 
     def _tensor(self, index: int, table: Any) -> Tensor:
-        name = self._text(table.Name()) or f"tensor_{index}"
+        name = self._text(self._read(table.Name)) or f"tensor_{index}"
         where = f"{self._path}: tensor {index} ({name})"
-        shape = self._shape(table.ShapeAsNumpy(), where)
-        signature = self._shape(table.ShapeSignatureAsNumpy(), where)
-        number = table.Type()
+        shape = self._shape(self._read(table.ShapeAsNumpy), where)
+        signature = self._shape(self._read(table.ShapeSignatureAsNumpy), where)
+        number = self._read(table.Type)
         dtype = DTYPES.get(number, f"of type number {number}")
-        numbers = table.Quantization()
+        numbers = self._read(table.Quantization)
         scales, zero_points, axis = [], [], 0
         if numbers is not None:
-            scales = self._numbers(numbers.ScaleAsNumpy())
-            zero_points = self._numbers(numbers.ZeroPointAsNumpy())
-            axis = numbers.QuantizedDimension()
+            scales = self._numbers(self._read(numbers.ScaleAsNumpy))
+            zero_points = self._numbers(self._read(numbers.ZeroPointAsNumpy))
+            axis = self._read(numbers.QuantizedDimension)
         return Tensor(
             index=index,
             name=name,
@@ -227,8 +227,8 @@ class _Reader:
             scales=tuple(scales),
             zero_points=tuple(zero_points),
             axis=axis,
-            data=self._data(table.Buffer(), shape, number, where),
-            sparse=table.Sparsity() is not None,
+            data=self._data(self._read(table.Buffer), shape, number, where),
+            sparse=self._read(table.Sparsity) is not None,
         )
 
     def _shape(self, values: Any, where: str) -> tuple[int, ...]:
@@ -241,16 +241,17 @@ class _Reader:
     def _data(
         self, buffer: int, shape: tuple[int, ...], number: int, where: str
     ) -> np.ndarray | None:
-        if not 0 <= buffer < max(self._model.BuffersLength(), 1):
+        if not 0 <= buffer < max(self._read(self._model.BuffersLength), 1):
             raise FrontendError(f"{where}: its data is buffer {buffer}, which is not there")
         if buffer == 0 or number not in DTYPES:
             return None
-        table = self._model.Buffers(buffer)
+        table = self._read(self._model.Buffers, buffer)
         dtype = np.dtype(DTYPES[number])
-        if table.Offset() > 1:  # behind the FlatBuffer, in files above 2 GiB
-            raw = np.frombuffer(self._content, "uint8", table.Size(), table.Offset())
+        if self._read(table.Offset) > 1:  # behind the FlatBuffer, in files above 2 GiB
+            size, offset = self._read(table.Size), self._read(table.Offset)
+            raw = self._read(np.frombuffer, self._content, "uint8", size, offset)
         else:
-            raw = table.DataAsNumpy()
+            raw = self._read(table.DataAsNumpy)
             if not isinstance(raw, np.ndarray) or raw.size == 0:
                 return np.empty(shape, dtype) if 0 in shape else None
         if min(shape, default=1) < 0 or raw.size != math.prod(shape) * dtype.itemsize:
@@ -263,19 +264,19 @@ class _Reader:
         return data
 
     def _operator(self, index: int, table: Any, kinds: list[str], tensors: int) -> Record:
-        code = table.OpcodeIndex()
+        code = self._read(table.OpcodeIndex)
         if code >= len(kinds):
             raise FrontendError(f"{self._path}: operator {index} is of kind {code}, there is none")
         kind = kinds[code]
         where = f"operator {index} ({kind})"
         try:
-            options = read_options(kind, table, self._numbers)
+            options = read_options(kind, table, self._read, self._numbers)
         except NotOfTheOperator as error:
             raise FrontendError(f"{self._path}: {where}: {error}") from error
         return Record(
             index=index,
             kind=kind,
-            inputs=self._indices(table.InputsAsNumpy(), tensors, where),
-            outputs=self._indices(table.OutputsAsNumpy(), tensors, where),
+            inputs=self._indices(self._read(table.InputsAsNumpy), tensors, where),
+            outputs=self._indices(self._read(table.OutputsAsNumpy), tensors, where),
             options=options,
         )

@@ -61,11 +61,11 @@ class NotOfTheOperator(ValueError):
 
 
 def read_options(
-    kind: str, operator: Any, numbers: Callable[[Any], list[Any]]
+    kind: str, operator: Any, read: Callable[..., Any], numbers: Callable[[Any], list[Any]]
 ) -> Mapping[str, Any]:
     """The options of an operator's table, in snake case; empty for one that has none in the file.
 
-    numbers : makes a list of a vector.
+    read : calls a method of a table. numbers : makes a list of a vector.
 
     Raises
     ------
@@ -74,19 +74,22 @@ def read_options(
     """
     import tflite
 
-    if kind not in _TABLES or operator.BuiltinOptionsType() == tflite.BuiltinOptions.NONE:
+    if kind not in _TABLES:
+        return {}
+    table_kind = read(operator.BuiltinOptionsType)
+    if table_kind == tflite.BuiltinOptions.NONE:
         return {}
     table_name, entries = _TABLES[kind]
-    if operator.BuiltinOptionsType() != getattr(tflite.BuiltinOptions, table_name):
+    if table_kind != getattr(tflite.BuiltinOptions, table_name):
         raise NotOfTheOperator(f"its options are no {table_name}")
-    union = operator.BuiltinOptions()
+    union = read(operator.BuiltinOptions)
     if union is None:
         return {}
     table = getattr(tflite, table_name)()
     table.Init(union.Bytes, union.Pos)
     options = {}
     for entry in entries:
-        value = getattr(table, entry)()
+        value = read(getattr(table, entry))
         name = entry.removesuffix("AsNumpy")
         options[_snake(name)] = numbers(value) if name != entry else value
     return options

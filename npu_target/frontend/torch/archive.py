@@ -10,8 +10,6 @@ refused, and what is left is written anew.
 from __future__ import annotations
 
 import io
-import json
-import math
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -19,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import FrontendError
-from .document import checked_document, checked_strings
+from .document import checked_document, checked_strings, objects_of, read_json, written_json
 
 _MODEL = "models/model.json"
 _CONFIGS = {
@@ -121,46 +119,45 @@ def _tensors(path: Path, files: Mapping[str, bytes], folder: str, config: str) -
     name = folder + config
     if name not in files:
         raise FrontendError(f"{path}: has no {name}; {_SAVE_AGAIN}")
-    try:
-        document = json.loads(files[name])
-        entries = document["config"]
-        found = {name: files[name]}
-        for tensor, entry in entries.items():
-            checked_strings(path, [tensor, entry])
-            if entry["use_pickle"] or entry["tensor_meta"] is None:
-                raise FrontendError(
-                    f"{path}: {tensor} is pickled, and what is pickled can run code when it is "
-                    "read; make it a plain tensor (.contiguous(), no subclass) before exporting"
-                )
-            data = files[folder + entry["path_name"]]
-            _check_size(path, tensor, entry["tensor_meta"], len(data))
-            found[folder + entry["path_name"]] = data
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        if isinstance(error, FrontendError):
-            raise
-        raise FrontendError(f"{path}: {name} is damaged ({error!r})") from error
-    _on_this_machine(document)
-    found[name] = json.dumps(document).encode()
+    document = read_json(path, name, files[name])
+    entries = document.get("config")
+    if not isinstance(entries, dict):
+        raise FrontendError(f"{path}: {name} is damaged: it has no 'config'")
+    found = {}
+    for tensor, entry in entries.items():
+        checked_strings(path, [tensor, entry])
+        if not isinstance(entry, dict) or not {"use_pickle", "tensor_meta"} <= entry.keys():
+            raise FrontendError(f"{path}: {name} is damaged: it does not say what {tensor} is")
+        if entry["use_pickle"] or entry["tensor_meta"] is None:
+            raise FrontendError(
+                f"{path}: {tensor} is pickled, and what is pickled can run code when it is "
+                "read; make it a plain tensor (.contiguous(), no subclass) before exporting"
+            )
+        place = f"{folder}{entry.get('path_name')}"
+        if place not in files:
+            raise FrontendError(f"{path}: {name} is damaged: {tensor} has no data at {place}")
+        _check_size(path, tensor, entry["tensor_meta"], len(files[place]))
+        found[place] = files[place]
+    for value in objects_of(document):  # tensors that were on another device, here on the CPU
+        if isinstance(value.get("device"), dict):
+            value["device"] = {"type": "cpu", "index": None}
+    found[name] = written_json(path, name, document)
     return found
 
 
-def _check_size(path: Path, tensor: str, meta: Mapping[str, Any], size_bytes: int) -> None:
+def _check_size(path: Path, tensor: str, meta: Any, size_bytes: int) -> None:
     """No more elements than there are bytes: a tensor may repeat what it holds without end."""
-    elements = math.prod(max(0, int(extent["as_int"])) for extent in meta["sizes"])
+    sizes = meta.get("sizes") if isinstance(meta, dict) else None
+    if not isinstance(sizes, list):
+        raise FrontendError(f"{path}: the sizes of {tensor} are damaged")
+    elements = 1
+    for size in sizes:
+        extent = size.get("as_int") if isinstance(size, dict) else None
+        if not isinstance(extent, int):
+            raise FrontendError(f"{path}: the sizes of {tensor} are damaged")
+        elements *= max(0, extent)
     if elements > size_bytes:
         raise FrontendError(
             f"{path}: {tensor} has {elements} elements in {size_bytes} bytes; if it is expanded, "
             "make it .contiguous() before exporting, else the file is damaged"
         )
-
-
-def _on_this_machine(value: Any) -> None:
-    """Tensors that were on another device, here on the CPU."""
-    if isinstance(value, dict):
-        if isinstance(value.get("device"), dict):
-            value["device"] = {"type": "cpu", "index": None}
-        for item in value.values():
-            _on_this_machine(item)
-    elif isinstance(value, list):
-        for item in value:
-            _on_this_machine(item)

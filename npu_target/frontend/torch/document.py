@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from ..errors import FrontendError
+from ..foreign import first_line, refusing
 
 # Names, operators, types: nothing that could call, index or begin a statement.
 _NAME = re.compile(r"[\w.+-]*", re.ASCII)
@@ -42,58 +44,81 @@ def checked_document(path: Path, data: bytes) -> bytes:
         for what is no such program, has an operator of another library, or a text that is none of
         a program's.
     """
-    try:
-        document = json.loads(data)
-        document["guards_code"] = []  # Python source.
-        _clean_nodes(path, document)
-        checked_strings(path, document)
-        return json.dumps(document).encode()
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        if isinstance(error, FrontendError):
-            raise
-        raise FrontendError(f"{path}: its program is damaged ({error!r})") from error
+    document = read_json(path, "its program", data)
+    document["guards_code"] = []  # Python source.
+    _clean_nodes(path, document)
+    checked_strings(path, document)
+    return written_json(path, "its program", document)
 
 
-def checked_strings(path: Path, value: Any, key: str = "") -> None:
-    """Raises :class:`FrontendError` for a text in JSON that should not be there."""
-    if isinstance(value, dict):
-        for name, item in value.items():
-            _check(path, name, _NAME)
-            if name == "nn_module_stack":
-                continue  # Only ever shown.
-            if name in ("device", "as_device"):
-                value[name] = {"type": "cpu", "index": None}
+def read_json(path: Path, name: str, data: bytes | str) -> dict[str, Any]:
+    """The JSON object that ``name`` is. Raises :class:`FrontendError` where it is none."""
+    with refusing(lambda error: f"{path}: {name} is damaged ({first_line(error)})"):
+        value = json.loads(data)
+    if not isinstance(value, dict):
+        raise FrontendError(f"{path}: {name} is damaged: it is no object of JSON")
+    return value
+
+
+def written_json(path: Path, name: str, value: Any) -> bytes:
+    """JSON of what `read_json` read."""
+    # It nests as deep as it did, of which there may be too much on this side only.
+    with refusing(lambda error: f"{path}: {name} is damaged ({first_line(error)})"):
+        return json.dumps(value).encode()
+
+
+def objects_of(document: Any) -> Iterator[dict[str, Any]]:
+    """All objects in JSON, those around others first; may be changed on the way."""
+    waiting = [document]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            yield value
+            waiting += value.values()
+        elif isinstance(value, list):
+            waiting += value
+
+
+def checked_strings(path: Path, document: Any) -> None:
+    """Raises :class:`FrontendError` for a text in JSON that should not be there; takes tensors to
+    the CPU."""
+    waiting: list[tuple[Any, str]] = [(document, "")]
+    while waiting:
+        value, key = waiting.pop()
+        if isinstance(value, dict):
+            for name, item in value.items():
+                _check(path, name, _NAME)
+                if name in ("device", "as_device"):
+                    value[name] = {"type": "cpu", "index": None}
+                elif name != "nn_module_stack":  # which is only ever shown
+                    waiting.append((item, name))
+        elif isinstance(value, list):
+            waiting += ((item, key) for item in value)
+        elif isinstance(value, str):
+            if key == "expr_str":
+                _check_expression(path, value)
+            elif key in _TREES:
+                _check_tree(path, value)
             else:
-                checked_strings(path, item, name)
-    elif isinstance(value, list):
-        for item in value:
-            checked_strings(path, item, key)
-    elif isinstance(value, str):
-        if key == "expr_str":
-            _check_expression(path, value)
-        elif key in _TREES:
-            _check_tree(path, value)
-        else:
-            _check(path, value, _ARGUMENT if key == "as_string" else _NAME)
+                _check(path, value, _ARGUMENT if key == "as_string" else _NAME)
 
 
-def _clean_nodes(path: Path, value: Any) -> None:
+def _clean_nodes(path: Path, document: Any) -> None:
     """Operators checked, all that is told about where they come from dropped but for modules."""
-    if isinstance(value, list):
-        for item in value:
-            _clean_nodes(path, item)
-    elif isinstance(value, dict):
-        if "target" in value and "metadata" in value:
-            stack = value["metadata"].get("nn_module_stack", "")
-            value["metadata"] = {"nn_module_stack": stack} if stack else {}
-            if not _OPERATOR.fullmatch(value["target"]):
-                at = value.get("name") or stack
-                raise FrontendError(
-                    f"{path}: the operator {value['target']!r} ({at!r}) is none of PyTorch's own "
-                    "that can be imported; write it in others, or leave it out of what is exported"
-                )
-        for item in value.values():
-            _clean_nodes(path, item)
+    for value in objects_of(document):
+        if "target" not in value or "metadata" not in value:
+            continue
+        target, metadata = value["target"], value["metadata"]
+        if not isinstance(target, str) or not isinstance(metadata, dict):
+            raise FrontendError(f"{path}: its program is damaged: a node has no operator")
+        stack = metadata.get("nn_module_stack", "")
+        value["metadata"] = {"nn_module_stack": stack} if stack else {}
+        if not _OPERATOR.fullmatch(target):
+            at = value.get("name") or stack
+            raise FrontendError(
+                f"{path}: the operator {target!r} ({at!r}) is none of PyTorch's own that can be "
+                "imported; write it in others, or leave it out of what is exported"
+            )
 
 
 def _check(path: Path, text: str, allowed: re.Pattern[str]) -> None:
@@ -113,15 +138,14 @@ def _check_expression(path: Path, text: str) -> None:
 
 def _check_tree(path: Path, text: str) -> None:
     """How arguments nest: JSON, of which some is text in JSON again."""
-    if _NAME.fullmatch(text):
-        return
-    for item in _strings_of(json.loads(text)):
-        _check_tree(path, item)
-
-
-def _strings_of(value: Any) -> list[str]:
-    if isinstance(value, dict):
-        return [text for pair in value.items() for item in pair for text in _strings_of(item)]
-    if isinstance(value, list):
-        return [text for item in value for text in _strings_of(item)]
-    return [value] if isinstance(value, str) else []
+    waiting: list[Any] = [text]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            waiting += [*value, *value.values()]
+        elif isinstance(value, list):
+            waiting += value
+        elif isinstance(value, str) and not _NAME.fullmatch(value):
+            with refusing(lambda error: f"{path}: its arguments are damaged ({first_line(error)})"):
+                inner = json.loads(value)
+            waiting.append(inner)

@@ -138,6 +138,26 @@ def test_qgemm(kind, quantized, trans_b, folder):
 
 
 @pytest.mark.parametrize("kind", [INT8, UINT8])
+@pytest.mark.parametrize("op_type", ["QGemm", "QLinearConv"])
+def test_sums_wrap_around(op_type, kind, folder):
+    """So do biases with the part of the zero point."""
+    m = Quantized(kind)
+    conv = op_type == "QLinearConv"
+    m.integers("w", *((20, 64, 1, 1) if conv else (64, 20)), dtype="int8")
+    w_numbers = [m.constant(np.float32(0.03), "ws"), m.constant(np.int8(0), "wp")]
+    near = m.random.choice([-1, 1], 20) * (2**31 - 1 - m.random.integers(0, 100_000, 20))
+    near[::2] //= m.random.integers(1, 9, 10)
+    bias, y_numbers = m.constant(near.astype("int32"), "c"), m.numbers("y", 2e4, 7)
+    names = ["x", *m.numbers("x", 0.02, 3), "w", *w_numbers]
+    if conv:
+        m.node(op_type, [*names, *y_numbers, bias], "layer")
+    else:
+        m.node(op_type, [*names, bias, *y_numbers], "layer", MICROSOFT)
+    shape, wanted = ((1, 64, 6, 1), (1, 20, 6, 1)) if conv else ((6, 64), (6, 20))
+    check(m, {"x": shape}, ("layer_out", wanted, kind), folder)
+
+
+@pytest.mark.parametrize("kind", [INT8, UINT8])
 @pytest.mark.parametrize("op_type", ["QLinearAdd", "QLinearMul"])
 @pytest.mark.parametrize("shape", [(1, 4, 5, 6), (1, 4, 1, 1)])
 def test_sums_and_products_of_elements(op_type, kind, shape, folder):
@@ -213,11 +233,37 @@ def test_integer_sums(op_type, folder):
     )
 
 
-def test_softmax_stays_float(folder):
-    m = Quantized(UINT8)
+@pytest.mark.parametrize("kind", [INT8, UINT8])
+@pytest.mark.parametrize(
+    ("shape", "attrs"),
+    [
+        ((40, 30), {"axis": -1, "opset": 13}),
+        ((2, 5, 7, 9), {"axis": 1, "opset": 13}),
+        ((2, 5, 7, 9), {"axis": 2, "opset": 11}),
+        ((3, 5, 40), {"opset": 11}),
+        ((30, 300), {"opset": 13}),
+    ],
+)
+def test_softmax(shape, attrs, kind, folder):
+    m = Quantized(kind)
     names = ["x", *m.numbers("x", 0.04, 3), *m.numbers("y", 0.004, -128)]
+    m.node("QLinearSoftmax", names, "softmax", MICROSOFT, **attrs)
+    check(m, {"x": shape}, ("softmax_out", shape, kind), folder)
+
+
+@pytest.mark.parametrize("kind", [INT8, UINT8])
+def test_products_of_a_softmax(kind, folder):
+    """As in attention."""
+    m = Quantized(kind)
+    scores, shares = m.numbers("scores", 0.3), m.numbers("shares", 1 / 256, -128)
+    names = ["x", *m.numbers("x", 0.02, 3), "k", *m.numbers("k", 0.03, -5), *scores]
+    m.node("QLinearMatMul", names, "scores")
+    names = ["scores_out", *scores, *shares]
     m.node("QLinearSoftmax", names, "softmax", MICROSOFT, axis=-1, opset=13)
-    check(m, {"x": (3, 30)}, ("softmax_out", (3, 30), UINT8), folder, apart=1, floats=2)
+    names = ["softmax_out", *shares, "v", *m.numbers("v", 0.02, 4), *m.numbers("y", 0.01)]
+    m.node("QLinearMatMul", names, "values")
+    inputs = {"x": (2, 6, 12), "k": (2, 12, 9), "v": (2, 9, 12)}
+    check(m, inputs, ("values_out", (2, 6, 12), kind), folder)
 
 
 FLOATS = {

@@ -59,12 +59,21 @@ def test_of_two_codes_of_an_operator_the_larger_counts(tmp_path):
     compare(bytes(content), tmp_path)
 
 
-def test_a_softmax_of_uint8_has_the_numbers_of_its_kernel(tmp_path):
-    operand, numbers = T((1, 8), "uint8", 0.1), ((1 / 256, 3), (1 / 128, 0))
-    for result in (T((1, 8), "uint8", *pair) for pair in numbers):
+@pytest.mark.parametrize(("dtype", "lowest"), [("uint8", 0), ("int8", -128)])
+def test_a_softmax_has_the_numbers_of_its_kernel(dtype, lowest, tmp_path):
+    operand, numbers = T((1, 8), dtype, 0.1), ((1 / 256, lowest + 3), (1 / 128, lowest))
+    message = f"must have the scale 1/256 and the zero point {lowest}"
+    for result in (T((1, 8), dtype, *pair) for pair in numbers):
         content = one_operator("SOFTMAX", [operand], [result], "SoftmaxOptions", Beta=1.0)
-        with pytest.raises(FrontendError, match="must have the scale 1/256 and the zero point 0"):
+        with pytest.raises(FrontendError, match=message):
             imported(content, tmp_path)
+
+
+def test_a_softmax_of_long_rows_is_refused(tmp_path):
+    operand, result = T((1, 4096), scale=0.1), T((1, 4096), scale=1 / 256, zero_point=-128)
+    content = one_operator("SOFTMAX", [operand], [result], "SoftmaxOptions", Beta=1.0)
+    with pytest.raises(FrontendError, match="rows have 4096 elements, 4095 are possible"):
+        imported(content, tmp_path)
 
 
 def test_a_slice_of_nothing_is_refused(tmp_path):

@@ -101,6 +101,22 @@ def test_nothing_is_run(file, tmp_path, name):
         (lambda e: e.pop(WEIGHTS), "has no data/weights/model_weights_config.json"),
         (lambda e: e.update({MODEL: b"{"}), "its program is damaged"),
         (lambda e: e.update({MODEL: b"[" * 100_000}), "its program is damaged"),
+        (lambda e: e.update({MODEL: b"[]"}), "its program is damaged: it is no object"),
+        (edited(MODEL, lambda d: nodes(d)[0].update(target=7)), "a node has no operator"),
+        (edited(MODEL, lambda d: nodes(d)[0].update(metadata=[])), "a node has no operator"),
+        (lambda e: e.update({WEIGHTS: b"{}"}), "it has no 'config'"),
+        (
+            edited(WEIGHTS, lambda d: d["config"].update({"fc.weight": []})),
+            "does not say what fc.weight is",
+        ),
+        (
+            edited(WEIGHTS, lambda d: d["config"]["fc.weight"].update(path_name=[1])),
+            "fc.weight has no data at",
+        ),
+        (
+            edited(WEIGHTS, lambda d: d["config"]["fc.weight"]["tensor_meta"].update(sizes=[3])),
+            "the sizes of fc.weight are damaged",
+        ),
         (lambda e: e.update({"models/other.json": b"{}"}), "holds 2 programs"),
         (lambda e: e.update({"byteorder": b"big"}), "byte order"),
         (lambda e: e.pop("data/weights/weight_0"), "is damaged"),

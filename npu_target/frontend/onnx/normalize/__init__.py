@@ -1,5 +1,5 @@
 """Models in fewer operators: quantized ones as dequantize, operator, quantize."""
 
-from .model import normalize
+from .model import Normalized, normalize
 
-__all__ = ["normalize"]
+__all__ = ["Normalized", "normalize"]

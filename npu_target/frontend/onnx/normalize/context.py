@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import FrontendError
+from ..softmax import IntegerSoftmax
 
 
 @dataclass
@@ -16,6 +17,7 @@ class Context:
 
     constants : its initializers by name, as ``TensorProto``.
     nodes : those written so far.
+    softmaxes : what Identity nodes of int8 are, by their names.
     """
 
     path: str
@@ -23,6 +25,7 @@ class Context:
     opset: int
     constants: dict[str, Any]
     nodes: list[Any] = field(default_factory=list)
+    softmaxes: dict[str, IntegerSoftmax] = field(default_factory=dict)
     _count: int = 0
 
     def place(self, node: Any) -> str:

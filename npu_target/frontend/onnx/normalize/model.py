@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...errors import FrontendError
 from ..shapes import fix_inputs, infer, value_shapes
+from ..softmax import IntegerSoftmax
 from .context import Context, argument, attributes
 from .floats import constant_node, explicit_pads
 from .quantized import RULES
@@ -19,9 +20,16 @@ _PADDED = ("Conv", "MaxPool", "AveragePool")
 _GLOBAL = ("GlobalAveragePool", "GlobalMaxPool")
 
 
+class Normalized(NamedTuple):
+    """softmaxes : what Identity nodes of the model are instead, by their names."""
+
+    model: Any
+    softmaxes: Mapping[str, IntegerSoftmax]
+
+
 def normalize(
     path: Path, model: Any, shapes: Mapping[str, tuple[int, ...]], known: Collection[str]
-) -> Any:
+) -> Normalized:
     """``model`` rewritten: quantized operators as dequantize, operator, quantize; explicit
     paddings; static shapes, all checked. ``known``: operators that there may
     be in the end.
@@ -53,7 +61,7 @@ def normalize(
             _check_quantization(context, node, found)
         elif node.op_type in _GLOBAL:
             _check_image(context, node, found)
-    return inferred
+    return Normalized(inferred, context.softmaxes)
 
 
 def _opset(path: Path, model: Any) -> int:

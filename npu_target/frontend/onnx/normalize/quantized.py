@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 
 from ...errors import FrontendError
+from ..softmax import IntegerSoftmax
 from .context import Context, argument, attributes
 
 Rule = Callable[[Context, Any], None]
+
+_SOFTMAX_OF_ONE_AXIS = 13  # the opset since which it is; before, of all from one on
 
 
 def _conv(context: Context, node: Any) -> None:
@@ -93,18 +96,45 @@ def _binary(op_type: str) -> Rule:
     return rule
 
 
-def _unary(op_type: str, dropped: tuple[str, ...] = ()) -> Rule:
+def _unary(op_type: str) -> Rule:
     def rule(context: Context, node: Any) -> None:
         given = attributes(node)
         if given.pop("channels_last", 0):
             raise FrontendError(f"{context.place(node)}: channels_last is not supported")
-        for name in dropped:
-            given.pop(name, None)
         real = context.dequantized(*list(node.input)[:3])
         value = context.add(op_type, [real], context.fresh(node.output[0]), node.name, **given)
         context.quantized(node, value, argument(node, 3), argument(node, 4))
 
     return rule
+
+
+def _softmax(context: Context, node: Any) -> None:
+    """An Identity of int8, of which ``context.softmaxes`` says what it is: the standard has no
+    Softmax of integers."""
+    x, x_scale, x_point, y_scale, y_point = (argument(node, index) for index in range(5))
+    scales = [context.number(node, index).reshape(()) for index in (1, 3)]
+    # Between the file's integers and int8 nothing is rounded.
+    points = []
+    for name in (x_point, y_point):
+        point = context.array(name) if name else np.zeros((), "uint8")
+        if point is None:
+            raise FrontendError(f"{context.place(node)}: its zero point {name!r} must be constant")
+        points.append(int(point.reshape(())) - (128 if point.dtype == "uint8" else 0))
+    given = attributes(node)
+    whole = int(given.get("opset", 0)) < _SOFTMAX_OF_ONE_AXIS
+    softmax = IntegerSoftmax(
+        float(scales[0]), float(scales[1]), points[1], given.get("axis", -1), whole
+    )
+    names = [context.constant(np.array(point, "int8"), f"{node.name}_point") for point in points]
+    real = context.dequantized(x, x_scale, x_point)
+    integers = context.fresh(f"{x}_int8")
+    context.add("QuantizeLinear", [real, x_scale, names[0]], integers, integers)
+    made = context.fresh(node.output[0])
+    name = context.fresh(node.name or "softmax")
+    context.softmaxes[name] = softmax
+    context.add("Identity", [integers], made, name)
+    real = context.dequantized(made, y_scale, names[1])
+    context.quantized(node, real, y_scale, y_point)
 
 
 def _concat(context: Context, node: Any) -> None:
@@ -166,7 +196,7 @@ RULES: dict[tuple[str, str], tuple[Rule, int]] = {
     ("com.microsoft", "QLinearAveragePool"): (_unary("AveragePool"), 4),
     ("com.microsoft", "QLinearLeakyRelu"): (_unary("LeakyRelu"), 4),
     ("com.microsoft", "QLinearSigmoid"): (_unary("Sigmoid"), 4),
-    ("com.microsoft", "QLinearSoftmax"): (_unary("Softmax", ("opset",)), 4),
+    ("com.microsoft", "QLinearSoftmax"): (_softmax, 4),
     ("com.microsoft", "QuantizeLinear"): (_same("QuantizeLinear"), 2),
     ("com.microsoft", "DequantizeLinear"): (_same("DequantizeLinear"), 2),
 }

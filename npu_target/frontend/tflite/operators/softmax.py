@@ -6,9 +6,11 @@ import numpy as np
 from tvm import relax
 
 from ....integer import Softmax
+from ....integer.softmax import MOST_ELEMENTS
 from ..converters import converts
-from ..operation import UINT8_OFFSET, Affine, Operation
+from ..operation import UINT8_OFFSET, Operation
 
+_SCALE_TOLERANCE = 0.001  # as TFLite's kernel has it
 _LEAST_SQUARES = 1e-6  # of a vector that is normalized, as TFLite has it
 
 
@@ -24,11 +26,13 @@ def softmax(op: Operation) -> relax.Expr:
         return relax.op.nn.softmax(value, axis=-1)
     value, operand = op.operand(0)
     result = op.result
-    # Of uint8, TFLite's kernel takes for granted what its converter writes.
-    if op.outputs[0].dtype == "uint8" and result != Affine(1 / 256, -UINT8_OFFSET):
-        raise op.refusal("its uint8 result must have the scale 1/256 and the zero point 0")
-    input_scale = float(np.float32(operand.scale) * beta)
-    return op.emit_integer(Softmax(input_scale, result.scale, result.zero_point), [value])
+    # TFLite's kernel asks this of int8, and takes it for granted of uint8.
+    if abs(256 * result.scale - 1) > _SCALE_TOLERANCE or result.zero_point != -UINT8_OFFSET:
+        lowest = 0 if op.outputs[0].dtype == "uint8" else -UINT8_OFFSET
+        raise op.refusal(f"its result must have the scale 1/256 and the zero point {lowest}")
+    if op.shape(0)[-1] > MOST_ELEMENTS:
+        raise op.refusal(f"its rows have {op.shape(0)[-1]} elements, {MOST_ELEMENTS} are possible")
+    return op.emit_integer(Softmax(float(operand.scale) * float(beta)), [value])
 
 
 @converts("LOG_SOFTMAX")
