@@ -1,7 +1,7 @@
 """Tuning and building a network with an operator that the package does not have.
 
-As a program it is tune.py, or `npu_target.build`, for that network: `python scaled_network.py tune
---model scaled ...`. The operator is found by an entry point (see `topi/test_outside_operator.py`).
+As a program it is `npu-target` for it: `scaled_network.py tune --model scaled`. The operator
+is found by an entry point (see `topi/test_outside_operator.py`).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from tvm import relax
 from tvm.ir import IRModule
 from tvm.relax import op
 
+from npu_target.cli.main import main
 from npu_target.models import registry
 
 SHAPE = (5, 7, 20)
@@ -46,8 +47,4 @@ class ScaledModel(registry.Model):
 
 if __name__ == "__main__":
     registry.MODELS["scaled"] = lambda weights, seed: ScaledModel("scaled", network())
-    if sys.argv[1] == "tune":
-        from npu_target.tuning.cli import main
-    else:
-        from npu_target.build import main
-    sys.exit(main(sys.argv[2:]))
+    sys.exit(main())

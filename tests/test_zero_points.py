@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from command_lines import export
 from exported_networks import HAS_MAKE, make
 from partition.integer_functions import add_bias, constant, conv2d, image_sum, int8, requantize
 from relax_functions import function_of
@@ -14,7 +15,6 @@ from tvm.relax import op
 
 from npu_target.build import compile_network
 from npu_target.device import preset
-from npu_target.export.cli import main as export
 from npu_target.host import build_host, run_host
 from npu_target.models import registry
 from npu_target.tuning.choose import Chooser

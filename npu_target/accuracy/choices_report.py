@@ -37,6 +37,9 @@ def print_choices(console: Console, found: Choices) -> None:
     console.print(table)
     if any(_is_left_exact(row) for row in found.rows):
         console.print(f"{_LEFT_EXACT} too far off for --numerics fast, which leaves it exact")
+    for row in found.rows:
+        if row.device is not None and row.device.layer is not None and row.device.layer.remark:
+            console.print(f"{row.name}: {row.device.layer.remark}", highlight=False)
     console.print(_networks(found))
     console.print(
         f"cycles of {found.device}; host: instructions of its core, about; choose with --numerics, "
@@ -118,7 +121,7 @@ def _way_json(way: Way) -> dict[str, Any]:
 
 
 def _layer_json(layer: Layer) -> dict[str, Any]:
-    return {"where": layer.where, "numbers": layer.form, "why": layer.why}
+    return {"where": layer.where, "numbers": layer.form, "why": layer.reason}
 
 
 def _tops_json(network: Network, found: Choices) -> dict[str, float]:

@@ -32,7 +32,9 @@ class Row:
     def of(cls, found: LayerDifference) -> Row:
         """Of a network that comes quantized."""
         layer = found.layer
-        return cls(layer.name, layer.where, layer.form, layer.why, found.alone, found.accumulated)
+        return cls(
+            layer.name, layer.where, layer.form, layer.reason, found.alone, found.accumulated
+        )
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ computes each layer, or that the host does."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tvm import relax
 from tvm.ir import IRModule
@@ -18,11 +18,12 @@ from ..relax_graph import dtype_of, op_name
 from .additions import addition_candidate
 from .averages import average_candidate
 from .errors import NumericsError
-from .forms import Form
+from .forms import Form, ProductForm
 from .layer import Candidate, Layer, Named, Network
 from .options import NumericsOptions
 from .products import product_of
 from .requantizing import product_candidate
+from .scale_widths import Cycles, ScaleWidth, partitioned_quickly, scale_widths
 from .with_forms import with_forms
 
 _PRODUCTS = ("relax.nn.conv2d", "relax.matmul")
@@ -51,16 +52,26 @@ class Decided:
         """Of layers on the host, by their names, why."""
         return {layer.name: layer.why for layer in self.layers if not layer.is_on_device}
 
+    @property
+    def remarks(self) -> dict[str, str]:
+        """Of layers on the device, by the names of their products."""
+        said = {layer.name: layer.remark for layer in self.layers if layer.remark}
+        products = [form for form in self.forms.values() if isinstance(form, ProductForm)]
+        return {form.product.anchor.name: said[form.name] for form in products if form.name in said}
+
 
 def decide(
     mod: IRModule,
     config: DeviceConfig,
     options: NumericsOptions | None = None,
     zero_points: Mapping[str, int] | None = None,
+    cycles: Cycles | None = None,
 ) -> Decided:
     """Choose a form for each layer of ``main``.
 
     zero_points : of ``main``'s parameters, by their names, where they are known.
+    cycles : of an operator on the device, where it shall count what scales for blocks of channels
+        cost (see `NumericsOptions.most_scale_excess`).
 
     Raises
     ------
@@ -89,10 +100,24 @@ def decide(
         is_on_host = var.name in options.host
         host |= {var.name} if is_on_host else set()
         layers[var] = _spelled_layer(network, var, is_on_host)
-    ordered = tuple(layers[var] for var in network.graph.order if var in layers)
-    return Decided(
-        with_forms(network, network.graph, forms), ordered, frozenset(host), network, forms
-    )
+
+    def decided() -> Decided:
+        ordered = tuple(layers[var] for var in network.graph.order if var in layers)
+        made = with_forms(network, network.graph, forms)
+        return Decided(made, ordered, frozenset(host), network, forms)
+
+    result = decided()
+    of_blocks = _scaled_by_block(named, forms)
+    if cycles is None or scaled is None or not of_blocks:
+        return result
+    partitioned = partitioned_quickly(result.mod, config, result.host)
+    most = options.most_scale_excess
+    for name, width in scale_widths(partitioned, [*of_blocks], scaled, cycles, most).items():
+        each = of_blocks[name]
+        wider = _with_width(network, each, options, scaled, width)
+        if wider is not None:
+            layers[each.var], forms[each.var] = wider
+    return decided()
 
 
 def named_operations(network: Network) -> list[Named]:
@@ -143,6 +168,31 @@ def _choose(network: Network, named: Named, options: NumericsOptions) -> tuple[L
     if name in options.device:
         raise NumericsError(f"on-device: {name} cannot be computed there: {found}")
     return Layer(name, op, False, True, "as it is", found), None
+
+
+def _scaled_by_block(named: Sequence[Named], forms: Mapping[relax.Var, Form]) -> dict[str, Named]:
+    """Layers whose weights have taken in the channels' scales but for one of each block, by the
+    names of their products."""
+    found = {}
+    for each in named:
+        form = forms.get(each.var)
+        if not isinstance(form, ProductForm) or form.weight is None:
+            continue
+        if isinstance(form.rescale.scale, tuple):
+            found[form.product.anchor.name] = each
+    return found
+
+
+def _with_width(
+    network: Network, named: Named, options: NumericsOptions, block: int, width: ScaleWidth
+) -> tuple[Layer, Form] | None:
+    """A layer with scales for wider blocks than of ``block`` channels, or None where its weights
+    would lose too much by that."""
+    layer, form = _choose(replace(network, scaled_channels=width.channels), named, options)
+    if form is None:
+        return None
+    remark = f"a scale for each {block} channels takes {width.excess:.0%} more cycles"
+    return replace(layer, remark=remark), form
 
 
 def _product_name(network: Network, named: Named) -> set[str]:

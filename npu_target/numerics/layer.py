@@ -66,6 +66,7 @@ class Layer:
     is_on_device : whether it is spelled as the device computes it.
     is_exact : whether its results are the network's own, given the network's own inputs to it.
     form : what computes it, in a few words. why : the reason.
+    remark : what another form would cost, if that is why it has not got it.
     """
 
     name: str
@@ -74,6 +75,12 @@ class Layer:
     is_exact: bool
     form: str
     why: str
+    remark: str = ""
+
+    @property
+    def reason(self) -> str:
+        """All that there is to say."""
+        return f"{self.why}; {self.remark}" if self.remark else self.why
 
     @property
     def where(self) -> str:

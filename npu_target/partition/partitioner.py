@@ -104,6 +104,7 @@ def partition(
     lower: Lowering = topi_lowering,
     host: Collection[str] = (),
     reasons: Mapping[str, str] | None = None,
+    remarks: Mapping[str, str] | None = None,
 ) -> Partitioned:
     """Replace every part of ``main`` that the device has an operation for.
 
@@ -111,7 +112,8 @@ def partition(
     arguments of ``operator.kernel()``; weights and biases are passed as constants, laid out as
     the kernel takes them. ``lower`` must keep the kernel's argument shapes. ``host`` names the
     bindings of operations that shall stay on the host, such as a convolution's; ``reasons`` says of
-    bindings, by their names, why they run there if they do.
+    bindings, by their names, why they run there if they do; ``remarks``, what else there is to say
+    of their regions.
 
     Raises :class:`~npu_target.relax_graph.GraphError` if ``main`` is not a straight line.
     """
@@ -130,7 +132,7 @@ def partition(
             refusals[var] = known
         elif var not in refusals and var not in replaced:
             refusals[var] = host_reason(graph, var, spellings, kind_of(config).numbers)
-    decisions = _decisions(mod, graph, accepted, names, refusals)
+    decisions = _decisions(mod, graph, accepted, names, refusals, remarks or {})
     return Partitioned(result, tuple(emitter.regions), tuple(decisions))
 
 
@@ -309,12 +311,13 @@ def _decisions(
     accepted: dict[relax.Var, tuple[Match, Accepted]],
     names: dict[relax.Var, str],
     reasons: dict[relax.Var, str],
+    remarks: Mapping[str, str],
 ) -> list[Decision]:
-    region_of = {
-        var: (names[root], describe(found.operator))
-        for root, (match, found) in accepted.items()
-        for var in match.interior
-    }
+    region_of = {}
+    for root, (match, found) in accepted.items():
+        said = [remarks[var.name] for var in match.interior if var.name in remarks]
+        text = "; ".join([describe(found.operator), *said])
+        region_of.update(dict.fromkeys(match.interior, (names[root], text)))
     decisions = []
     for var in graph.order:
         region, reason = region_of.get(var, (None, ""))

@@ -122,8 +122,16 @@ class Output:
             return lambda value, block: rule.expression(value, scale, self.relu)
         blocks = blocks_of(scale, config.dim)
         assert blocks is not None
+        # Neighbouring blocks of one scale have it once, so that a store may be of all of them.
+        changes = [at for at in range(1, len(blocks)) if blocks[at] != blocks[at - 1]]
+        together = math.gcd(*changes) or len(blocks)
+        groups = blocks[::together]
 
-        return lambda value, block: rule.expression(value, BlockScale(blocks, block), self.relu)
+        def element(value: tirx.Expr, block: tirx.Expr) -> tirx.Expr:
+            group = block if together == 1 else tirx.floordiv(block, together)
+            return rule.expression(value, BlockScale(groups, group), self.relu)
+
+        return element
 
     def evaluate(self, sums: np.ndarray, numbers: Numbers) -> np.ndarray:
         """What is stored of int32 sums."""

@@ -11,7 +11,9 @@ from kernel_runs import check_schedule
 from reference.operators import requantized
 
 from npu_target import topi
+from npu_target.codegen_tir import build_program
 from npu_target.device import kind_of, preset
+from npu_target.device_api import program_cycles
 from npu_target.schedule_rules import default_schedule
 from npu_target.topi import Conv2d, DepthwiseConv2d, Matmul, Operator, OperatorError
 from npu_target.topi.output import Output
@@ -45,6 +47,34 @@ def test_default_schedules_equal_numpy(operator, device):
         operator = replace(operator, dim=config.dim)
     operator = by_block(operator, config.dim)
     check_schedule(operator, default_schedule(operator, config), config)
+
+
+@pytest.mark.parametrize("width", [32, 48, 64, 160])
+@pytest.mark.parametrize(
+    "operator",
+    [
+        Matmul(1, 70, 24, 144),
+        Matmul(1, 40, 64, 70),
+        Conv2d(1, 9, 9, 20, 100, 3, 3, (1, 1), (1, 1, 1, 1), relu=True),
+        DepthwiseConv2d(1, 9, 9, 130, 3, 3, 16, bias=False),
+    ],
+    ids=lambda operator: operator.name,
+)
+def test_neighbouring_blocks_of_one_scale(operator, width):
+    operator = by_block(operator, width)
+    check_schedule(operator, default_schedule(operator, CONFIG), CONFIG)
+
+
+def test_blocks_of_one_scale_are_stored_at_once():
+    """Of 64 channels: stores take most of the time here."""
+
+    def cycles(operator):
+        schedule = default_schedule(operator, CONFIG)
+        program = build_program(schedule.mod["main"], CONFIG, operator.name)
+        return program_cycles(program.to_bytes())
+
+    operator = Matmul(1, 3136, 64, 128)
+    assert cycles(by_block(operator, 64)) < 0.9 * cycles(by_block(operator, 16))
 
 
 def test_each_channel_is_stored_by_its_scale():
