@@ -134,6 +134,20 @@ def program_cycles(program: bytes, max_cycles: int = 0, device: Device | None = 
     return None if cycles < 0 else cycles
 
 
+def sequence_cycles(
+    programs: Sequence[bytes], addresses: Sequence[Sequence[int]]
+) -> tuple[int, ...]:
+    """Simulated cycles of each program file, from a fence to a fence, when they run one after
+    another on one device whose caches are cold at first. `addresses` are those of each program's
+    arguments, in DRAM. As in `program_cycles` no values are computed, and no addresses checked.
+
+    Raises RuntimeError [bad_program] for a malformed program, or programs of several devices, and
+    [race] as `program_cycles` does.
+    """
+    places = [[_as_int64(address) for address in each] for each in addresses]
+    return tuple(int(cycles) for cycles in _call("npu.sim.sequence_cycles", programs, places))
+
+
 def expand_program(program: bytes, addresses: Sequence[int]) -> bytes:
     """The command stream of a program file, as triples (funct, rs1, rs2) of little-endian uint64.
 

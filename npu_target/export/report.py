@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from .network import PlacedNetwork
+from .times import NetworkTime
 
 
-def to_json(network: PlacedNetwork, cycles: dict[str, int]) -> dict[str, Any]:
-    """Sizes in bytes, and each layer with its simulated cycles, None for those of the host, and the
-    instructions of the host's core."""
+def to_json(network: PlacedNetwork, cycles: dict[str, int], time: NetworkTime) -> dict[str, Any]:
+    """Sizes in bytes, and each layer with its simulated cycles, alone with cold caches, None for
+    those of the host, and the instructions of the host's core; what all take in sequence."""
     return {
         "model": network.model,
         "device": network.config.name,
@@ -28,4 +29,5 @@ def to_json(network: PlacedNetwork, cycles: dict[str, int]) -> dict[str, Any]:
             }
             for layer in network.layers
         ],
+        "in_sequence": time.to_json(),
     }
