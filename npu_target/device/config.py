@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import hashlib
 import json
 from abc import ABC, abstractmethod
@@ -32,6 +33,8 @@ class DeviceConfig(ABC):
 
     kind: ClassVar[str]
     limits: ClassVar[Limits]
+    # What `varied` takes besides fields: sizes that several fields make together.
+    sizes: ClassVar[tuple[str, ...]] = ()
 
     name: str
 
@@ -100,6 +103,44 @@ class DeviceConfig(ABC):
         """A copy with some fields changed. Raises ConfigError for a field that does not exist."""
         self.check_keys(changes, f"device {self.name!r}: replace()")
         return dataclasses.replace(self, **changes)
+
+    def varied(self: Config, changes: Mapping[str, int]) -> Config:
+        """The device that somebody who designs one asks for: with other numbers, by name.
+
+        changes : fields, flags as 0 and 1, or `sizes`. What has to change with them does.
+
+        Raises ConfigError for an unknown name, and for numbers that no device can have.
+        """
+        for name in changes:
+            self.check_varied(name)
+        numbers = {**self.numbers(), **self._fields_of(changes)}
+        return self.from_numbers(self.name, numbers, f"device {self.name!r}")
+
+    def check_varied(self, name: str) -> None:
+        """Raise ConfigError for a name that `varied` does not take."""
+        known = [*self.numbers(), *self.sizes]
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=3)
+            raise ConfigError(
+                f"a device of kind {self.kind} has no number {name!r}"
+                + (f"; near: {', '.join(near)}" if near else "")
+                + (f"; sizes: {', '.join(self.sizes)}" if self.sizes else "")
+            )
+
+    def _fields_of(self, changes: Mapping[str, int]) -> dict[str, int]:
+        """The fields that `varied` changes, for names that are known."""
+        return dict(changes)
+
+    @property
+    def memory_bytes(self) -> dict[str, int]:
+        """What its own memories hold, by name."""
+        return {memory.title: memory.n_bytes for memory in self.memories.all}
+
+    @property
+    def cache_bytes(self) -> int:
+        """What the caches hold that it shares with the host and whose size is one of its numbers;
+        0 for none."""
+        return 0
 
     def with_ideal_memory(self: Config) -> Config:
         """The same device over a memory that answers at once and fills the bus.

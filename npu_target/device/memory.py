@@ -7,6 +7,11 @@ from functools import cached_property
 from typing import Any
 
 
+def _bits(dtype: str) -> int:
+    """Of an integer type; NumPy would know, and is not imported with a device."""
+    return int(dtype.removeprefix("u").removeprefix("int"))
+
+
 @dataclass(frozen=True)
 class Memory:
     """Rows that the device's commands name.
@@ -25,6 +30,11 @@ class Memory:
     bank_rows: int
     columns: int
     dtype: str
+
+    @property
+    def n_bytes(self) -> int:
+        """What it holds."""
+        return self.rows * self.columns * _bits(self.dtype) // 8
 
 
 @dataclass(frozen=True)

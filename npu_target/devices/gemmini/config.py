@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ...device import DeviceConfig, Limits, Memories, Memory
+from ...device import ConfigError, DeviceConfig, Limits, Memories, Memory
 from ...files import Pathish
 
 # Measured for a line of the host's code over a memory of one cycle.
 _IDEAL_ICACHE_MISS_CYCLES = 27
+# Of the product of -128 and -128, with its sign.
+_PRODUCT_BITS = 16
+
+
+def _set_once(fields: dict[str, int], field: str, value: int, size: str) -> None:
+    if field in fields:
+        raise ConfigError(f"{size} and {field} are two numbers for one size; give one of them")
+    fields[field] = value
 
 
 @dataclass(frozen=True)
@@ -24,6 +33,7 @@ class GemminiConfig(DeviceConfig):
 
     kind: ClassVar[str] = "gemmini"
     limits: ClassVar[Limits] = Limits(Path(__file__).with_name("limits.def"))
+    sizes: ClassVar[tuple[str, ...]] = ("spad_kib", "acc_kib", "l2_kib")
 
     name: str = "gemmini-16x16"
 
@@ -137,6 +147,36 @@ class GemminiConfig(DeviceConfig):
     def mvout_max_cols_acc(self) -> int:
         """Columns one full-width (int32) MVOUT may take."""
         return self.mvin_max_cols_acc
+
+    @property
+    def cache_bytes(self) -> int:
+        return self.l2_bytes
+
+    def _fields_of(self, changes: Mapping[str, int]) -> dict[str, int]:
+        """With `dim` the rows of the memories change so that these hold the same, and the sums
+        inside of the array get the bits that `dim` products of -128 and -128 need."""
+        fields = {name: value for name, value in changes.items() if name not in self.sizes}
+        if "l2_kib" in changes:
+            _set_once(fields, "l2_bytes", changes["l2_kib"] * 1024, "l2_kib")
+        dim = fields.get("dim", self.dim)
+        if dim < 1:  # the limits say so
+            return fields
+        for memory, element_bytes, bank_bytes in (
+            ("spad", 1, self.spad_bank_rows * self.spad_row_bytes),
+            ("acc", 4, self.acc_bank_rows * self.acc_row_bytes),
+        ):
+            rows, banks = f"{memory}_bank_rows", f"{memory}_banks"
+            size = f"{memory}_kib"
+            if size in changes:
+                n_banks = max(1, fields.get(banks, getattr(self, banks)))
+                bank_rows = changes[size] * 1024 // (n_banks * element_bytes * dim)
+                _set_once(fields, rows, bank_rows, size)
+            elif dim != self.dim:
+                fields.setdefault(rows, bank_bytes // (element_bytes * dim))
+        if dim != self.dim:
+            bits = max(self.array_output_bits, _PRODUCT_BITS + (dim - 1).bit_length())
+            fields.setdefault("array_output_bits", bits)
+        return fields
 
     def with_ideal_memory(self) -> GemminiConfig:
         """The same device over a memory that answers in one cycle and fills the memory bus.

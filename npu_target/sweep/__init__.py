@@ -1,0 +1,1 @@
+"""Many devices and one network: which of them is worth its area?"""

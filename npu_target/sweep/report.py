@@ -1,0 +1,125 @@
+"""A sweep as a table, as JSON, and as a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from ..files import open_atomically
+from ..tuning.errors import TuningError
+from .devices import Point
+from .pareto import pareto_front
+from .results import DeviceResult
+
+
+def print_sweep(
+    console: Console, model: str, points: Sequence[Point], results: Sequence[DeviceResult]
+) -> None:
+    """A line a device, smallest first; those on the Pareto front are marked. What is no device, or
+    cannot run the network, is below with the reason."""
+    front = pareto_front(results)
+    names = list(points[0].numbers)
+    table = Table(title=f"{model}: devices by their area", title_justify="left")
+    for heading in (*names, "area mm2", "cycles", "ms", "of peak", ""):
+        table.add_column(heading, justify="right", no_wrap=True)
+    able = sorted((each for each in results if each.layers), key=lambda each: each.area_mm2)
+    most_macs = max((each.macs for each in able), default=0)
+    for each in able:
+        table.add_row(
+            *(str(each.numbers[name]) for name in names),
+            f"{each.area_mm2:.2f}",
+            f"{each.cycles:,}" + ("" if each.macs == most_macs else " *"),
+            f"{each.milliseconds:.2f}",
+            f"{each.utilization:.1%}",
+            "front" if each in front else "",
+        )
+    console.print(table)
+    if any(each.macs < most_macs for each in able):
+        console.print("* without layers that this device leaves to the host", highlight=False)
+    console.print(
+        "front: no smaller device is as fast. Area: array and memories, scaled from what was "
+        "published of a Gemmini in 22 nm; buses and what surrounds the memories are not in it.",
+        highlight=False,
+    )
+    for reason, number in _reasons(points, results).items():
+        console.print(f"{number} left out: {reason}", highlight=False)
+
+
+def _reasons(points: Sequence[Point], results: Sequence[DeviceResult]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for reason in [point.reason for point in points] + [each.reason for each in results]:
+        if reason:
+            found[reason] = found.get(reason, 0) + 1
+    return found
+
+
+def to_json(model: str, points: Sequence[Point], results: Sequence[DeviceResult]) -> dict[str, Any]:
+    """Everything as plain values."""
+    return {
+        "model": model,
+        "devices": [result.to_json() for result in results],
+        "front": [result.name for result in pareto_front(results)],
+        "no_devices": [
+            {"numbers": dict(point.numbers), "reason": point.reason}
+            for point in points
+            if point.config is None
+        ],
+    }
+
+
+def plot(path: Path, model: str, results: Sequence[DeviceResult]) -> None:
+    """Area against milliseconds, as a picture of the kind that the file's name says.
+
+    Raises TuningError where Matplotlib is not there or the file cannot be written.
+    """
+    try:
+        import matplotlib
+    except ImportError as error:
+        raise TuningError(
+            "--plot needs Matplotlib; install it with: pip install 'npu_target[plot]'"
+        ) from error
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+    from matplotlib.ticker import ScalarFormatter
+
+    figure, axes = pyplot.subplots(figsize=(8, 5.5), layout="constrained")
+    able = [result for result in results if result.layers]
+    front = pareto_front(results)
+    axes.scatter(
+        [each.area_mm2 for each in able], [each.milliseconds for each in able], color="0.6", s=18
+    )
+    axes.plot(
+        [each.area_mm2 for each in front],
+        [each.milliseconds for each in front],
+        color="C0",
+        marker="o",
+        drawstyle="steps-post",
+        label="Pareto front",
+    )
+    for each in front:
+        text = "\n".join(f"{name} {value}" for name, value in each.numbers.items())
+        axes.annotate(
+            text, (each.area_mm2, each.milliseconds), (5, 5), textcoords="offset points", fontsize=7
+        )
+    axes.set(
+        title=f"{model}: time and area",
+        xlabel="area of array and memories, mm² in 22 nm (estimate)",
+        ylabel="milliseconds on the device",
+        yscale="log",
+    )
+    axes.margins(0.15)
+    axes.yaxis.set_major_formatter(ScalarFormatter())
+    axes.yaxis.set_minor_formatter(ScalarFormatter())
+    axes.grid(which="both", color="0.9")
+    axes.legend()
+    try:
+        with open_atomically(path) as file:
+            figure.savefig(file, format=path.suffix[1:] or "svg")
+    except (OSError, ValueError) as error:
+        raise TuningError(f"{path} cannot be written: {error}") from error
+    finally:
+        pyplot.close(figure)

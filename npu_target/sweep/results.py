@@ -1,0 +1,165 @@
+"""What one device of a sweep takes for the network, and the file that keeps it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from ..device import DeviceConfig
+from ..files import write_atomically
+from ..tuning.errors import TuningError
+from ..tuning.report import LayerResult
+from .devices import Point
+
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class LayerCycles:
+    """One run of a layer that a network has `count` times; `macs` of one run."""
+
+    name: str
+    count: int
+    macs: int
+    cycles: int
+
+
+@dataclass(frozen=True)
+class DeviceResult:
+    """What a device of a sweep takes for the network's layers, or why it cannot run it.
+
+    numbers : that were varied, by name.
+    layers : on the device; without any, `reason` says why.
+    """
+
+    name: str
+    numbers: Mapping[str, int]
+    area_mm2: float
+    clock_khz: int
+    peak_macs: int
+    layers: tuple[LayerCycles, ...] = ()
+    reason: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        config: DeviceConfig,
+        point: Point,
+        results: Sequence[LayerResult] = (),
+        reason: str = "",
+    ) -> DeviceResult:
+        """From what was measured, or the reason why nothing was."""
+        layers = tuple(
+            LayerCycles(each.layer.name, each.layer.count, each.layer.macs, each.cycles)
+            for each in results
+        )
+        numbers = dict(point.numbers)
+        return cls(
+            config.name,
+            numbers,
+            point.area_mm2,
+            config.clock_khz,
+            config.peak_macs,
+            layers,
+            reason,
+        )
+
+    @property
+    def cycles(self) -> int:
+        """Of all layers, one after another."""
+        return sum(layer.count * layer.cycles for layer in self.layers)
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates that are the device's; the host has the others."""
+        return sum(layer.count * layer.macs for layer in self.layers)
+
+    @property
+    def milliseconds(self) -> float:
+        return self.cycles / self.clock_khz
+
+    @property
+    def utilization(self) -> float:
+        """Share of the array's peak, 0 to 1."""
+        return self.macs / (self.cycles * self.peak_macs) if self.cycles else 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything, sums too, for machines."""
+        return {
+            **asdict(self),
+            "cycles": self.cycles,
+            "milliseconds": self.milliseconds,
+            "macs": self.macs,
+            "utilization": self.utilization,
+        }
+
+
+class ResultFiles:
+    """A folder with two files for each device that is done: what it takes, and the device itself,
+    which `registry.load` reads.
+
+    asked : what else the cycles depend on than the device: a file that was made otherwise belongs
+        to another sweep.
+    """
+
+    def __init__(self, folder: Path, asked: Mapping[str, Any]) -> None:
+        self._folder = folder
+        self._asked = dict(asked)
+
+    def check_can_write(self) -> None:
+        """Make the folder. Raises TuningError where it cannot be written."""
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile(prefix=".npu-check-", dir=self._folder):
+                pass
+        except OSError as error:
+            raise TuningError(f"{self._folder} cannot be written: {error.strerror}") from error
+
+    def load(self, config: DeviceConfig) -> DeviceResult | None:
+        """What is known of a device; None for nothing, also where a file is damaged.
+
+        Raises TuningError for a file of another sweep, which must not be lost.
+        """
+        path = self._path(config)
+        try:
+            digest, _, content = path.read_bytes().partition(b"\n")
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise TuningError(f"{path} cannot be read: {error.strerror}") from error
+        if digest != _digest(content):
+            return None
+        saved = json.loads(content)
+        if saved["made_of"] != self._made_of(config):
+            raise TuningError(
+                f"{path} was made by another sweep, of another device, network or version; give "
+                "another -o"
+            )
+        layers = tuple(LayerCycles(**layer) for layer in saved["result"].pop("layers"))
+        return DeviceResult(**saved["result"], layers=layers)
+
+    def save(self, config: DeviceConfig, result: DeviceResult) -> None:
+        """Raises TuningError where the file cannot be written."""
+        saved = {"made_of": self._made_of(config), "result": asdict(result)}
+        content = json.dumps(saved, indent=1).encode()
+        path = self._path(config)
+        try:
+            write_atomically(path, _digest(content) + b"\n" + content)
+            config.save(path.with_suffix(".json"))
+        except OSError as error:
+            raise TuningError(f"{path} cannot be written: {error.strerror}") from error
+
+    def _made_of(self, config: DeviceConfig) -> dict[str, Any]:
+        return {"format": _FORMAT, "device_hash": config.hash, **self._asked}
+
+    def _path(self, config: DeviceConfig) -> Path:
+        return self._folder / f"{config.name}.result"
+
+
+def _digest(content: bytes) -> bytes:
+    return hashlib.sha256(content).hexdigest().encode()
