@@ -1,8 +1,8 @@
-"""Tune a network for an NPU: `python tune.py --model resnet18`; `--help` has the rest."""
+"""Tune a network for an NPU: `python tune.py --model resnet18`; `npu-target` has all else."""
 
 import sys
 
-from npu_target.tuning.cli import main
+from npu_target.cli.main import main
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(["tune", *sys.argv[1:]]))

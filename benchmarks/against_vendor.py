@@ -21,10 +21,12 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from npu_target.cli.errors import report_errors
 from npu_target.device import DEFAULT_DEVICE, ConfigError, find
 from npu_target.device_api import create_module, last_stats, run_stream, without_race_checks
 from npu_target.devices.gemmini import GemminiConfig
 from npu_target.devices.gemmini.numbers import NUMBERS
+from npu_target.files import check_can_write
 from npu_target.program import Program
 from npu_target.topi import Conv2d, DepthwiseConv2d, MaxPool2d, Operator
 from npu_target.tuning.choose import Chooser
@@ -36,8 +38,8 @@ from npu_target.tuning.layers import Layer
 from npu_target.tuning.log import TuningLog, log_folder, read_log
 from npu_target.tuning.models import check_model
 from npu_target.tuning.network import load_network
-from npu_target.tuning.options import DEFAULT_LOGS, report_errors
-from npu_target.tuning.report import TUNED, check_can_write, write_json
+from npu_target.tuning.places import shipped_logs
+from npu_target.tuning.report import TUNED, write_json
 
 from .vendor_library import (
     NotInLibraryError,
@@ -278,14 +280,14 @@ def parser() -> argparse.ArgumentParser:
         "outputs are checked. sim/RTL compares that with the hardware's RTL, where it is known, "
         "the host's time to choose tiles included.",
     )
-    result.add_argument("--model", required=True, help="the network, as tune.py knows it")
+    result.add_argument("--model", required=True, help="the network, as npu-target tune knows it")
     result.add_argument(
         "--device", default=DEFAULT_DEVICE, metavar="NAME|FILE", help="(default: %(default)s)"
     )
     result.add_argument(
         "--logs",
         type=Path,
-        default=DEFAULT_LOGS,
+        default=shipped_logs(),
         metavar="DIR",
         help="tuning logs are in DIR/<device>/<model>/ (default: %(default)s)",
     )
@@ -295,7 +297,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: list[str] | None = None) -> int:
     options = parser().parse_args(arguments)
-    return report_errors(lambda: _main(options))
+    return report_errors("python -m benchmarks.against_vendor", lambda: _main(options))
 
 
 def _main(options: argparse.Namespace) -> int:

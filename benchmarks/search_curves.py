@@ -15,12 +15,12 @@ from pathlib import Path
 
 from benchmarks.search_runs import Moment, SearchRun, search_from_nothing
 from benchmarks.simulator_speed import machine
+from npu_target.cli.errors import report_errors
 from npu_target.device import preset
 from npu_target.files import write_atomically
 from npu_target.tuning.layers import Layer
 from npu_target.tuning.models import check_model
 from npu_target.tuning.network import load_network, select_layers
-from npu_target.tuning.options import report_errors
 
 REPORTS = Path(__file__).parent / "reports"
 # From nothing, a network is to be within this of its best known total...
@@ -148,7 +148,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         value = getattr(options, name)
         if value is not None and value < 1:
             parser().error(f"--{name}: needs at least 1, has {value}")
-    return report_errors(lambda: _run(options, seeds))
+    return report_errors("python -m benchmarks.search_curves", lambda: _run(options, seeds))
 
 
 def _run(options: argparse.Namespace, seeds: Sequence[int]) -> int:

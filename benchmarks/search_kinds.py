@@ -13,11 +13,11 @@ from pathlib import Path
 
 from benchmarks.search_runs import COMPILE, SEARCH, SearchRun, search_from_nothing
 from benchmarks.simulator_speed import machine
+from npu_target.cli.errors import report_errors
 from npu_target.device import DEFAULT_DEVICE, preset
 from npu_target.files import write_atomically
 from npu_target.topi import Conv2d, Matmul
 from npu_target.tuning.layers import Layer
-from npu_target.tuning.options import report_errors
 from npu_target.tuning.searches import SEARCHES
 
 REPORT = Path(__file__).parent / "reports" / "search_kinds.md"
@@ -81,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     if options.trials < 1:
         parser().error(f"--trials: needs at least 1, has {options.trials}")
-    return report_errors(lambda: _run(options))
+    return report_errors("python -m benchmarks.search_kinds", lambda: _run(options))
 
 
 def _run(options: argparse.Namespace) -> int:

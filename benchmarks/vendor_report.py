@@ -14,14 +14,14 @@ from pathlib import Path
 from rich import box
 from rich.console import Console
 
+from npu_target.cli.errors import report_errors
 from npu_target.devices.gemmini import GemminiConfig
-from npu_target.files import write_atomically
+from npu_target.files import check_can_write, write_atomically
 from npu_target.tuning.errors import TuningError
 from npu_target.tuning.header import Header
 from npu_target.tuning.log import read_log
 from npu_target.tuning.network import load_network
-from npu_target.tuning.options import DEFAULT_LOGS, report_errors
-from npu_target.tuning.report import check_can_write
+from npu_target.tuning.places import shipped_logs
 
 from .against_vendor import compare, print_rows, units_of
 
@@ -44,10 +44,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.vendor_report", description=__doc__.partition("\n")[0]
     )
-    parser.add_argument("--logs", type=Path, default=DEFAULT_LOGS, help="as of tune.py")
+    parser.add_argument("--logs", type=Path, default=shipped_logs(), help="as of tune.py")
     parser.add_argument("--output", type=Path, default=REPORT, help="the report's file")
     options = parser.parse_args(arguments)
-    return report_errors(lambda: _main(options.logs, options.output))
+    return report_errors(parser.prog, lambda: _main(options.logs, options.output))
 
 
 def _main(logs: Path, output: Path) -> int:
@@ -56,7 +56,7 @@ def _main(logs: Path, output: Path) -> int:
     folder = logs / config.name
     models = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
     if not models:
-        raise TuningError(f"{folder} has no model's logs; tune one first: python tune.py --model")
+        raise TuningError(f"{folder} has no model's logs; tune one first: npu-target tune --model")
     head = [
         "# Beside the vendor's library",
         "",

@@ -24,6 +24,26 @@ def check_name(what: str, name: object, error: type[Exception]) -> None:
         )
 
 
+class WriteError(RuntimeError):
+    """A place that cannot be written to; the text says which, and why."""
+
+
+def check_can_write(path: Path) -> None:
+    """Raise WriteError now for a file that could not be written when all is done. Leaves nothing,
+    and does not touch what is there."""
+    try:
+        if path.is_dir():
+            raise WriteError(f"{path} is a folder, a file is needed")
+        folder = path.resolve().parent
+        if not folder.is_dir():
+            raise WriteError(f"{path} cannot be written: the folder {path.parent} does not exist")
+        # The rights alone do not tell: the file system may be read-only, or full.
+        with tempfile.NamedTemporaryFile(prefix=".npu-check-", dir=folder):
+            pass
+    except OSError as error:
+        raise WriteError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
 def write_atomically(path: Pathish, data: bytes) -> None:
     """Write `data` beside `path` and rename it into place.
 
@@ -40,7 +60,7 @@ def open_atomically(path: Pathish) -> Iterator[BinaryIO]:
     Raises OSError when the folder does not exist or cannot be written.
     """
     target = Path(path)
-    descriptor, beside = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    descriptor, beside = tempfile.mkstemp(prefix=f".{target.name[:40]}.", dir=target.parent)
     with ExitStack() as undo:
         undo.callback(Path(beside).unlink, missing_ok=True)
         with os.fdopen(descriptor, "wb") as file:

@@ -47,7 +47,7 @@ def check_can_bind(address: Address) -> None:
     except OSError as error:
         raise AddressError(
             f"cannot listen on {address}: {error.strerror or error}; "
-            "choose another --port (0 takes any free one) or --host"
+            "choose another --port (0 takes any free one) or --bind"
         ) from error
 
 

@@ -34,7 +34,7 @@ class LocalServers:
 
     def __enter__(self) -> LocalServers:
         self.config.save(self._device_file)
-        self._tracker = Child("rpc_server.tracker", f"--host={LOOPBACK}", "--port=0")
+        self._tracker = Child("npu_target", "serve", "tracker", f"--bind={LOOPBACK}", "--port=0")
         self.tracker = Address.parse(self._tracker.ready.rpartition(" ")[2])
         with ExitStack() as undo:
             undo.push(self.__exit__)

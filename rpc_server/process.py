@@ -48,7 +48,8 @@ class Child:
             watchdog.cancel()
         if not self.ready:
             self.stop()
-            raise ProcessError(f"{module} did not start (exit code {self._process.returncode})")
+            name = " ".join([module, *arguments[:2]])
+            raise ProcessError(f"{name} did not start (exit code {self._process.returncode})")
 
     @property
     def pid(self) -> int:

@@ -1,17 +1,13 @@
-"""`python -m rpc_server.tracker`: TVM's RPC tracker, bound to loopback unless told otherwise."""
+"""TVM's RPC tracker in a thread of this process."""
 
 from __future__ import annotations
 
-import argparse
-import logging
 import socket
 import struct
 import sys
 
-from .address import LOOPBACK, Address, AddressError, check_can_bind, free_port, is_loopback
-from .process import StopSignal, leave_with_parent
+from .address import Address, AddressError, check_can_bind, free_port, is_loopback
 
-DEFAULT_PORT = 9190
 _NO_AUTHENTICATION = (
     "warning: TVM's RPC has no authentication; whoever reaches {address} can run code as you"
 )
@@ -52,48 +48,3 @@ def stop_tracker(address: Address, stop_key: str) -> None:
         base.recvall(connection, 4)
         base.sendjson(connection, [base.TrackerCode.STOP, stop_key])
         base.recvjson(connection)
-
-
-def parser() -> argparse.ArgumentParser:
-    result = argparse.ArgumentParser(
-        prog="python -m rpc_server.tracker",
-        description="Keep the list of device servers and hand them to tuning runs. "
-        "TVM's RPC has no authentication: bind to other addresses than loopback only in a "
-        "network that you trust.",
-    )
-    result.add_argument("--host", default=LOOPBACK, help="address to bind (default: %(default)s)")
-    result.add_argument(
-        "--port",
-        type=int,
-        default=DEFAULT_PORT,
-        help="port to bind, 0 for any free one (default: %(default)s)",
-    )
-    result.add_argument("--with-parent", action="store_true", help=argparse.SUPPRESS)
-    return result
-
-
-def main(arguments: list[str] | None = None) -> int:
-    options = parser().parse_args(arguments)
-    wanted = Address(options.host, options.port)
-    if not 0 <= wanted.port < 65536:
-        parser().error(f"--port {wanted.port} is not between 0 and 65535")
-    try:
-        address, stop_key = start_tracker(wanted)
-    except AddressError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    warn_if_exposed(address)
-    stop_signal = StopSignal()
-    print(f"tracker listens on {address}", flush=True)
-    if options.with_parent:
-        # Its only clients are the parent's, which reports what it loses; a client that the parent
-        # ended in the middle of a request is no news.
-        logging.getLogger("RPCTracker").setLevel(logging.ERROR)
-        leave_with_parent()
-    stop_signal.wait()
-    stop_tracker(address, stop_key)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -6,17 +6,18 @@ nobody serves. This one speaks the same protocol (`tvm.rpc.base`) and fails soon
 
 from __future__ import annotations
 
-import json
 import socket
 import struct
 import time
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from tvm.rpc import base
 
 from npu_target.device import DeviceConfig
 
 from .address import Address
+
+_Part = TypeVar("_Part", list, dict)
 
 
 class TrackerError(RuntimeError):
@@ -56,12 +57,12 @@ class TrackerClient:
         except OSError as error:
             raise TrackerError(
                 f"no tracker answers at {address} ({error.strerror or error}); start one with: "
-                f"python -m rpc_server.tracker --host {address.host} --port {address.port}"
+                f"npu-target serve tracker --bind {address.host} --port {address.port}"
             ) from error
         try:
             self._socket.sendall(struct.pack("<i", base.RPC_TRACKER_MAGIC))
             magic = struct.unpack("<i", base.recvall(self._socket, 4))[0]
-        except OSError as error:
+        except (OSError, struct.error) as error:
             self.close()
             raise TrackerError(f"{address} is not a TVM RPC tracker: {error}") from error
         if magic != base.RPC_TRACKER_MAGIC:
@@ -78,22 +79,29 @@ class TrackerClient:
         self._socket.close()
 
     def ping(self) -> None:
-        """Raises TrackerError when the tracker has gone away."""
-        self._ask([base.TrackerCode.PING])
+        """Raises TrackerError when the tracker has gone away, or is something else."""
+        answer = self._ask([base.TrackerCode.PING])
+        if answer != base.TrackerCode.SUCCESS:
+            raise self._is_none(answer)
 
     def servers(self) -> dict[str, int]:
         """How many servers are registered under each key, busy ones included."""
-        _, summary = self._ask([base.TrackerCode.SUMMARY])
         counts: dict[str, int] = {}
-        for server in summary["server_info"]:
-            key = server["key"].partition(":")[2]
+        for server in self._summary("server_info", list):
+            try:
+                key = server["key"].partition(":")[2]
+            except (TypeError, KeyError, AttributeError) as error:
+                raise self._is_none(server) from error
             counts[key] = counts.get(key, 0) + 1
         return counts
 
     def free_servers(self, key: str) -> int:
         """How many servers wait under `key` for a session."""
-        _, summary = self._ask([base.TrackerCode.SUMMARY])
-        return int(summary["queue_info"].get(key, {"free": 0})["free"])
+        queue = self._summary("queue_info", dict).get(key, {"free": 0})
+        try:
+            return int(queue["free"])
+        except (TypeError, KeyError, ValueError) as error:
+            raise self._is_none(queue) from error
 
     def require(self, config: DeviceConfig, runner: str = "") -> int:
         """The number of servers of a device that measure so (see `device_key`). Raises NoDevice,
@@ -105,7 +113,7 @@ class TrackerClient:
         there = ", ".join(f"{count} x {name}" for name, count in sorted(servers.items()))
         raise NoDevice(
             f"tracker {self.address} has no server of {config.name} (key {key}); it has: "
-            f"{there or 'none at all'}; start one with: python -m rpc_server.server "
+            f"{there or 'none at all'}; start one with: npu-target serve devices "
             f"--tracker {self.address} --device {config.name}"
             + (f" --runner {runner} --run-with 'COMMAND {{elf}} ...'" if runner else "")
         )
@@ -118,16 +126,37 @@ class TrackerClient:
         """
         message = [base.TrackerCode.REQUEST, key, "", 1]
         try:
-            code, value = self._ask(message, wait_seconds)
+            answer = self._ask(message, wait_seconds)
         except TimeoutError:
             self.close()
             raise NoDevice(
                 f"tracker {self.address}: no server of {key} became free in {wait_seconds:g} s"
             ) from None
-        if code != base.TrackerCode.SUCCESS:
-            raise TrackerError(f"tracker {self.address} refused a request for {key}: {value}")
-        host, port, matchkey = value
-        return Endpoint(host, port, matchkey)
+        try:
+            code, value = answer
+            if code != base.TrackerCode.SUCCESS:
+                raise TrackerError(f"tracker {self.address} refused a request for {key}: {value}")
+            host, port, matchkey = value
+            return Endpoint(str(host), int(port), str(matchkey))
+        except (TypeError, ValueError) as error:
+            raise self._is_none(answer) from error
+
+    def _summary(self, part: str, kind: type[_Part]) -> _Part:
+        """A part of what the tracker knows. Raises TrackerError where the answer is no such."""
+        answer = self._ask([base.TrackerCode.SUMMARY])
+        try:
+            _, summary = answer
+            found = summary[part]
+        except (TypeError, ValueError, KeyError, IndexError) as error:
+            raise self._is_none(answer) from error
+        if not isinstance(found, kind):
+            raise self._is_none(answer)
+        return found
+
+    def _is_none(self, answer: object) -> TrackerError:
+        return TrackerError(
+            f"{self.address} is not a TVM RPC tracker, it answers {repr(answer)[:60]}"
+        )
 
     def _ask(self, message: list[Any], timeout_seconds: float | None = None) -> Any:
         self._socket.settimeout(timeout_seconds or self._timeout_seconds)
@@ -138,8 +167,12 @@ class TrackerClient:
             if timeout_seconds is not None:
                 raise
             raise TrackerError(f"tracker {self.address} does not answer") from error
-        except (OSError, struct.error, json.JSONDecodeError) as error:
+        except OSError as error:
             raise TrackerError(f"tracker {self.address} went away: {error}") from error
+        except (struct.error, ValueError, MemoryError, OverflowError) as error:
+            raise TrackerError(
+                f"{self.address} is not a TVM RPC tracker, its answer is no JSON: {error}"
+            ) from error
 
 
 def wait_for_servers(address: Address, key: str, count: int, wait_seconds: float) -> None:

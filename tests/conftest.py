@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import logging
+import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import Phase, settings
+from kept_builds import KEPT
 
 # Examples take milliseconds to seconds each on the simulated device: no deadline, and the time
 # that an explanation of a failure takes is better spent by the reader.
@@ -28,6 +31,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="write tests/logged_totals.json anew from the tuning logs; refuses worse totals",
     )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_logs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The user's tuning logs are not looked at, and get nothing from tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("data")))
+        yield
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """A folder for what all processes of this run make once, which go by the same environment."""
+    if KEPT not in os.environ:
+        kept = tempfile.TemporaryDirectory(prefix="npu_tests_")
+        os.environ[KEPT] = kept.name
+        config.add_cleanup(lambda: os.environ.pop(KEPT))
+        config.add_cleanup(kept.cleanup)
 
 
 @pytest.fixture(scope="module")

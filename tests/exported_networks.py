@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import atexit
 import ctypes
+import fcntl
+import hashlib
 import json
+import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from kept_builds import KEPT
 from native_kernels import COMPILER
 from tvm.ir import IRModule
 
@@ -24,9 +26,6 @@ from npu_target.export.network import PlacedNetwork, place
 FLAGS = ("-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-ffp-contract=off", "-I.")
 HAS_MAKE = COMPILER is not None and shutil.which("g++") and shutil.which("make")
 SANITIZE = ("SANITIZE=address,undefined", "CFLAGS=-O1", "CXXFLAGS=-O1")
-
-# Of folders whose simulator others use as well, by what make was told.
-_kept: dict[tuple[str, ...], Path] = {}
 
 
 def host_network(mod: IRModule, config: DeviceConfig) -> PlacedNetwork:
@@ -70,7 +69,8 @@ def make(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def simulator(folder: Path, *options: str) -> str:
-    """The simulator of an export for this machine, made once for all of them: an option of make."""
+    """The simulator of an export for this machine, made once for all of its device: an option of
+    make."""
     return _simulator("SIMULATOR", "N", folder, *options)
 
 
@@ -80,16 +80,26 @@ def emulated_simulator(folder: Path, *options: str) -> str:
 
 
 def _simulator(variable: str, folder_variable: str, folder: Path, *options: str) -> str:
-    key = variable, *options
-    if key not in _kept:
-        kept = tempfile.TemporaryDirectory()
-        atexit.register(kept.cleanup)
-        target = Path(kept.name) / "simulator.o"
-        places = f"{variable}={target}", f"{folder_variable}={kept.name}"
-        done = make(folder, "-j2", *options, *places, str(target))
-        assert (done.returncode, done.stderr) == (0, "")
-        _kept[key] = target
-    return f"{variable}={_kept[key]}"
+    kept = Path(os.environ[KEPT]) / _digest(folder, variable, *options)
+    target = kept / "simulator.o"
+    # The others wait for who makes it.
+    with kept.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not target.exists():
+            kept.mkdir(exist_ok=True)
+            places = f"{variable}={target}", f"{folder_variable}={kept}"
+            done = make(folder, "-j2", *options, *places, str(target))
+            assert (done.returncode, done.stderr) == (0, "")
+    return f"{variable}={target}"
+
+
+def _digest(folder: Path, *options: str) -> str:
+    """Of all that a simulator is made of."""
+    digest = hashlib.sha256(repr(options).encode())
+    sources = [path for path in (folder / "simulator").rglob("*") if path.suffix in (".cc", ".h")]
+    for path in [folder / "Makefile", *sorted(sources)]:
+        digest.update(f"{path.relative_to(folder)}\n".encode() + path.read_bytes())
+    return digest.hexdigest()
 
 
 def copy_of(folder: Path, to: Path) -> Path:

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from os.path import relpath
 from pathlib import Path
 
 import psutil
@@ -46,13 +47,15 @@ class FakeDevice:
 
     @property
     def arguments(self) -> list[str]:
-        """What makes a server one of this device."""
+        """What makes a server one of this device. Paths are from the folder of this process, as one
+        writes them: servers, and compilers, run in others."""
         self.behaves([])
-        words = [sys.executable, _FOLDER / "fake_runner.py", f"@{self.folder / 'how'}"]
+        script, how = relpath(_FOLDER / "fake_runner.py"), relpath(self.folder / "how")
+        words = [sys.executable, script, f"@{how}"]
         command = shlex.join(map(str, [*words, self.answer]))
         return [
             f"--run-with=env IN={{input}} {command} {{output}} {{elf}}",
-            f"--elf-cc={_FOLDER / 'fake_gcc.sh'}",
+            f"--elf-cc={relpath(_FOLDER / 'fake_gcc.sh')}",
             f"--runner={RUNNER}",
         ]
 
@@ -79,18 +82,20 @@ def sleepers(answer: Path) -> list[psutil.Process]:
 @contextmanager
 def served(*arguments: str) -> Iterator[Address]:
     """A tracker on loopback with one server of these arguments: the tracker's address."""
-    with _running("rpc_server.tracker", "--port=0") as line:
+    with _running("tracker", "--port=0") as line:
         tracker = Address.parse(line.split()[-1])
-        with _running("rpc_server.server", f"--tracker={tracker}", *arguments) as line:
+        with _running("devices", f"--tracker={tracker}", *arguments) as line:
             assert line.startswith("serving "), line
             yield tracker
 
 
 @contextmanager
-def _running(module: str, *arguments: str) -> Iterator[str]:
+def _running(what: str, *arguments: str) -> Iterator[str]:
     """The first line that it says. It is asked to stop at the end."""
     process = subprocess.Popen(
-        [sys.executable, "-m", module, *arguments], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", "npu_target", "serve", what, *arguments],
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert process.stdout is not None
     try:

@@ -12,11 +12,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_lines import refusal
+from command_lines import build, refusal
 from tvm.s_tir import Schedule
 from tvm.s_tir import meta_schedule as ms
 
-from npu_target import build, run
 from npu_target.codegen_tir import CodegenError, build_program
 from npu_target.device import preset
 from npu_target.devices.gemmini import isa
@@ -24,6 +23,7 @@ from npu_target.host import build_host, run_host
 from npu_target.inputs import read_inputs
 from npu_target.packing import Packing
 from npu_target.program import Command, Loop, Node, Operand, Program
+from npu_target.run import load_built
 from npu_target.schedule_rules import space_generator
 from npu_target.target import make_target
 from npu_target.tuning import choose
@@ -87,12 +87,10 @@ def logs(network, tmp_path_factory) -> Path:
     return folder
 
 
-def built(folder: Path, logs: Path, *arguments: str) -> tuple[Path, dict]:
+def built(folder: Path, logs: Path | str, *arguments: str) -> tuple[Path, dict]:
     output, result = folder / "network.so", folder / "result.json"
     assert (
-        build.main(
-            ["--model=tiny", f"--logs={logs}", "-o", str(output), f"--json={result}", *arguments]
-        )
+        build(["--model=tiny", f"--logs={logs}", "-o", str(output), f"--json={result}", *arguments])
         == 0
     )
     return output, json.loads(result.read_text())
@@ -128,10 +126,10 @@ def test_a_build_takes_the_faster_of_tuned_and_default(
 
 @pytest.mark.parametrize("with_logs", [True, False], ids=["tuned", "default"])
 def test_the_file_computes_what_the_host_computes(network, logs, tmp_path, with_logs):
-    output, _ = built(tmp_path, logs if with_logs else tmp_path / "none")
+    output, _ = built(tmp_path, logs if with_logs else "none")
     for image in network.model.calibration_inputs(3, seed=9):
         np.testing.assert_array_equal(
-            run.run_file(output, [image])[0], expected_scores(network, image)
+            load_built(output)([image])[0], expected_scores(network, image)
         )
 
 
@@ -143,23 +141,19 @@ def test_the_file_runs_in_another_process(network, logs, tmp_path):
     image = random.integers(0, 256, (40, 50, 3), np.uint8)
     Image.fromarray(image).save(tmp_path / "image.bmp")
     (tmp_path / "labels.txt").write_text("".join(f"class {i}\n" for i in range(10)))
-    script = (
-        "import sys, tiny_network; from npu_target.run import main; tiny_network.register(); "
-        "sys.exit(main())"
-    )
     done = subprocess.run(
         [
             sys.executable,
-            "-c",
-            script,
+            "-m",
+            "npu_target",
+            "run",
             str(output),
-            f"--image={tmp_path / 'image.bmp'}",
+            f"--input={tmp_path / 'image.bmp'}",
             "--model=tiny",
-            f"--labels={tmp_path / 'labels.txt'}",
+            f"--class-names={tmp_path / 'labels.txt'}",
             "--top=3",
-            f"--save={tmp_path / 'scores.npy'}",
+            f"--output={tmp_path / 'scores.npy'}",
         ],
-        cwd=Path(__file__).parent,
         capture_output=True,
         text=True,
         timeout=120,
@@ -237,8 +231,8 @@ def test_what_is_wrong_is_refused_by_name(network, tmp_path, capsys, monkeypatch
         return replace(program, body=changed_load(program.body, times))
 
     monkeypatch.setattr(choose, "build_program", wrong)
-    arguments = ["--model=tiny", f"--logs={tmp_path / 'none'}", "-o", str(tmp_path / "x.so")]
-    error = refusal(build.main, capsys, *arguments)
+    arguments = ["--model=tiny", "--logs=none", "-o", str(tmp_path / "x.so")]
+    error = refusal(build, capsys, *arguments)
     assert f"{layer.name}: the program of its default schedule on gemmini-16x16 is wrong" in error
     detail = r" \d+ of \d+ elements differ, the first at \[0" if times == 0 else " command "
     assert re.search(rf"\[{kind}\]{detail}", error)
@@ -258,8 +252,8 @@ def test_what_is_wrong_with_a_scale_of_its_own_is_refused(network, tmp_path, cap
         return replace(program, body=changed_load(program.body, 0)) if is_own else program
 
     monkeypatch.setattr(choose, "build_program", wrong)
-    arguments = ["--model=tiny", f"--logs={tmp_path / 'none'}", "-o", str(tmp_path / "x.so")]
-    error = refusal(build.main, capsys, *arguments)
+    arguments = ["--model=tiny", "--logs=none", "-o", str(tmp_path / "x.so")]
+    error = refusal(build, capsys, *arguments)
     assert f"{layer.name}: the program of its default schedule on gemmini-16x16 is wrong" in error
     assert len(seen) == 2
 
@@ -307,16 +301,16 @@ def test_another_pipeline_computes_the_same_and_is_shown(network, logs, tmp_path
     assert names == {layer.name for layer in network.layers}
     assert "placed" not in capsys.readouterr().out
     (image,) = network.model.calibration_inputs(1, seed=9)
-    np.testing.assert_array_equal(run.run_file(file, [image])[0], expected_scores(network, image))
+    np.testing.assert_array_equal(load_built(file)([image])[0], expected_scores(network, image))
 
 
 def test_require_tuned_names_what_is_missing(network, logs, tmp_path, capsys):
     arguments = ["--model=tiny", "-o", str(tmp_path / "x.so"), "--require-tuned"]
-    error = refusal(build.main, capsys, *arguments, f"--logs={logs}")
+    error = refusal(build, capsys, *arguments, f"--logs={logs}")
     assert f"has no schedule for {network.layers[-1].name}; tune them with" in error
     assert not (tmp_path / "x.so").exists()
-    error = refusal(build.main, capsys, *arguments, f"--logs={tmp_path / 'none'}")
-    assert "does not exist; tune first" in error
+    error = refusal(build, capsys, *arguments, "--logs=none")
+    assert "there are no tuning logs of tiny on gemmini-16x16 (none); tune first" in error
 
 
 def test_logs_whose_times_do_not_hold_are_refused(network, tmp_path, capsys):
@@ -328,6 +322,6 @@ def test_logs_whose_times_do_not_hold_are_refused(network, tmp_path, capsys):
     with open_log(tmp_path / CONFIG.name / "tiny", HEADER) as log:
         log.add(wrong, {"task": layer.name, "program": "", "cycles": 1})
     error = refusal(
-        build.main, capsys, "--model=tiny", f"--logs={tmp_path}", "-o", str(tmp_path / "x.so")
+        build, capsys, "--model=tiny", f"--logs={tmp_path}", "-o", str(tmp_path / "x.so")
     )
     assert "is out of date" in error and f"its schedule now gives {cycles}" in error

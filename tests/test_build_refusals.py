@@ -6,9 +6,8 @@ import dataclasses
 import json
 
 import pytest
-from command_lines import refusal
+from command_lines import build, refusal, run
 
-from npu_target import build, run
 from npu_target.device import preset
 from npu_target.tuning.header import Header
 from npu_target.tuning.log import RECORDS_FILE
@@ -33,7 +32,7 @@ pytestmark = pytest.mark.usefixtures("tiny_model")
 )
 def test_wrong_input_is_one_line(tmp_path, monkeypatch, capsys, arguments, says):
     monkeypatch.chdir(tmp_path)
-    assert says in refusal(build.main, capsys, *arguments)
+    assert says in refusal(build, capsys, *arguments)
     assert not list(tmp_path.iterdir())
 
 
@@ -42,7 +41,7 @@ def test_logs_of_another_device_are_refused(tmp_path, capsys):
     folder.mkdir(parents=True)
     Header.of(CONFIG.replace(dim=8), "tiny", "").write(folder)
     error = refusal(
-        build.main, capsys, "--model=tiny", f"--logs={tmp_path}", "-o", str(tmp_path / "x.so")
+        build, capsys, "--model=tiny", f"--logs={tmp_path}", "-o", str(tmp_path / "x.so")
     )
     assert "logs of another device" in error and "dim 8 (needed 16)" in error
 
@@ -53,7 +52,7 @@ def test_damaged_logs_are_refused(tmp_path, capsys):
     HEADER.write(folder)
     (folder / RECORDS_FILE).write_text("[0, ")
     error = refusal(
-        build.main, capsys, "--model=tiny", f"--logs={tmp_path}", "-o", str(tmp_path / "x.so")
+        build, capsys, "--model=tiny", f"--logs={tmp_path}", "-o", str(tmp_path / "x.so")
     )
     assert "line 1 is cut off" in error
 
@@ -63,16 +62,9 @@ def test_a_device_whose_name_leads_elsewhere_is_refused(tmp_path, capsys):
     (tmp_path / "device.json").write_text(json.dumps(fields))
     logs = tmp_path / "a" / "logs"
     arguments = ["--model=tiny", f"--logs={logs}", f"--device={tmp_path / 'device.json'}"]
-    error = refusal(build.main, capsys, *arguments, "-o", str(tmp_path / "x.so"))
+    error = refusal(build, capsys, *arguments, "-o", str(tmp_path / "x.so"))
     assert "name is '../../evil', must be 1 to 100 of the characters" in error
     assert [path.name for path in tmp_path.iterdir()] == ["device.json"]
-
-
-def run_refused(capsys, *arguments: str) -> str:
-    assert run.main(list(arguments)) == 1
-    error = capsys.readouterr().err
-    assert error.startswith("error: ") and error.count("\n") == 1, error
-    return error
 
 
 def test_running_what_is_not_there(tmp_path, capsys):
@@ -81,9 +73,7 @@ def test_running_what_is_not_there(tmp_path, capsys):
     image = tmp_path / "image.bmp"
     Image.new("RGB", (8, 8)).save(image)
     (tmp_path / "text.so").write_text("no library")
-    common = ["--model=tiny", f"--image={image}"]
-    assert "is not there" in run_refused(capsys, str(tmp_path / "none.so"), *common)
-    assert "cannot be run" in run_refused(capsys, str(tmp_path / "text.so"), *common)
-    assert "none.bmp is not there" in run_refused(
-        capsys, str(tmp_path / "text.so"), "--model=tiny", f"--image={tmp_path / 'none.bmp'}"
-    )
+    given = f"--input={image}"
+    assert "is not there" in refusal(run, capsys, str(tmp_path / "none.so"), given)
+    error = refusal(run, capsys, str(tmp_path / "text.so"), given)
+    assert "text.so is not what npu-target build writes, or is cut off" in error

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_lines import build
 
-from npu_target import build
 from npu_target.device import preset
 from npu_target.files import write_atomically
 from npu_target.models import MODELS
@@ -109,7 +109,7 @@ def test_a_build_takes_exactly_the_cycles_of_the_table(model, tmp_path):
     report = tmp_path / "build.json"
     output = tmp_path / f"{model}.so"
     arguments = ["--model", model, "--logs", str(LOGS), "-o", str(output), "--json", str(report)]
-    assert build.main(arguments) == 0
+    assert build(arguments) == 0
     built = json.loads(report.read_text(encoding="utf-8"))
     entry = read_table()[model]
     assert {

@@ -5,27 +5,25 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_lines import refusal
-from exported_networks import HAS_MAKE, make
+from command_lines import build, export, refusal, run, tune
+from exported_networks import HAS_MAKE, make, simulator
 
-from npu_target import build, run
-from npu_target.export import cli as export
+from npu_target.cli.main import parse
 from npu_target.frontend import load
 from npu_target.host import build_host, run_host
-from npu_target.tuning import cli as tune
 
 
 @pytest.fixture
 def common(integer_file, monkeypatch):
     monkeypatch.chdir(integer_file.parent)
-    return [f"--model={integer_file}", "--logs=logs"]
+    return [f"--model={integer_file}", "--logs=none"]
 
 
 def built(common, *more):
     """The layers of the build's table, and what the built file says of inputs.npz."""
-    assert build.main([*common, "-o", "net.so", "--json=net.json", *more]) == 0
-    arguments = ["net.so", common[0], "--input=inputs.npz", "--save=out.npy"]
-    assert run.main(arguments) == 0
+    assert build([*common, "-o", "net.so", "--json=net.json", *more]) == 0
+    arguments = ["net.so", common[0], "--input=inputs.npz", "--output=out.npy"]
+    assert run(arguments) == 0
     layers = [layer["name"] for layer in json.loads(Path("net.json").read_text())["layers"]]
     return layers, np.load("out.npy")
 
@@ -59,17 +57,18 @@ def test_a_layer_on_the_host(common, integer_file, capsys):
 
 @pytest.mark.skipif(not HAS_MAKE, reason="needs gcc, g++ and make")
 def test_its_export_is_right(common):
-    assert export.main([*common, "-o", "net"]) == 0
-    done = make("net", "check")
+    folder = Path("net")
+    assert export([*common, "-o", str(folder)]) == 0
+    done = make(folder, simulator(folder), "check")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "output: 10 of 10 values equal" in done.stdout
 
 
 @pytest.mark.rpc
 def test_its_schedules_are_logged_under_the_files_name(common, integer_file, capsys):
-    assert tune.main([*common, "--trials=4", "--servers=1"]) == 0
+    assert tune([*common, "--logs=logs", "--trials=4", "--servers=1"]) == 0
     assert (integer_file.parent / "logs/gemmini-16x16/small/header.json").is_file()
-    _, out = built(common, "--require-tuned")
+    _, out = built(common, "--logs=logs", "--require-tuned")
     np.testing.assert_array_equal(out, wanted(integer_file))
 
 
@@ -84,7 +83,7 @@ def test_its_schedules_are_logged_under_the_files_name(common, integer_file, cap
     ],
 )
 def test_what_does_not_go_together(common, capsys, arguments, says):
-    assert says in refusal(build.main, capsys, *common, "-o", "net.so", *arguments)
+    assert says in refusal(build, capsys, *common, "-o", "net.so", *arguments)
 
 
 @pytest.mark.usefixtures("tiny_model")
@@ -101,20 +100,20 @@ def test_what_does_not_go_together(common, capsys, arguments, says):
 )
 def test_what_is_none_of_the_networks(tmp_path, monkeypatch, capsys, arguments, says):
     monkeypatch.chdir(tmp_path)
-    assert says in refusal(build.main, capsys, "--logs=none", "-o", "net.so", *arguments)
+    assert says in refusal(build, capsys, "--logs=none", "-o", "net.so", *arguments)
 
 
 @pytest.mark.parametrize("text", ["1,2", "x=", "x=1,-2", "x=1,a", "=1,2"])
 def test_shapes_are_checked_at_once(capsys, text):
     with pytest.raises(SystemExit):
-        build.main(["--model=tiny", "-o", "net.so", f"--shape={text}"])
+        build(["--model=tiny", "-o", "net.so", f"--shape={text}"])
     assert "write NAME=1,3,224,224" in capsys.readouterr().err
 
 
 def test_of_one_input_there_is_one_shape(capsys):
     with pytest.raises(SystemExit):
-        build.main(["--model=net.onnx", "-o", "net.so", "--shape=x=1,2", "--shape=x=2,2"])
+        build(["--model=net.onnx", "-o", "net.so", "--shape=x=1,2", "--shape=x=2,2"])
     assert "input 'x' is given two shapes" in capsys.readouterr().err
-    options = build.parser().parse_args(["--model=a", "-o=b", "--shape=x=1,2", "--shape=y=3"])
+    options = parse(["build", "--model=a", "-o=b", "--shape=x=1,2", "--shape=y=3"])
     assert options.shape == [("x", (1, 2)), ("y", (3,))]
-    assert build.parser().parse_args(["--model=a", "-o=b"]).shape == []
+    assert parse(["build", "--model=a", "-o=b"]).shape == []

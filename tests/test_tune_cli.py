@@ -1,4 +1,4 @@
-"""tune.py from its command line to its logs, on a tiny network."""
+"""`npu-target tune` from its command line to its logs, on a tiny network."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ import numpy as np
 import psutil
 import pytest
 import tiny_network
+from command_lines import tune as main
 
 from npu_target.device import preset
 from npu_target.pipeline_options import O1
-from npu_target.tuning.cli import main
 from npu_target.tuning.header import Header
 from npu_target.tuning.log import RECORDS_FILE, read_log
 from rpc_server.local import LocalServers
 
 CONFIG = preset("gemmini-16x16")
 HEADER = Header.of(CONFIG, "tiny", "")
+TINY = Path(tiny_network.__file__)
 LAYER_KEYS = {"name", "count", "macs", "default_cycles", "cycles", "utilization"}
 
 
@@ -32,9 +33,16 @@ pytestmark = pytest.mark.usefixtures("tiny_model")
 
 
 def tune_process(logs: Path, *arguments: str) -> subprocess.Popen[str]:
-    """tune.py in a process of its own, on the tiny network."""
+    """`npu-target tune` in a process of its own, on the tiny network."""
     return subprocess.Popen(
-        [sys.executable, tiny_network.__file__, "--model=tiny", f"--logs={logs}", *arguments],
+        [
+            sys.executable,
+            tiny_network.__file__,
+            "tune",
+            "--model=tiny",
+            f"--logs={logs}",
+            *arguments,
+        ],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -174,7 +182,7 @@ def test_ctrl_c_loses_nothing_and_resume_goes_on(tmp_path):
     assert process.returncode == 130
     lines = [line for line in error.splitlines() if line]
     assert len(lines) == 2 and lines[0].startswith("stopping after the current step")
-    assert lines[1].startswith("stopped; ") and lines[1].endswith("--resume")
+    assert lines[1].startswith("npu-target tune: stopped; ") and lines[1].endswith("--resume")
     assert not psutil.wait_procs(children, timeout=10)[1], "all children are gone"
     log = read_log(folder_of(tmp_path), HEADER)
     assert len(log.measurements) >= 5

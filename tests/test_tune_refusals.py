@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 import tiny_network
-from command_lines import refusal
+from command_lines import misuse, refusal
+from command_lines import tune as main
 
 from npu_target.device import preset
-from npu_target.tuning.cli import main
+from npu_target.jobs import tune as job
 from npu_target.tuning.header import Header
-from npu_target.tuning.log import RECORDS_FILE
+from npu_target.tuning.log import RECORDS_FILE, open_log
 from rpc_server.address import Address, free_port
 
 CONFIG = preset("gemmini-16x16")
@@ -53,11 +55,11 @@ def test_wrong_input_is_one_line(tmp_path, monkeypatch, capsys, arguments, says)
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--trials=0"], "--trials must be at least 1, got 0"),
-        (["--trials=-5"], "--trials must be at least 1, got -5"),
-        (["--trials=many"], "--trials: invalid int value: 'many'"),
-        (["--servers=0"], "--servers must be at least 1, got 0"),
-        (["--timeout=0"], "--timeout must be more than 0"),
+        (["--trials=0"], "--trials: must be at least 1, got 0"),
+        (["--trials=-5"], "--trials: must be at least 1, got -5"),
+        (["--trials=many"], "--trials: must be a number, got 'many'"),
+        (["--servers=0"], "--servers: must be at least 1, got 0"),
+        (["--timeout=0"], "--timeout: must be more than 0"),
         (["--space=everything"], "--space: invalid choice: 'everything'"),
         (["--pipeline=O4"], "--pipeline: pipeline 'O4': begins with none of the names O0, O1, O2"),
     ],
@@ -124,7 +126,7 @@ def logs(tmp_path) -> Path:
 def test_damaged_logs_are_refused_at_once(logs, capsys, name, text, says):
     (folder_of(logs) / name).write_text(text)
     error = refusal(main, capsys, "--model=tiny", f"--logs={logs}")
-    assert says in error and "python -m npu_target.tuning repair" in error
+    assert says in error and "npu-target logs repair" in error
 
 
 def test_logs_of_another_device_are_refused_at_once(logs, capsys):
@@ -138,3 +140,34 @@ def test_logs_of_another_version_are_refused_at_once(logs, capsys):
         re.sub(r'"npu_target": "[^"]*"', '"npu_target": "0.0.0"', text)
     )
     assert "made with npu_target 0.0.0" in refusal(main, capsys, "--model=tiny", f"--logs={logs}")
+
+
+def test_a_second_run_on_the_same_logs_is_refused_at_once(tmp_path, capsys, monkeypatch):
+    """Before the network is loaded, which is what takes time."""
+    monkeypatch.setattr(job, "asked_network", None)
+    with open_log(folder_of(tmp_path), HEADER):
+        error = refusal(main, capsys, "--model=tiny", f"--logs={tmp_path}")
+    assert f"another run is writing to {folder_of(tmp_path)}" in error
+
+
+def test_what_is_measured_needs_a_folder(capsys):
+    assert "--logs none: what is measured needs a folder" in misuse(
+        main, capsys, "--model=tiny", "--logs=none"
+    )
+
+
+def test_weights_that_are_too_large_are_one_line(tmp_path, capsys):
+    shapes = tiny_network.parameter_shapes(tiny_network.TINY)
+    arrays = {name: np.full(shape, 1e30, np.float32) for name, shape in shapes.items()}
+    arrays |= {name: np.ones_like(x) for name, x in arrays.items() if "running_var" in name}
+    np.savez(tmp_path / "weights.npz", **arrays)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        error = refusal(
+            main,
+            capsys,
+            "--model=tiny",
+            f"--logs={tmp_path / 'logs'}",
+            f"--weights={tmp_path}/weights.npz",
+        )
+    assert "which is more than float32 has; check the weights" in error

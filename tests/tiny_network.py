@@ -1,11 +1,10 @@
 """A network small enough to tune in seconds, known by name as `tiny` after `register()`.
 
-Run as a program it is tune.py with that model: `python tests/tiny_network.py --model tiny ...`.
+Run as a program it is `npu-target` with that model: `python tiny_network.py tune --model tiny`.
 """
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 from npu_target.models import registry
@@ -29,7 +28,7 @@ def register() -> None:
 
 
 if __name__ == "__main__":
-    from npu_target.tuning.cli import main
+    from npu_target.cli.start import start
 
     register()
-    sys.exit(main())
+    start()

@@ -38,7 +38,7 @@ def _measured(measurements: Measurements) -> str:
     text = f"{done} of {len(measurements.experiments)} programs measured, {measurements.runs} runs"
     spread = measurements.spread()
     if spread is None:
-        return f"{text}; each once, so that nothing is known of how far they differ (--repeats)."
+        return f"{text}; each once, so that nothing is known of how far they differ (--repeat)."
     return f"{text}, which differ by {_percent(spread)} from run to run."
 
 

@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from npu_target import build
+from npu_target.cli.main import main
 from npu_target.conformance.small_network import known_by_name
 from npu_target.device import DeviceConfig
-from npu_target.tuning import cli
 
 _TRIALS = 24
 
@@ -27,7 +26,7 @@ def tuned(
     with known_by_name() as model:
         options = ["--model", model, "--device", str(folder / "device.json")]
         options += ["--logs", str(folder / "logs"), "--json", str(folder / "tuned.json")]
-        assert cli.main([*options, "--trials", str(_TRIALS), "--servers", "1"]) == 0
+        assert main(["tune", *options, "--trials", str(_TRIALS), "--servers", "1"]) == 0
         yield folder, json.loads((folder / "tuned.json").read_text(encoding="utf-8"))
 
 
@@ -45,7 +44,7 @@ def test_a_build_takes_the_logs(tuned: tuple[Path, dict[str, Any]]) -> None:
     options = ["--model", "conformance", "--device", str(folder / "device.json")]
     options += ["--logs", str(folder / "logs"), "--require-tuned"]
     options += ["--output", str(folder / "net.so"), "--json", str(folder / "built.json")]
-    assert build.main(options) == 0
+    assert main(["build", *options]) == 0
     built = json.loads((folder / "built.json").read_text(encoding="utf-8"))
     cycles = {layer["name"]: layer["cycles"] for layer in table["layers"]}
     assert {layer["name"]: layer["cycles"] for layer in built["layers"]} == cycles

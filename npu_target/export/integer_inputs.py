@@ -30,7 +30,7 @@ def quantizing_calls(calls: Calls) -> dict[int, Call]:
         if len(readers) != 1 or not _quantizes(calls, readers[0]):
             raise ExportError(
                 f"input {tensor.name} cannot be integers: it is not first quantized by the host, "
-                "for that alone; leave out --input integer"
+                "for that alone; leave out --input-type integer"
             )
         found[number] = readers[0]
     return found

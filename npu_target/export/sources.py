@@ -12,7 +12,7 @@ from .expressions import HELPERS, helpers
 from .network import Layer, PlacedNetwork
 
 # What tells an export from other folders.
-MADE = "Made by python -m npu_target.export; not to be changed by hand."
+MADE = "Made by npu-target export; not to be changed by hand."
 
 
 def net_header(network: PlacedNetwork) -> str:

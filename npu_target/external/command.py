@@ -48,14 +48,16 @@ class Measured:
 
 @dataclass(frozen=True)
 class RunCommand:
-    """`words` may have placeholders in them: see `parse`."""
+    """`words` may have placeholders in them: see `parse`. The command is started in `folder`."""
 
     words: tuple[str, ...]
+    folder: Path
 
     @classmethod
     def parse(cls, template: str) -> RunCommand:
         """Read `COMMAND {elf} {input} {output}`, quoted as for a shell; none is started unless the
-        command is one. A brace that is no placeholder is written twice.
+        command is one. A brace that is no placeholder is written twice. It will be started in the
+        folder that this process is in now: TVM's server gives each session another.
 
         Raises CommandError for what cannot be read, another placeholder, no `{elf}`, and a program
         that is not there.
@@ -78,7 +80,7 @@ class RunCommand:
             raise CommandError(f"the command {template!r} has no {{elf}}, so it has nothing to run")
         if not _placeholders(words[0], template) and shutil.which(words[0]) is None:
             raise CommandError(f"the command {template!r}: there is no program {words[0]}")
-        return cls(words)
+        return cls(words, Path.cwd())
 
     @property
     def program(self) -> str:
@@ -98,8 +100,7 @@ class RunCommand:
         timeout_seconds: float,
         is_given_up: Callable[[], bool] = lambda: False,
     ) -> Measured:
-        """Start the command, in the folder of this process, and wait for its end. When that is, it
-        and all that it started is gone.
+        """Start the command and wait for its end. When that is, it and all that it started is gone.
 
         elf, inputs : what takes the places of `{elf}` and `{input}`.
         output_bytes : of the program's outputs.
@@ -114,7 +115,7 @@ class RunCommand:
         words = [word.format(**places) for word in self.words]
         limit = _MOST_PRINTED_BYTES + 4 * output_bytes
         printed, errors = folder / "stdout.txt", folder / "stderr.txt"
-        code = _run(words, printed, errors, timeout_seconds, limit, is_given_up)
+        code = _run(words, self.folder, printed, errors, timeout_seconds, limit, is_given_up)
         said = printed.read_bytes()
         if code != 0:
             raise _failure(code, said, errors.read_bytes())
@@ -145,6 +146,7 @@ def _placeholders(word: str, template: str) -> list[str]:
 
 def _run(
     words: list[str],
+    cwd: Path,
     printed: Path,
     errors: Path,
     timeout_seconds: float,
@@ -156,6 +158,7 @@ def _run(
         try:
             process = subprocess.Popen(
                 words,
+                cwd=cwd,
                 stdin=subprocess.DEVNULL,
                 stdout=stdout,
                 stderr=stderr,
@@ -197,7 +200,8 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _failure(code: int, said: bytes, errors: bytes) -> RunFailed:
-    text = errors.decode(errors="replace") or said.decode(errors="replace")
+    # Without an operating system an ELF has its say on standard output, and what runs it on stderr.
+    text = "\n".join(part.decode(errors="replace") for part in (said, errors))
     device = _DEVICE_ERROR.search(text)
     if device:
         return RunFailed(device[2][:_MOST_CHARACTERS], device[1])

@@ -4,7 +4,9 @@ line."""
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
+from pathlib import Path
 
 from ..device import DeviceConfig
 from .command import RunCommand
@@ -66,7 +68,10 @@ def external_device(options: argparse.Namespace, config: DeviceConfig) -> Extern
     except ValueError as error:
         raise CommandError(f"--elf-flags cannot be read: {error}") from error
     command = RunCommand.parse(options.run_with)
-    builder = ElfBuilder(config, Toolchain(options.elf_for, options.elf_cc, flags))
+    compiler = options.elf_cc
+    if compiler is not None and os.sep in compiler:  # it will run in other folders
+        compiler = str(Path(compiler).absolute())
+    builder = ElfBuilder(config, Toolchain(options.elf_for, compiler, flags))
     return ExternalDevice(command, builder, options.runner)
 
 

@@ -4,7 +4,7 @@ The operands of a command are running values (a start, and an increment for ever
 wherever they can be; general expressions remain for boundary tiles. Expanded, a program is the
 exact stream of (funct, rs1, rs2) that the device gets.
 
-`file.py` has the binary form, `text.py` the disassembly, and `python -m npu_target.program` is
+`file.py` has the binary form, `text.py` the disassembly, and `npu-target program` is
 the command line.
 """
 

@@ -132,7 +132,7 @@ def _cycles_alone(a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
 def _terms(a: Mapping[str, Any], b: Mapping[str, Any]) -> ProfileTerms:
     if a["kind"] != b["kind"]:
         raise SimError(
-            f"--compare: A is of a device of kind {a['kind']}, B of kind {b['kind']}; their cycles "
+            f"A is of a device of kind {a['kind']}, B of kind {b['kind']}; their cycles "
             "go for other reasons"
         )
     return kind_named(a["kind"]).profile

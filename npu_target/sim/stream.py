@@ -2,7 +2,7 @@
 
 A measured stream is an object with `name`, `setup` (commands [funct, rs1, rs2] in force before the
 start) and `commands`, each [host instructions retired since the start, funct, rs1, rs2]. A file may
-have many. A command alone is a list [funct, rs1, rs2], as `python -m npu_target.program expand`
+have many. A command alone is a list [funct, rs1, rs2], as `npu-target program expand`
 prints; a file of those is one stream. Words are numbers, or text such as "0x80010000".
 """
 

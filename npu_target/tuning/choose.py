@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from tvm.s_tir import Schedule
 from tvm.tirx import PrimFunc
@@ -127,18 +126,18 @@ class Chooser:
         """How many distinct programs were run and are right."""
         return self._check.n_checked
 
-    def require_tuned(self, layers: Sequence[Layer], folder: Path) -> None:
-        """Raise LogError naming the layers for which the logs have no schedule."""
+    def require_tuned(self, layers: Sequence[Layer]) -> None:
+        """Raise LogError naming the layers for which the logs have no schedule. There are logs."""
+        assert self._log is not None
         missing = [
             layer.name
             for layer in layers
-            if self._log is None
-            or not self._log.records_of(workload_module(layer.operator, self._config))
+            if not self._log.records_of(workload_module(layer.operator, self._config))
         ]
         if missing:
             raise LogError(
-                f"{folder} has no schedule for {', '.join(missing)}; tune them with: "
-                "python tune.py --resume, with more --trials, or build without --require-tuned"
+                f"{self._log.folder} has no schedule for {', '.join(missing)}; tune them with: "
+                "npu-target tune --resume, with more --trials, or build without --require-tuned"
             )
 
     def _choice(self, operator: Operator) -> _Choice:
@@ -166,9 +165,9 @@ class Chooser:
             return self._measured(records, default, tuned)
         if cycles != logged and self._pipeline == DEFAULT_PIPELINE:  # as it was logged
             raise LogError(
-                f"{self._log.folder} is out of date: for {operator.name} it has {logged} cycles, "
+                f"{records[0].folder} is out of date: for {operator.name} it has {logged} cycles, "
                 f"its schedule now gives {cycles}; measure its schedules anew with: "
-                f"python -m npu_target.tuning remeasure {self._log.folder}"
+                f"npu-target logs remeasure {records[0].folder}"
             )
         if cycles < default_cycles:
             return self._made(TUNED, default_cycles, cycles, tuned)

@@ -23,7 +23,7 @@ def check_runner(runner: str, tracker: Address | None) -> None:
     if runner and tracker is None:
         raise TuningError(
             f"--runner {runner} needs --tracker HOST:PORT, a tracker with servers of it; start "
-            f"them with: python -m rpc_server.server --tracker HOST:PORT --runner {runner} "
+            f"them with: npu-target serve devices --tracker HOST:PORT --runner {runner} "
             "--run-with 'COMMAND {elf} {input} {output}'"
         )
 

@@ -212,7 +212,7 @@ def dump_layer(
         ],
         "expand": " ".join(
             [
-                f"python -m npu_target.program expand {name}.npu",
+                f"npu-target program expand {name}.npu",
                 *(f"--address {name}={address:#x}" for name, address in addresses.items()),
             ]
         ),

@@ -159,7 +159,7 @@ class Header:
                 raise LogError(
                     f"{folder} was made with {name} {made}, this is {name} {now}, which may "
                     "schedule and time differently; measure its schedules anew with: "
-                    f"python -m npu_target.tuning remeasure {folder}"
+                    f"npu-target logs remeasure {folder}"
                 )
 
     def check_device(self, current: Header, folder: Path) -> None:
@@ -176,7 +176,7 @@ class Header:
 def _repair_with_device(folder: Path) -> str:
     return (
         "if you know the device, restore it with: "
-        f"python -m npu_target.tuning repair {folder} --device NAME --model MODEL"
+        f"npu-target logs repair {folder} --device NAME --model MODEL"
     )
 
 

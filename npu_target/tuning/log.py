@@ -9,6 +9,9 @@
         checksums.jsonl               of each line of the four above: see log_files.py
         run.log                       what MetaSchedule and worker processes had to say
 
+Logs may lie over others, those that come with the package: what is beneath is read as if it were
+here, and never written to.
+
 MetaSchedule's own database class writes only when a whole batch is done, and replays every trace
 when it reads. This one writes each record the moment it is known and parses only what is asked
 for; `JSONDatabase(work_dir=folder)` reads the same files.
@@ -46,14 +49,17 @@ from .log_files import (
 from .routes import BESIDE, counts
 
 _LOCK_FILE = ".lock"
+RUN_LOG_FILE = "run.log"
 # The number, in place of a trial's, of a default schedule's measurement.
 DEFAULT_TRIAL = 0
 
 
 @dataclass(frozen=True)
 class RecordLine:
-    """One tuning record, its trace not yet parsed. `seconds` is its mean run time."""
+    """One tuning record in the logs of a folder, its trace not yet parsed. `seconds` is its mean
+    run time."""
 
+    folder: Path
     line: int
     workload: int
     seconds: float
@@ -65,12 +71,14 @@ class TuningLog:
 
     routes : of `routes.ROUTES`, which records are looked at: those of schedules and of the device's
         routes alike, or of one sort.
+    beneath : logs of the same whose records count as well; None for none.
     """
 
-    def __init__(self, folder: Path, header: Header) -> None:
+    def __init__(self, folder: Path, header: Header, beneath: TuningLog | None = None) -> None:
         """Read every file. Raises LogError, saying what to do, for the first that is damaged."""
         self.folder = folder
         self.header = header
+        self.beneath = beneath
         self.routes = BESIDE
         files = read_files(folder)
         if files.problems:
@@ -81,7 +89,8 @@ class TuningLog:
             for number, value in enumerate(values[WORKLOADS_FILE], start=1)
         ]
         self._records = [
-            _record_line(number, value) for number, value in enumerate(values[RECORDS_FILE], 1)
+            _record_line(folder, number, value)
+            for number, value in enumerate(values[RECORDS_FILE], 1)
         ]
         for record in self._records:
             if record.workload >= len(self.workloads):
@@ -94,13 +103,23 @@ class TuningLog:
 
     @property
     def trials(self) -> int:
-        """Candidates that the logs know the fate of."""
+        """Candidates that these logs, without those beneath, know the fate of."""
         failed = sum(failure["kind"] != DEVICE_LOST for failure in self.failures)
         measured = sum(entry.get("trial") != DEFAULT_TRIAL for entry in self.measurements)
         return measured + failed
 
+    @property
+    def known_measurements(self) -> list[dict[str, Any]]:
+        """Those beneath, then these."""
+        return [*(self.beneath.known_measurements if self.beneath else ()), *self.measurements]
+
+    @property
+    def known_failures(self) -> list[dict[str, Any]]:
+        """Those beneath, then these."""
+        return [*(self.beneath.known_failures if self.beneath else ()), *self.failures]
+
     def records_of(self, mod: IRModule) -> list[RecordLine]:
-        """Records of a workload, fastest first."""
+        """Records of a workload, fastest first; of equally fast ones these before those beneath."""
         found = [record for record in self._all_of(mod) if counts(record.record[0], self.routes)]
         return sorted(found, key=lambda record: record.seconds)
 
@@ -108,12 +127,24 @@ class TuningLog:
         """Whether a workload has records of any sort."""
         return any(self._all_of(mod))
 
+    @property
+    def modules(self) -> list[IRModule]:
+        """The workloads that have records, these before those beneath."""
+        found = [workload.mod for workload in self.workloads]
+        if self.beneath is not None:
+            found += [mod for mod in self.beneath.modules if self._index_of(mod) is None]
+        return found
+
     def _all_of(self, mod: IRModule) -> Iterator[RecordLine]:
         index = self._index_of(mod)
-        return (record for record in self._records if record.workload == index)
+        yield from (record for record in self._records if record.workload == index)
+        if self.beneath is not None:
+            yield from self.beneath._all_of(mod)
 
     def parse(self, record: RecordLine) -> ms.database.TuningRecord:
         """The record with its trace. Raises LogError for one that cannot be replayed."""
+        if self.beneath is not None and record.folder != self.folder:
+            return self.beneath.parse(record)
         workload = self.workloads[record.workload]
         try:
             return ms.database.TuningRecord.from_json(record.record, workload)
@@ -122,7 +153,7 @@ class TuningLog:
             raise LogError(
                 f"{self.folder / RECORDS_FILE}: line {record.line} is as it was written but cannot "
                 f"be replayed ({reason[:200]}); drop what no longer applies with: "
-                f"python -m npu_target.tuning remeasure {self.folder}"
+                f"npu-target logs remeasure {self.folder}"
             ) from error
 
     def best(self, mod: IRModule) -> ms.database.TuningRecord | None:
@@ -139,6 +170,11 @@ class TuningLog:
 
     def add_json(self, mod: IRModule, record: list[Any], measurement: dict[str, Any]) -> None:
         """As `add`, for a record of the workload `mod` in JSON form."""
+        self.add_record(mod, record)
+        self.add_measurement(measurement)
+
+    def add_record(self, mod: IRModule, record: list[Any]) -> None:
+        """Write a record without the line on its measurement."""
         index = self._index_of(mod)
         if index is None:
             index = len(self.workloads)
@@ -147,8 +183,11 @@ class TuningLog:
             self.workloads.append(workload)
         line = [index, record]
         self._append(RECORDS_FILE, line)
+        self._records.append(_record_line(self.folder, self._counts[RECORDS_FILE], line))
+
+    def add_measurement(self, measurement: dict[str, Any]) -> None:
+        """Write the line on a measurement."""
         self._append(MEASUREMENTS_FILE, measurement)
-        self._records.append(_record_line(self._counts[RECORDS_FILE], line))
         self.measurements.append(measurement)
 
     def add_failure(self, failure: dict[str, Any]) -> None:
@@ -190,19 +229,22 @@ def log_folder(logs: Path, header: Header) -> Path:
     return logs / header.measured_on / header.model
 
 
-def read_log(folder: Path, current: Header) -> TuningLog:
-    """The logs in `folder`, for reading. Raises LogError unless they are whole and made for the
-    device, the model and the versions of `current`."""
+def read_log(folder: Path, current: Header, beneath: TuningLog | None = None) -> TuningLog:
+    """The logs in `folder`, over those `beneath`, for reading. Raises LogError unless they are
+    whole and made for the device, the model and the versions of `current`."""
     if not folder.is_dir():
         raise LogError(f"{folder} does not exist; tune first, or give another --logs folder")
     header = Header.read(folder)
     header.check_usable_by(current, folder)
-    return TuningLog(folder, header)
+    return TuningLog(folder, header, beneath)
 
 
 def check_log(folder: Path, current: Header) -> None:
     """Raise LogError now where `open_log` would later; makes nothing."""
     if folder.is_dir() and any(folder.iterdir()):
+        if (folder / _LOCK_FILE).exists() and os.access(folder, os.W_OK):
+            with lock_folder(folder):
+                pass
         read_log(folder, current)
     existing = folder
     while not existing.exists() and existing != existing.parent:
@@ -230,8 +272,11 @@ def _cannot_write(folder: Path, error: OSError) -> LogError:
 
 
 @contextmanager
-def open_log(folder: Path, current: Header) -> Iterator[TuningLog]:
-    """The logs in `folder`, for adding to; an empty or missing folder is made into one.
+def open_log(
+    folder: Path, current: Header, beneath: TuningLog | None = None
+) -> Iterator[TuningLog]:
+    """The logs in `folder`, over those `beneath`, for adding to; an empty or missing folder is made
+    into one.
 
     Raises LogError as `read_log` does, and where the folder cannot be written or another run is
     writing to it.
@@ -244,7 +289,7 @@ def open_log(folder: Path, current: Header) -> Iterator[TuningLog]:
                 current.write(folder)
         except OSError as error:
             raise _cannot_write(folder, error) from error
-        log = read_log(folder, current)
+        log = read_log(folder, current, beneath)
         stack.callback(log.close)
         yield log
 
@@ -265,10 +310,11 @@ def lock_folder(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _record_line(number: int, line: list[Any]) -> RecordLine:
+def _record_line(folder: Path, number: int, line: list[Any]) -> RecordLine:
     workload, record = line
     seconds = record[1]
-    return RecordLine(number, workload, sum(seconds) / len(seconds) if seconds else 1e10, record)
+    mean = sum(seconds) / len(seconds) if seconds else 1e10
+    return RecordLine(folder, number, workload, mean, record)
 
 
 def _parse_workload(folder: Path, number: int, line: Any) -> ms.database.Workload:
@@ -284,5 +330,5 @@ def _parse_workload(folder: Path, number: int, line: Any) -> ms.database.Workloa
 def _damaged(folder: Path, name: str, line: int, problem: str) -> LogError:
     return LogError(
         f"{folder / name}: line {line} {problem}; keep what is readable with: "
-        f"python -m npu_target.tuning repair {folder}"
+        f"npu-target logs repair {folder}"
     )

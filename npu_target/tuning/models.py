@@ -80,7 +80,7 @@ def inputs_of(model: Model) -> tuple[TensorInfo, ...]:
 
 
 def asked_model(options: argparse.Namespace) -> Model:
-    """The model that the options of `options.add_network_options` name.
+    """The model that the options of `cli.options.add_model_options` name.
 
     Raises as `load_model`.
     """

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 from tvm.tirx import PrimFunc
 
+from ..codegen_tir import build_program
 from ..device import DeviceConfig, kind_of
 from ..inputs import read_inputs
 from ..models import Model
 from ..numerics import Decided, NumericsOptions, check_all_on_device, decide
+from ..numerics.scale_widths import Cycles
 from ..partition import Partitioned, partition
 from ..partition.partitioner import Lowering
 from ..quantize import Quantized, quantize
+from ..schedule_rules import default_schedule
 from ..topi import Operator, operators
+from .choose import cycles_of
 from .errors import TuningError
 from .layers import Layer, layers_of
 from .models import FileModel, asked_model, inputs_of, load_model
@@ -113,6 +118,26 @@ def network_of(
     return network
 
 
+def on_device(
+    network: Network,
+    config: DeviceConfig,
+    numerics: NumericsOptions | None = None,
+    all_on_device: bool = False,
+) -> Network:
+    """A network that is loaded, and quantized if need be, for another device of its kind.
+
+    Raises NumericsError as `network_of` does.
+    """
+    if isinstance(network.model, FileModel) and network.decided is not None:
+        moved = _decided(network.model, config, numerics, lambda text: None)
+    else:
+        partitioned = partition(network.quantized.mod, config, _stand_in)
+        moved = replace(network, config=config, partitioned=partitioned)
+    if all_on_device:
+        check_all_on_device(moved.partitioned)
+    return moved
+
+
 def decide_layers(
     model: FileModel, config: DeviceConfig, numerics: NumericsOptions | None = None
 ) -> Decided:
@@ -121,7 +146,18 @@ def decide_layers(
     Raises NumericsError as `numerics.decide` does.
     """
     zero_points = {name: by.zero_point[0] for name, by in model.imported.quantizations.items()}
-    return decide(model.mod, config, numerics, zero_points)
+    return decide(model.mod, config, numerics, zero_points, _default_cycles(config))
+
+
+def _default_cycles(config: DeviceConfig) -> Cycles:
+    """Those of default schedules: what a network computes does not depend on its logs."""
+
+    @cache
+    def of_canonical(operator: Operator) -> int:
+        schedule = default_schedule(operator, config)
+        return cycles_of(build_program(schedule.mod["main"], config, operator.name))
+
+    return lambda operator: of_canonical(operator.canonical())
 
 
 def _decided(
@@ -154,11 +190,12 @@ def _quantized(
 
 
 def _partition(decided: Decided, config: DeviceConfig, lower: Lowering) -> Partitioned:
-    return partition(decided.mod, config, lower, decided.host, decided.reasons)
+    said = decided.reasons, decided.remarks
+    return partition(decided.mod, config, lower, decided.host, *said)
 
 
 def asked_numerics(options: argparse.Namespace) -> NumericsOptions:
-    """By which numbers, as the options of `options.add_network_options` say.
+    """By which numbers, as the options of `cli.options.add_model_options` say.
 
     Raises NumericsError for a layer that two things are asked of.
     """
@@ -176,8 +213,8 @@ def asked_network(
     progress: Progress,
     model: Model | None = None,
 ) -> Network:
-    """The network that the options of `options.add_network_options` name, of `model` where that is
-    loaded.
+    """The network that the options of `cli.options.add_model_options` name, of `model` where
+    that is loaded.
 
     Raises as `load_network`.
     """

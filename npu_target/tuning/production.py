@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..device import DeviceConfig, find
 from ..partition import explain
+from .asked_logs import AskedLogs, asked_logs
 from .choose import Chooser
 from .header import Header
-from .log import TuningLog, log_folder, read_log
+from .log import TuningLog
 from .models import check_model, model_name
 from .network import Network, asked_network
 from .report import LayerResult, print_table
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Production:
-    """What is asked for: a device, the logs in ``folder`` if there are such, who chooses."""
+    """What is asked for: a device, which logs, what they hold if anything, who chooses."""
 
     config: DeviceConfig
-    folder: Path
+    asked: AskedLogs
     log: TuningLog | None
     chooser: Chooser
 
@@ -34,23 +34,19 @@ class Production:
         """What measured the logs, empty for the simulator."""
         return "" if self.log is None else self.log.header.runner
 
-    @property
-    def logs(self) -> str:
-        """Which logs are taken, in words."""
-        return f"none ({self.folder} does not exist)" if self.log is None else str(self.folder)
-
 
 def production(options: argparse.Namespace, command: str) -> Production:
-    """What `options` ask for: those of `add_network_options` and `add_production_options`.
+    """What `options` ask for: those of `cli.options.add_network_options` and of
+    `add_production_options`.
 
     Quick, and raises what such options are refused with.
     """
     config = find(options.device)
     check_model(options.model)
     header = Header.of(config, model_name(options.model), command, runner=options.runner)
-    folder = log_folder(options.logs, header)
-    log = read_log(folder, header) if folder.exists() or options.require_tuned else None
-    return Production(config, folder, log, Chooser(config, log, options.routes, options.pipeline))
+    asked = asked_logs(options, header)
+    log = asked.need() if options.require_tuned else asked.read()
+    return Production(config, asked, log, Chooser(config, log, options.routes, options.pipeline))
 
 
 def choose(
@@ -66,7 +62,7 @@ def choose(
     if options.explain:
         explain(network.partitioned, console)
     if options.require_tuned:
-        wanted.chooser.require_tuned(network.layers, wanted.folder)
+        wanted.chooser.require_tuned(network.layers)
     with console.status("choosing schedules") as status:
         results = wanted.chooser.results(
             network.layers, lambda name: status.update(f"choosing and checking: {name}")

@@ -21,7 +21,7 @@ from .recorder import Recorder
 from .state import LayerState
 from .workload import operator_of, workload_module
 
-COMMAND = "python -m npu_target.tuning remeasure"
+COMMAND = "npu-target logs remeasure"
 _NEW_SUFFIX = ".remeasured"
 _OLD_SUFFIX = ".before"
 

@@ -107,7 +107,7 @@ def _repair_header(folder: Path, config: DeviceConfig | None, model: str | None)
     # Which of them measured is in the folder's name as well.
     parent, prefix = folder.resolve().parent.name, f"{config.name}@"
     runner = parent[len(prefix) :] if parent.startswith(prefix) else ""
-    header = Header.of(config, model, "python -m npu_target.tuning repair", runner=runner)
+    header = Header.of(config, model, "npu-target logs repair", runner=runner)
     path = folder / HEADER_FILE
     if path.exists():
         path.rename(_beside(path))

@@ -98,14 +98,6 @@ def write_json(path: Path, value: dict[str, Any]) -> None:
         raise TuningError(f"{path} cannot be written: {error.strerror}") from error
 
 
-def check_can_write(path: Path) -> None:
-    """Raise TuningError now for a file that could not be written when all is done."""
-    if path.is_dir():
-        raise TuningError(f"{path} is a folder, a file is needed")
-    if not path.resolve().parent.is_dir():
-        raise TuningError(f"{path} cannot be written: the folder {path.parent} does not exist")
-
-
 def make_console() -> Console:
     """Standard output. Where it is no terminal, lines are as long as the tables need."""
     console = Console()

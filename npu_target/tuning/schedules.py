@@ -44,6 +44,6 @@ def tuned_schedule(operator: Operator, config: DeviceConfig, log: TuningLog) -> 
         raise LogError(
             f"{log.folder}: the best schedule of {operator.canonical().name} does not apply to it "
             f"({last_line(error)}); drop what does not with: "
-            f"python -m npu_target.tuning remeasure {log.folder}"
+            f"npu-target logs remeasure {log.folder}"
         ) from error
     return schedule

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -68,14 +69,25 @@ class LayerState:
         self._empty_batches = 0 if new_trials else self._empty_batches + 1
         self.exhausted = self.exhausted or self._empty_batches >= _MOST_EMPTY_BATCHES
 
+    @cached_property
+    def _least_cycles(self) -> float:
+        """The layer takes no less on the device that the config describes."""
+        return kind_of(self.config).cost.least_cycles(self.layer.operator, self.config)
+
+    def cycles_to_beat(self) -> float:
+        """Those of the best schedule: a candidate whose bound is no less is not worth measuring.
+        Infinite where they are fewer than the layer can take: what measures is faster than the
+        config has it, or counts something else, and bounds by the config tell nothing of it."""
+        best = self.cycles(self.best_seconds)
+        return best if best >= self._least_cycles else math.inf
+
     def promise(self) -> float:
         """What the next batch may gain for the network, in seconds: what the latest ones gained on
         average, and a share of the way to the bound that every batch halves, since the bound may
         be out of reach."""
         recent = self.history[-1 - _RECENT_BATCHES :]
         gain = (recent[0] - recent[-1]) / max(1, len(recent) - 1)
-        least = kind_of(self.config).cost.least_cycles(self.layer.operator, self.config)
-        bound = least / (self.config.clock_khz * 1e3)
+        bound = self._least_cycles / (self.config.clock_khz * 1e3)
         room = max(self.best_seconds - bound, 0.0) * 0.5 ** len(self.history)
         return self.layer.count * (gain + room)
 

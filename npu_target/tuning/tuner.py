@@ -125,7 +125,7 @@ class Tuner:
             for trace, cycles in state.known_schedules:
                 state.search.begin_from(trace, cycles)
         later = (left - size) // len(alive)
-        candidates = state.search.next_batch(state.cycles(state.best_seconds), size, later)
+        candidates = state.search.next_batch(state.cycles_to_beat(), size, later)
         self._progress.rejected(state.search.rejected)
         state.search.rejected.clear()
         if candidates is None:
@@ -144,12 +144,12 @@ class Tuner:
 
     def _read_journals(self) -> None:
         by_name = {state.layer.name: state for state in self.states}
-        for entry in self._log.measurements:
+        for entry in self._log.known_measurements:
             state = by_name.get(entry["task"])
             if state is not None and entry.get("trial") != DEFAULT_TRIAL:
                 state.trials += 1
                 state.known[entry["program"]] = entry["cycles"] / (self._config.clock_khz * 1e3)
-        for entry in self._log.failures:
+        for entry in self._log.known_failures:
             state = by_name.get(entry["task"])
             if state is not None and entry["kind"] != DEVICE_LOST:
                 state.trials += 1
@@ -244,9 +244,9 @@ class Tuner:
             if isinstance(result, Failure) or (is_other and not self._log.header.runner):
                 now = result if isinstance(result, Failure) else f"{state.cycles(result)} cycles"
                 raise TuningError(
-                    f"{self._log.folder} is out of date: for {state.layer.name} it has {logged} "
+                    f"{line.folder} is out of date: for {state.layer.name} it has {logged} "
                     f"cycles, its schedule now gives {now}; measure its schedules anew with: "
-                    f"python -m npu_target.tuning remeasure {self._log.folder}"
+                    f"npu-target logs remeasure {line.folder}"
                 )
             if is_other:
                 self._progress.note(

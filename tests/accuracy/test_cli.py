@@ -1,18 +1,18 @@
-"""`python -m npu_target.accuracy`: its table, its JSON, and what it refuses."""
+"""`npu-target accuracy`: its table, its JSON, and what it refuses."""
 
 import json
 
 import numpy as np
 import pytest
+from command_lines import accuracy as main
 from command_lines import refusal
 
-from npu_target.accuracy.cli import main
 from npu_target.accuracy.ranks import Ranks
 
 
 def arguments(path, *more):
     folder = path.parent
-    return [f"--model={path}", f"--inputs={folder / 'inputs.npz'}", *map(str, more)]
+    return [f"--model={path}", f"--input={folder / 'inputs.npz'}", *map(str, more)]
 
 
 def test_exact_differs_in_nothing(integer_file, capsys):
@@ -60,7 +60,7 @@ def test_of_a_network_in_float(tmp_path, capsys):
     image = np.random.default_rng(0).normal(size=(4, 32, 32, 3)).astype("float32")
     np.save(tmp_path / "images.npy", image)
     path = tmp_path / "out.json"
-    assert main(["--model=tiny", f"--inputs={tmp_path / 'images.npy'}", f"--json={path}"]) == 0
+    assert main(["--model=tiny", f"--input={tmp_path / 'images.npy'}", f"--json={path}"]) == 0
     assert "against the float network, 4 inputs" in capsys.readouterr().out
     report = json.loads(path.read_text())
     noise = {layer["name"]: layer["accumulated"]["snr_db"] for layer in report["layers"]}
@@ -92,9 +92,9 @@ def test_labels_that_do_not_fit(integer_file, capsys):
 def test_inputs_that_do_not_fit(integer_file, capsys):
     path = integer_file.parent / "wrong.npz"
     np.savez(path, image=np.zeros((2, 31), "int8"))
-    found = refusal(main, capsys, f"--model={integer_file}", f"--inputs={path}")
+    found = refusal(main, capsys, f"--model={integer_file}", f"--input={path}")
     assert "image must be of shape (1, 32)" in found
-    found = refusal(main, capsys, f"--model={integer_file}", "--inputs=nowhere")
+    found = refusal(main, capsys, f"--model={integer_file}", "--input=nowhere")
     assert "nowhere is not there" in found
 
 
@@ -111,7 +111,7 @@ def test_what_to_choose_layers_by(integer_file, capsys):
     folder = integer_file.parent
     path = folder / "out.json"
     more = ("--cycles", f"--labels={folder / 'labels.txt'}", f"--json={path}", "--host=second")
-    assert main(arguments(integer_file, *more, f"--logs={folder}")) == 0
+    assert main(arguments(integer_file, *more, "--logs=none")) == 0
     printed = capsys.readouterr().out
     assert "small: each layer's results exact, or the device's own, 100 inputs" in printed
     report = json.loads(path.read_text())
@@ -144,5 +144,5 @@ def test_what_to_choose_layers_by(integer_file, capsys):
 @pytest.mark.usefixtures("tiny_model")
 def test_of_a_network_in_float_there_is_nothing_to_choose(tmp_path, capsys):
     np.save(tmp_path / "image.npy", np.zeros((1, 32, 32, 3), "float32"))
-    line = ("--model=tiny", f"--inputs={tmp_path / 'image.npy'}", "--cycles")
+    line = ("--model=tiny", f"--input={tmp_path / 'image.npy'}", "--cycles")
     assert "is in float, its numbers are the device's" in refusal(main, capsys, *line)

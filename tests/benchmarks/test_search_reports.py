@@ -67,7 +67,9 @@ def test_wrong_numbers_are_refused(arguments, capsys):
 
 def test_an_unknown_model_is_one_line(capsys):
     assert search_curves.main(["--model", "alexnet"]) == 1
-    assert capsys.readouterr().err.startswith("error: unknown model 'alexnet'")
+    assert capsys.readouterr().err.startswith(
+        "python -m benchmarks.search_curves: error: unknown model 'alexnet'"
+    )
 
 
 @pytest.mark.rpc

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from command_lines import calibrate
 
-from npu_target.calibrate import cli, experiments
+from npu_target.calibrate import experiments
 from npu_target.calibrate.experiments import Experiment
 from npu_target.calibrate.measurements import Measurements
 from npu_target.device import DeviceConfig
@@ -28,7 +29,7 @@ def test_programs_run_and_agree(
     monkeypatch.setattr(experiments, "experiments_of", some)
     file = tmp_path / "m.json"
     arguments = ["--run-with", "qemu-riscv64 {elf} {input} {output}", "--elf-for", "emulated"]
-    assert cli.main([*arguments, "--measurements", str(file)]) == 0
+    assert calibrate([*arguments, "--measurements", str(file)]) == 0
     out, err = capsys.readouterr()
     assert err == ""
     assert "No field with another value explains more" in out

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from npu_target.export.cli import main
+from command_lines import export as main
 
 
 @pytest.fixture(scope="module")

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_lines import export as main
 from exported_networks import copy_of, described, host_network, make, simulator
 from host_modules import Expr, dequantized, module, op, quantized
 from tvm import relax
 
 from npu_target.device import preset
-from npu_target.export.cli import main
 from npu_target.export.folder import write_folder
 from npu_target.export.golden import Golden
 from npu_target.host import build_host, run_host

@@ -1,4 +1,4 @@
-"""`python -m npu_target.export`: folders that build and are right, and what users get wrong."""
+"""`npu-target export`: folders that build and are right, and what users get wrong."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_lines import export as main
 from command_lines import refusal
 from exported_networks import (
     HAS_MAKE,
@@ -19,8 +20,6 @@ from exported_networks import (
     make,
     simulator,
 )
-
-from npu_target.export.cli import main
 
 needs_make = pytest.mark.skipif(not HAS_MAKE, reason="needs gcc, g++ and make")
 
@@ -55,7 +54,7 @@ def test_a_network_without_hooks_compiles(exported, tmp_path):
 @needs_make
 def test_a_caller_may_give_integers(exported, tmp_path):
     folder = tmp_path / "net"
-    arguments = ["--model=tiny", "--logs=none", f"--output={folder}", "--input=integer"]
+    arguments = ["--model=tiny", "--logs=none", f"--output={folder}", "--input-type=integer"]
     assert main(arguments) == 0
     header = (folder / "net.h").read_text()
     assert "int8_t image[3072];" in header
@@ -169,7 +168,7 @@ def test_the_readme_says_where_memory_is(exported):
 
 def test_the_same_network_is_exported_the_same(exported, tmp_path):
     folder = tmp_path / "again"
-    assert main(["--model=tiny", "--logs=none", f"--output={folder}", "--input=integer"]) == 0
+    assert main(["--model=tiny", "--logs=none", f"--output={folder}", "--input-type=integer"]) == 0
     (folder / "mine.c").write_text("")
     (folder / "kernels/old.c").write_text("")
     assert main(["--model=tiny", "--logs=none", f"--output={folder}"]) == 0  # over the other one
@@ -198,9 +197,12 @@ def test_an_export_compiles_as_it_is_told(exported, tmp_path, capsys):
         (["--model=tiny", "-o", "full"], "full has other files in it"),
         (["--model=tiny", "-o", "other"], "other has other files in it"),
         (["--model=tiny", "-o", "net", "--json=no/x"], "the folder no does not exist"),
-        (["--model=tiny", "-o", "net", "--logs=none", "--require-tuned"], "does not exist; tune"),
         (
-            ["--model=tiny", "-o", "net", "--logs=none", "--memory=20000"],
+            ["--model=tiny", "-o", "net", "--logs=none", "--require-tuned"],
+            "there are no tuning logs of tiny",
+        ),
+        (
+            ["--model=tiny", "-o", "net", "--logs=none", "--most-memory=20000"],
             "needs 25,792 bytes of memory, 5,792 more than the 20,000 that there are",
         ),
     ],
@@ -249,7 +251,7 @@ def vta(tiny_model, tmp_path_factory) -> Path:
 
 @needs_make
 def test_a_device_with_constants_in_its_programs(vta):
-    done = make(vta, *SANITIZE, "check")
+    done = check(vta, vta)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stderr == ""
     layers = described(vta)["layers"]

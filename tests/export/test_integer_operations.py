@@ -46,7 +46,7 @@ def test_requantize(rule, scale, tmp_path):
         LinearAdd((0.021, 0.4, 0.31), (3, -90, -7)),
         AveragePool((2, 3), (2, 1), (0, 1, 1, 0)),
         Mean((1, 2), 0.3, -4, 9),
-        Softmax(0.06, 1 / 256, -128),
+        Softmax(0.06),
         Quantize(0.05, 3),
     ],
     ids=lambda operation: operation.op,

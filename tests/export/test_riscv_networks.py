@@ -6,9 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
+from command_lines import export as main
 from exported_networks import copy_of, cycles_of, described, emulated_simulator, layer_cycles, make
-
-from npu_target.export.cli import main
 
 pytestmark = pytest.mark.riscv
 

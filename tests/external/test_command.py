@@ -53,6 +53,13 @@ def test_no_answer(how, kind, says, tmp_path):
     assert says in str(caught.value) and "\n" not in str(caught.value)
 
 
+def test_both_outputs_tell_why(tmp_path):
+    """What the ELF prints, and what runs it."""
+    command = RunCommand.parse("sh -c 'echo no device; echo FAILED >&2; exit 1' {elf}")
+    with pytest.raises(ExternalError, match=r"exit code 1: no device \| FAILED"):
+        command.run(tmp_path / "kernel.elf", tmp_path / "inputs.bin", 1, tmp_path, 30.0)
+
+
 def test_a_line_that_was_lost(tmp_path):
     with pytest.raises(ExternalError, match=r"'npu output 16 \.\.\.' where byte 8 follows"):
         run("a line lost", tmp_path, "-")

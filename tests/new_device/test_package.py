@@ -7,8 +7,9 @@ import os
 from pathlib import Path
 
 import pytest
+from command_lines import new_device
 
-from npu_target.new_device import cli, package
+from npu_target.new_device import package
 from npu_target.new_device.package import NewDeviceError, template_files, write_package
 
 MOST_LINES = 500
@@ -59,10 +60,10 @@ def test_the_name_is_everywhere(name: str, tmp_path: Path) -> None:
 def test_names_that_are_refused(
     name: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main([name, str(tmp_path / "it")]) == 1
+    assert new_device([name, str(tmp_path / "it")]) == 1
     said = capsys.readouterr()
     assert message in said.err
-    assert said.err.startswith("error: ")
+    assert said.err.startswith("npu-target new-device: error: ")
     assert not said.out
     assert not list(tmp_path.iterdir())
 
@@ -112,7 +113,7 @@ def test_nothing_is_left_half_written(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_it_says_what_comes_next(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "with a space"
-    assert cli.main(["tiny", str(folder)]) == 0
+    assert new_device(["tiny", str(folder)]) == 0
     said = capsys.readouterr().out
     assert f"pip install -e '{folder}'" in said
     assert "pytest --pyargs npu_target.conformance --device tiny" in said

@@ -1,4 +1,4 @@
-"""`python -m npu_target.program`."""
+"""`npu-target program`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from command_lines import one_line
+from command_lines import program as main
 
 from npu_target.devices.gemmini import GemminiConfig
 from npu_target.devices.gemmini.isa import LocalAddress, Mvin
@@ -22,7 +24,6 @@ from npu_target.program import (
     var,
 )
 from npu_target.program.c import kernel_source
-from npu_target.program.cli import main
 
 PROGRAM = Program(
     "kernel",
@@ -80,21 +81,27 @@ def test_limit(file: str, limit: str, lines: int, capsys: pytest.CaptureFixture[
         (["expand", "{file}"], "no address for x, y; program kernel has the arguments x, y"),
         (["expand", "{file}", "--address", "x=0"], "no address for y;"),
         (["expand", "{file}", "--address", "x=0", "y=0", "z=0"], "no argument is called z;"),
-        (["expand", "{file}", "--address", "x"], "--address x: needs NAME=ADDRESS, such as"),
-        (["expand", "{file}", "--address", "x=0q"], "--address x=0q: needs NAME=ADDRESS"),
-        (["expand", "{file}", "--address", "x=-1"], "--address x=-1: needs NAME=ADDRESS"),
-        (["expand", "{file}", "--address", "=1"], "--address =1: needs NAME=ADDRESS"),
+        (["expand", "{file}", "--address", "x"], "--address: x: needs NAME=ADDRESS, such as"),
+        (["expand", "{file}", "--address", "x=0q"], "--address: x=0q: needs NAME=ADDRESS"),
+        (["expand", "{file}", "--address", "x=-1"], "--address: x=-1: needs NAME=ADDRESS"),
+        (["expand", "{file}", "--address", "=1"], "--address: =1: needs NAME=ADDRESS"),
         (["expand", "{file}", "--address", "x=0", "x=0"], "x has an address already"),
         (["expand", "{file}", "--address", "x=0", f"y={2**64}"], "its 16 bytes need 64-bit"),
-        (["expand", "{file}", "--address", "x=0", "y=0", "--limit", "-1"], "--limit -1: needs 0"),
-        (["expand", "{file}", "--address", "x=0", "y=0", "--limit", "a"], "invalid int value"),
+        (
+            ["expand", "{file}", "--address", "x=0", "y=0", "--limit", "-1"],
+            "must be at least 0, got -1",
+        ),
+        (
+            ["expand", "{file}", "--address", "x=0", "y=0", "--limit", "a"],
+            "must be a number, got",
+        ),
         (["show", "{file}.missing"], "kernel.npu.missing: No such file or directory"),
         (["show", "{folder}"], "Is a directory"),
         (["show", "{corrupt}"], "corrupt.npu: corrupt, the checksum does not match"),
         (["show", "{text}"], "text.npu: not a program file"),
-        (["show"], "the following arguments are required: file"),
-        (["c"], "c: needs either a program file or --header"),
-        (["c", "{file}", "--header"], "c: needs either a program file or --header"),
+        (["show"], "the following arguments are required: FILE"),
+        (["c"], "needs either a program file or --header"),
+        (["c", "{file}", "--header"], "needs either a program file or --header"),
         (["c", "{text}"], "text.npu: not a program file"),
         ([], "the following arguments are required: show|c|expand"),
         (["print", "{file}"], "invalid choice: 'print'"),
@@ -115,16 +122,11 @@ def test_errors_are_one_line(
         "corrupt": str(tmp_path / "corrupt.npu"),
         "text": str(tmp_path / "text.npu"),
     }
-    assert main([argument.format(**names) for argument in arguments]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.count("\n") == 1
-    assert err.startswith("npu_target.program: ")
-    assert message in err
+    assert message in one_line(main, capsys, *[argument.format(**names) for argument in arguments])
 
 
 def run(*arguments: str, stdout: int = subprocess.PIPE) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "npu_target.program", *arguments]
+    command = [sys.executable, "-m", "npu_target", "program", *arguments]
     return subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, text=True, check=False)
 
 
@@ -143,7 +145,7 @@ def test_as_a_command(file: str, tmp_path: Path) -> None:
     expanded = run("expand", file, "--address", "x=0x10", "y=0x20", "--limit", "1")
     assert (expanded.returncode, expanded.stdout) == (0, '[2, "0x10", "0x20"]\n')
     missing = run("show", str(tmp_path / "none"))
-    assert missing.returncode == 2
+    assert missing.returncode == 1
     assert missing.stderr.count("\n") == 1
 
 
@@ -157,7 +159,7 @@ def test_a_reader_that_leaves_early(tmp_path: Path) -> None:
     many = Program("many", GemminiConfig(), (), (Loop(0, const(100_000), PROGRAM_BODY),))
     many.save(tmp_path / "many.npu")
     process = subprocess.Popen(
-        [sys.executable, "-m", "npu_target.program", "expand", str(tmp_path / "many.npu")],
+        [sys.executable, "-m", "npu_target", "program", "expand", str(tmp_path / "many.npu")],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )

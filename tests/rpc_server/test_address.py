@@ -36,7 +36,7 @@ def test_a_port_in_use_says_what_to_do():
 
 
 def test_a_host_of_another_machine_cannot_be_bound():
-    with pytest.raises(AddressError, match="--host"):
+    with pytest.raises(AddressError, match="--bind"):
         check_can_bind(Address("192.0.2.1", 0))
 
 

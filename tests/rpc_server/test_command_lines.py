@@ -12,6 +12,7 @@ import time
 
 import psutil
 import pytest
+from command_lines import said
 
 from npu_target.device import preset
 from rpc_server.address import Address, free_port
@@ -24,10 +25,10 @@ KEY = device_key(CONFIG)
 
 
 @contextlib.contextmanager
-def running(module, *arguments):
-    """`python -m module ...`, ended afterwards with all it started."""
+def running(what, *arguments):
+    """`npu-target serve WHAT ...`, ended afterwards with all it started."""
     process = subprocess.Popen(
-        [sys.executable, "-m", module, *map(str, arguments)],
+        [sys.executable, "-m", "npu_target", "serve", what, *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -45,23 +46,22 @@ def running(module, *arguments):
 
 @contextlib.contextmanager
 def running_tracker():
-    with running("rpc_server.tracker", "--port", 0) as process:
+    with running("tracker", "--port", 0) as process:
         line = process.stdout.readline()
         assert line.startswith("tracker listens on 127.0.0.1:")
         yield process, Address.parse(line.split()[-1])
 
 
-def ends_with_one_line(module, *arguments):
+def ends_with_one_line(what, *arguments):
     """What it says on stderr."""
     done = subprocess.run(
-        [sys.executable, "-m", module, *map(str, arguments)],
+        [sys.executable, "-m", "npu_target", "serve", what, *map(str, arguments)],
         capture_output=True,
         text=True,
         timeout=60,
     )
     assert done.returncode != 0
-    assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1
-    return done.stderr
+    return said(done.stderr)
 
 
 def session_of(address: Address):
@@ -74,7 +74,7 @@ def session_of(address: Address):
 
 def test_the_life_of_a_tracker_and_two_servers():
     with running_tracker() as (tracker, address):
-        with running("rpc_server.server", "--tracker", address, "--count", 2) as server:
+        with running("devices", "--tracker", address, "--count", 2) as server:
             wait_for_servers(address, KEY, 2, 60)
             sessions = [session_of(address) for _ in range(2)]
             with TrackerClient(address) as client:
@@ -93,7 +93,7 @@ def test_the_life_of_a_tracker_and_two_servers():
 
 def test_a_killed_server_is_started_again():
     with running_tracker() as (_, address):
-        with running("rpc_server.server", "--tracker", address) as server:
+        with running("devices", "--tracker", address) as server:
             wait_for_servers(address, KEY, 1, 60)
             (child,) = psutil.Process(server.pid).children()
             child.kill()
@@ -110,7 +110,7 @@ def test_a_killed_server_is_started_again():
 
 def test_servers_do_not_outlive_a_killed_parent():
     with running_tracker() as (_, address):
-        with running("rpc_server.server", "--tracker", address) as server:
+        with running("devices", "--tracker", address) as server:
             wait_for_servers(address, KEY, 1, 60)
             children = psutil.Process(server.pid).children(recursive=True)
             server.kill()
@@ -120,7 +120,7 @@ def test_servers_do_not_outlive_a_killed_parent():
 @pytest.mark.slow
 def test_servers_stop_when_the_tracker_goes_away():
     with running_tracker() as (tracker, address):
-        with running("rpc_server.server", "--tracker", address) as server:
+        with running("devices", "--tracker", address) as server:
             wait_for_servers(address, KEY, 1, 60)
             tracker.kill()
             assert server.wait(60) == 1
@@ -134,11 +134,11 @@ def test_a_port_in_use():
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        for module, options in (
-            ("rpc_server.tracker", ()),
-            ("rpc_server.server", ("--tracker", f"127.0.0.1:{free_port('127.0.0.1')}")),
+        for what, options in (
+            ("tracker", ()),
+            ("devices", ("--tracker", f"127.0.0.1:{free_port('127.0.0.1')}")),
         ):
-            error = ends_with_one_line(module, "--port", port, *options)
+            error = ends_with_one_line(what, "--port", port, *options)
             assert f"cannot listen on 127.0.0.1:{port}" in error and "--port" in error
 
 
@@ -151,7 +151,7 @@ def test_a_port_in_use():
     ],
 )
 def test_wrong_input(options, says):
-    assert says in ends_with_one_line("rpc_server.server", *options)
+    assert says in ends_with_one_line("devices", *options)
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_wrong_input(options, says):
 def test_a_command_that_cannot_be(options, says, monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     with running_tracker() as (_, address):
-        assert says in ends_with_one_line("rpc_server.server", "--tracker", address, *options)
+        assert says in ends_with_one_line("devices", "--tracker", address, *options)
 
 
 def test_something_else_where_the_tracker_should_be():
@@ -175,32 +175,45 @@ def test_something_else_where_the_tracker_should_be():
         other.bind(("127.0.0.1", 0))
         other.listen()
         address = f"127.0.0.1:{other.getsockname()[1]}"
-        error = ends_with_one_line("rpc_server.server", "--tracker", address)
+        error = ends_with_one_line("devices", "--tracker", address)
         assert f"{address} is not a TVM RPC tracker" in error
 
 
 def test_a_count_below_one():
     done = subprocess.run(
-        [sys.executable, "-m", "rpc_server.server", "--tracker", "127.0.0.1:1", "--count", "0"],
+        [
+            sys.executable,
+            "-m",
+            "npu_target",
+            "serve",
+            "devices",
+            "--tracker",
+            "127.0.0.1:1",
+            "--count",
+            "0",
+        ],
         capture_output=True,
         text=True,
         timeout=60,
     )
     assert done.returncode == 2
-    assert "--count must be at least 1, got 0" in done.stderr
+    assert "--count: must be at least 1, got 0" in done.stderr
 
 
-@pytest.mark.parametrize("module", ["rpc_server.tracker", "rpc_server.server"])
-def test_the_help_warns_that_there_is_no_authentication(module):
+@pytest.mark.parametrize("what", ["tracker", "devices"])
+def test_the_help_warns_that_there_is_no_authentication(what):
     done = subprocess.run(
-        [sys.executable, "-m", module, "--help"], capture_output=True, text=True, timeout=60
+        [sys.executable, "-m", "npu_target", "serve", what, "--help"],
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     assert done.returncode == 0
     assert "no authentication" in " ".join(done.stdout.split())
 
 
 def test_binding_beyond_loopback_warns():
-    with running("rpc_server.tracker", "--host", "0.0.0.0", "--port", 0) as process:
+    with running("tracker", "--bind", "0.0.0.0", "--port", 0) as process:
         assert process.stdout.readline().startswith("tracker listens on 0.0.0.0:")
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) == 0
@@ -209,7 +222,7 @@ def test_binding_beyond_loopback_warns():
 
 def test_a_session_whose_run_takes_too_long_ends_and_the_server_goes_on():
     with running_tracker() as (_, address):
-        with running("rpc_server.server", "--tracker", address):
+        with running("devices", "--tracker", address):
             wait_for_servers(address, KEY, 1, 60)
             session = session_of(address)
             session.get_function("npu.rpc.set_deadline")(0.5)
@@ -224,9 +237,7 @@ def test_a_device_of_a_file(tmp_path):
     small = CONFIG.replace(name="my_npu.small", dim=8)
     small.save(tmp_path / "small.json")
     with running_tracker() as (_, address):
-        with running(
-            "rpc_server.server", "--tracker", address, "--device", tmp_path / "small.json"
-        ):
+        with running("devices", "--tracker", address, "--device", tmp_path / "small.json"):
             wait_for_servers(address, device_key(small), 1, 60)
             with TrackerClient(address) as client:
                 assert client.require(small) == 1
@@ -236,4 +247,4 @@ def test_a_device_of_a_file(tmp_path):
 def test_orphans_do_not_pile_up():
     """None of the tests above left a process behind."""
     mine = psutil.Process(os.getpid()).children(recursive=True)
-    assert not [process for process in mine if "rpc_server" in " ".join(process.cmdline())]
+    assert not [process for process in mine if "serv" in " ".join(process.cmdline())]

@@ -1,4 +1,4 @@
-"""`python -m npu_target.sim`."""
+"""`npu-target sim`."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ import time
 from pathlib import Path
 
 import pytest
+from command_lines import one_line, refusal
+from command_lines import sim as main
 from sim.streams import copy_program, loads_then_products, mvin, trace, words, write_lines
 
 from npu_target.devices.gemmini import GemminiConfig
-from npu_target.sim.cli import main
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ def test_json_to_stdout_and_to_a_file(program: str, capsys: pytest.CaptureFixtur
 
 
 def test_what_program_expand_prints(program: str, capsys: pytest.CaptureFixture[str]) -> None:
-    from npu_target.program.cli import main as program_main
+    from command_lines import program as program_main
 
     addresses = ["x=0x80010000", "y=0x80011000"]
     assert program_main(["expand", program, "--address", *addresses]) == 0
@@ -66,40 +67,34 @@ def test_what_program_expand_prints(program: str, capsys: pytest.CaptureFixture[
 def test_devices(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     stream = write_lines(tmp_path / "t.jsonl", [trace("t", loads_then_products(2))])
     GemminiConfig().replace(name="mine").save(tmp_path / "mine.json")
-    for option in ("--device", "--config"):
+    for option in ("--device", "--device"):
         assert main(["run", str(stream), option, str(tmp_path / "mine.json")]) == 0
         assert "t on mine, ddr3" in capsys.readouterr().out
 
 
 def _one_line(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
-    assert main(list(argv)) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.startswith("npu_target.sim: ")
-    assert err.count("\n") == 1
-    return err
+    return one_line(main, capsys, *argv)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--repeat", "0"], "--repeat 0: needs 1 or more"),
-        (["--repeat", "x"], "invalid int value"),
+        (["--repeat", "0"], "--repeat: must be at least 1, got 0"),
+        (["--repeat", "x"], "--repeat: must be a number"),
         (["--memory", "dram"], "invalid choice: 'dram'"),
         (["--device", "none"], "no device is called 'none'"),
         (["--name", "x"], "is one program"),
         (["--name", "x", "--name", "y"], "--name: needs one stream"),
-        (["--timeline-cycles", "1:2"], "needs --timeline OUT"),
+        (["--timeline-cycles", "1:2"], "needs --timeline FILE"),
         (["--timeline", "t.json", "--timeline-cycles", "5"], "needs FROM:TO"),
         (["--timeline", "t.json", "--timeline-cycles", "5:5"], "needs FROM:TO"),
-        (["--timeline", "no/t.json"], "--timeline no/t.json: there is no folder no"),
-        (["--json", "no/t.json"], "--json no/t.json: there is no folder no"),
-        (["--output", "y=no/y.npy"], "--output no/y.npy: there is no folder no"),
+        (["--timeline", "no/t.json"], "no/t.json cannot be written: the folder no does not exist"),
+        (["--json", "no/t.json"], "no/t.json cannot be written: the folder no does not exist"),
+        (["--output", "y=no/y.npy"], "no/y.npy cannot be written: the folder no does not exist"),
         (["--input", "x"], "--input x: needs NAME=FILE"),
         (["--input", "q=x.npy"], "--input q: program copy has the inputs x"),
         (["--input", "x=none.npy"], "none.npy: No such file"),
         (["--wrong"], "unrecognized arguments: --wrong"),
-        (["--compare", "a", "b"], "--compare A B: takes two files"),
     ],
 )
 def test_wrong_options(
@@ -111,9 +106,10 @@ def test_wrong_options(
 def test_wrong_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "none: No such file" in _one_line(capsys, "run", str(tmp_path / "none"))
     assert "Is a directory" in _one_line(capsys, "run", str(tmp_path))
-    assert "needs a FILE" in _one_line(capsys, "run")
-    assert "--json x would write there" in _one_line(capsys, "run", "--json", "x")
-    assert "needs `run FILE` or" in _one_line(capsys)
+    assert "arguments are required: FILE" in _one_line(capsys, "run")
+    assert "arguments are required: FILE" in _one_line(capsys, "run", "--json", "x")
+    assert "arguments are required: run|compare" in _one_line(capsys)
+    assert "--timeline" in _one_line(capsys, "compare", "a", "b", "--timeline", "t.json")
     assert "invalid choice" in _one_line(capsys, "walk")
     cut = tmp_path / "cut.npu"
     cut.write_bytes(copy_program().to_bytes()[:-1])
@@ -122,7 +118,7 @@ def test_wrong_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     bad.write_text("{}")
     stream = write_lines(tmp_path / "t.jsonl", words([mvin()]))
     assert "bad.json: needs the 'kind'" in _one_line(
-        capsys, "run", str(stream), "--config", str(bad)
+        capsys, "run", str(stream), "--device", str(bad)
     )
 
 
@@ -153,8 +149,7 @@ def test_races_are_refused_on_request(tmp_path: Path, capsys: pytest.CaptureFixt
     file.write_text("\n".join(map(json.dumps, words)))
     assert main(["run", str(file)]) == 0
     capsys.readouterr()
-    assert main(["run", str(file), "--races"]) == 2
-    error = capsys.readouterr().err
+    error = refusal(main, capsys, "run", str(file), "--races")
     assert "[race] command 4 mvout(" in error
     assert "command 2 mvin(" in error and "command 3 mvin(" in error
 
@@ -162,7 +157,7 @@ def test_races_are_refused_on_request(tmp_path: Path, capsys: pytest.CaptureFixt
 def test_interrupted(tmp_path: Path) -> None:
     stream = write_lines(tmp_path / "t.jsonl", [trace("long", loads_then_products(1000))])
     timeline = tmp_path / "out.json"
-    command = [sys.executable, "-m", "npu_target.sim", "run", str(stream)]
+    command = [sys.executable, "-m", "npu_target", "sim", "run", str(stream)]
     process = subprocess.Popen(
         [*command, "--repeat", "1000000", "--timeline", str(timeline)],
         stderr=subprocess.PIPE,
@@ -180,5 +175,5 @@ def test_interrupted(tmp_path: Path) -> None:
     finally:
         process.kill()
     assert process.returncode == 130
-    assert err == "npu_target.sim: interrupted\n"
+    assert err == "npu-target sim run: stopped\n"
     assert [p.name for p in tmp_path.iterdir()] == ["t.jsonl"]

@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
+from command_lines import sim as main
 from sim.streams import loads_then_products, product, trace, write_lines
 
 from npu_target.devices.gemmini.profile import PROFILE
-from npu_target.sim.cli import main
 from npu_target.sim.compare import comparison_tables, difference, explanation, read_result
 from npu_target.sim.errors import SimError
 from npu_target.sim.run import Options, run_file
@@ -53,18 +53,18 @@ def test_results_and_files_compare_alike(file: Path, capsys: pytest.CaptureFixtu
     saved = file.parent / "few.json"
     assert main(["run", str(file), "--name", "few", "--json", str(saved)]) == 0
     capsys.readouterr()
-    streams = ["--compare", str(file), str(file), "--name", "few", "--name", "many", "--json"]
+    streams = ["compare", str(file), str(file), "--name", "few", "--name", "many", "--json"]
     assert main(streams) == 0
     from_streams = json.loads(capsys.readouterr().out)
     # The name is for the file that is a stream.
-    mixed = ["--compare", str(saved), str(file), "--name", "many", "--json"]
+    mixed = ["compare", str(saved), str(file), "--name", "many", "--json"]
     assert main(mixed) == 0
     assert json.loads(capsys.readouterr().out) == from_streams
 
 
 def test_the_tables(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names = ["--name", "few", "--name", "many"]
-    assert main(["--compare", str(file), str(file), *names]) == 0
+    assert main(["compare", str(file), str(file), *names]) == 0
     out = capsys.readouterr().out
     assert "A: few on gemmini-16x16, ddr3\nB: many on gemmini-16x16, ddr3\n" in out
     for words in ("waiting for loads", "bytes loaded", "mvin", "B - A", "largest cause"):

@@ -100,7 +100,7 @@ def test_damage_is_named_with_its_line_and_its_cure(folder, name, damage, says):
     with pytest.raises(LogError, match=says) as caught:
         read_log(folder, HEADER)
     assert name in str(caught.value)
-    assert f"python -m npu_target.tuning repair {folder}" in str(caught.value)
+    assert f"npu-target logs repair {folder}" in str(caught.value)
 
 
 def test_a_record_without_its_workload_is_damage(folder):
@@ -117,7 +117,7 @@ def test_a_record_that_cannot_be_replayed_is_no_damage(tmp_path, workloads, make
     with open_log(tmp_path / "log", HEADER) as log:
         log.add_json(workloads[0], record, entry("t"))
     log = read_log(tmp_path / "log", HEADER)
-    with pytest.raises(LogError, match=r"line 1 is as it was .*tuning remeasure"):
+    with pytest.raises(LogError, match=r"line 1 is as it was .*logs remeasure"):
         log.best(workloads[0])
 
 

@@ -84,7 +84,7 @@ def test_flips_that_stay_valid_json_are_found(folder, name, old, new, line):
         read_log(folder, HEADER)
     assert str(caught.value) == (
         f"{path}: line {line} does not match its checksum; keep what is readable with: "
-        f"python -m npu_target.tuning repair {folder}"
+        f"npu-target logs repair {folder}"
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from command_lines import logs as main
 from tvm.ir import IRModule
 from tvm.s_tir import Schedule
 from tvm.s_tir import meta_schedule as ms
@@ -12,7 +13,6 @@ from tvm.s_tir import meta_schedule as ms
 from npu_target.device import preset
 from npu_target.target import make_target
 from npu_target.topi import Add
-from npu_target.tuning.__main__ import main
 from npu_target.tuning.header import Header
 from npu_target.tuning.log import RECORDS_FILE, open_log, read_log
 from npu_target.tuning.schedules import default_of
@@ -59,7 +59,7 @@ def test_times_become_true_and_what_cannot_be_compiled_goes(folder, capsys):
         assert cycles > operator.rows
         assert f"{operator.name}: 0 -> {cycles:,} cycles, 1 schedules kept, 1 dropped" in said
         assert [m["cycles"] for m in log.measurements if m["task"] == operator.name] == [cycles]
-    assert log.header.command == "tune.py && python -m npu_target.tuning remeasure log"
+    assert log.header.command == "tune.py && npu-target logs remeasure log"
     assert [path.name for path in folder.parent.iterdir()] == ["log"]
 
 

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from npu_target.device import preset
 from npu_target.device_api import HostCost
+from npu_target.files import WriteError, check_can_write
 from npu_target.topi import Add, Conv2d
 from npu_target.tuning.errors import TuningError
 from npu_target.tuning.layers import Layer
@@ -17,7 +18,6 @@ from npu_target.tuning.report import (
     DEFAULT,
     TUNED,
     LayerResult,
-    check_can_write,
     print_table,
     to_json,
     write_json,
@@ -88,9 +88,9 @@ def test_packed_arguments_are_named():
 
 
 def test_files_that_cannot_be_written(tmp_path):
-    with pytest.raises(TuningError, match="is a folder"):
+    with pytest.raises(WriteError, match="is a folder"):
         check_can_write(tmp_path)
-    with pytest.raises(TuningError, match="does not exist"):
+    with pytest.raises(WriteError, match="does not exist"):
         check_can_write(tmp_path / "no" / "x.json")
     with pytest.raises(TuningError, match="cannot be written"):
         write_json(tmp_path / "no" / "x.json", {})

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from npu_target.device import kind_of, preset
@@ -54,6 +56,13 @@ def test_a_space_is_used_up_after_three_batches_of_nothing_new():
         assert not used.exhausted
     used.end_batch(0)
     assert used.exhausted
+
+
+def test_bounds_count_where_what_measures_keeps_to_them():
+    """What is faster than the device of the config can be has other bounds."""
+    assert state(3.0).cycles_to_beat() == 3 * LEAST_CYCLES
+    assert state(1.0).cycles_to_beat() == LEAST_CYCLES
+    assert state(0.5).cycles_to_beat() == math.inf
 
 
 def test_the_result_is_in_cycles():

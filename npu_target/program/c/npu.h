@@ -1,4 +1,4 @@
-// What kernels printed by `python -m npu_target.program c` are made of: the command instruction,
+// What kernels printed by `npu-target program c` are made of: the command instruction,
 // and words that the compiler leaves where they are.
 //
 // NPU_ISSUE   the name of a function void(uint64_t funct, uint64_t rs1, uint64_t rs2) that takes

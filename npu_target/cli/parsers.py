@@ -1,0 +1,119 @@
+"""Parsers whose refusals are one line each, and the types of options."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NoReturn
+
+from ..pipeline_options import PipelineError, PipelineOptions
+
+
+class Parser(argparse.ArgumentParser):
+    """Says in one line what is wrong, and where it is explained; no abbreviated options, which
+    would mean something else when another is added."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(allow_abbrev=False, **settings)
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, wrong_options(self.prog, message))
+
+
+def wrong_options(prog: str, message: str) -> str:
+    """What to say of options that are none, as a line."""
+    return f"{prog}: error: {message}; see: {prog} --help\n"
+
+
+def does(parser: argparse.ArgumentParser, job: str, **settings: Any) -> None:
+    """What a parser parses is done by this module of `npu_target.jobs`."""
+    parser.set_defaults(job=job, prog=parser.prog, **settings)
+
+
+@cache
+def at_least(least: int) -> Callable[[str], int]:
+    """The type of an option that takes an integer from `least`."""
+
+    def number(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"must be a number, got {text!r}") from None
+        if value < least:
+            raise argparse.ArgumentTypeError(f"must be at least {least}, got {value}")
+        return value
+
+    return number
+
+
+def seed(text: str) -> int:
+    """What NumPy and TVM take as a seed."""
+    value = at_least(0)(text)
+    if value >= 1 << 31:
+        raise argparse.ArgumentTypeError(f"must be less than 2**31, got {value}")
+    return value
+
+
+def seconds(text: str) -> float:
+    """More than none."""
+    try:
+        value = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a number of seconds, got {text!r}") from None
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"must be more than 0, got {value:g}")
+    return value
+
+
+def port(text: str) -> int:
+    """Of TCP; 0 is any free one."""
+    value = at_least(0)(text)
+    if value > 65535:
+        raise argparse.ArgumentTypeError(f"must be at most 65535, got {value}")
+    return value
+
+
+def pipeline(text: str) -> PipelineOptions:
+    try:
+        return PipelineOptions.parse(text)
+    except PipelineError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def shape(text: str) -> tuple[str, tuple[int, ...]]:
+    """NAME=N,... as the name and the sizes."""
+    name, equals, numbers = text.rpartition("=")
+    parts = numbers.split(",")
+    if not (name and equals and all(part.isdecimal() and int(part) > 0 for part in parts)):
+        raise argparse.ArgumentTypeError(f"{text!r} is no shape; write NAME=1,3,224,224")
+    return name, tuple(map(int, parts))
+
+
+def varied(text: str) -> tuple[str, tuple[int, ...]]:
+    """NAME=N,N,... as the name and its values."""
+    name, equals, numbers = text.partition("=")
+    parts = numbers.split(",")
+    if not (name and equals and all(part.isdecimal() for part in parts)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=N,N,... with whole numbers")
+    values = tuple(map(int, parts))
+    if len(set(values)) < len(values):
+        raise argparse.ArgumentTypeError(f"{text!r} has a value twice")
+    return name, values
+
+
+class AppendShape(argparse.Action):
+    """Of one input there is one shape."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        given = getattr(namespace, self.dest)
+        name, _ = values
+        if name in dict(given):
+            raise argparse.ArgumentError(self, f"input {name!r} is given two shapes")
+        setattr(namespace, self.dest, [*given, values])

@@ -1,0 +1,73 @@
+"""`npu-target serve`."""
+
+from __future__ import annotations
+
+import argparse
+
+from ..external.options import add_external_options, add_runner_name
+from .options import add_device_option
+from .parsers import at_least, does, port
+
+_TRACKER_PORT = 9190
+_LOOPBACK = "127.0.0.1"
+_WARNING = (
+    "TVM's RPC has no authentication: bind to other addresses than loopback only in a network that "
+    "you trust."
+)
+
+SUMMARY = "serve devices for tuning runs, and their tracker"
+DESCRIPTION = f"Serve devices for tuning runs, and the tracker that lists them. {_WARNING}"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    commands = parser.add_subparsers(dest="action", required=True, metavar="tracker|devices")
+    tracker = commands.add_parser(
+        "tracker",
+        help="keep the list of device servers",
+        description=f"Keep the list of device servers and hand them to tuning runs. {_WARNING}",
+    )
+    _add_bind(tracker)
+    tracker.add_argument(
+        "--port",
+        type=port,
+        default=_TRACKER_PORT,
+        help="port to bind, 0 for any free one (default: %(default)s)",
+    )
+    does(tracker, "serve_tracker")
+    devices = commands.add_parser(
+        "devices",
+        help="serve simulated devices, or what a command of yours runs programs on",
+        description="Serve simulated devices, or what --run-with runs programs on, to the clients "
+        f"of a tracker. {_WARNING}",
+    )
+    devices.add_argument("--tracker", required=True, metavar="HOST:PORT", help="where to register")
+    add_device_option(devices)
+    devices.add_argument(
+        "--count",
+        type=at_least(1),
+        default=1,
+        metavar="N",
+        help="how many servers, each a process (default: %(default)s)",
+    )
+    _add_bind(devices)
+    devices.add_argument(
+        "--port",
+        type=port,
+        default=0,
+        help="port of the first server, the next ones follow; 0 for any free ones (default: 0)",
+    )
+    measuring = devices.add_argument_group("measuring on something else than the simulator")
+    add_external_options(measuring)
+    add_runner_name(measuring)
+    does(devices, "serve_devices")
+
+
+def _add_bind(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--bind",
+        default=_LOOPBACK,
+        metavar="ADDRESS",
+        help="where to listen (default: %(default)s)",
+    )
+    # For the children of a run: leave when stdin closes.
+    parser.add_argument("--with-parent", action="store_true", help=argparse.SUPPRESS)

@@ -1,0 +1,69 @@
+"""Building: a network as one file that runs on the device and its host.
+
+Nothing is tuned. Layers that the tuning logs know get their fastest schedule, the others their
+default one; the table says which. Each schedule's program is run once on the simulated device and
+compared with NumPy's answer before it goes into the file.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from tvm.s_tir import Schedule
+
+from ..build import compile_network, write_built
+from ..built_file import Built
+from ..export.calls import calls_of
+from ..export.errors import ExportError
+from ..export.network import place
+from ..export.times import network_time
+from ..files import check_can_write
+from ..stages import check_stages
+from ..tuning.dump import check_can_dump, dump_regions
+from ..tuning.explain_schedule import explain_schedules
+from ..tuning.models import inputs_of, model_name
+from ..tuning.print_stages import print_stages
+from ..tuning.production import choose, production
+from ..tuning.report import LayerResult, make_console, to_json, write_json
+
+
+def run(options: argparse.Namespace) -> int:
+    stages = check_stages(options.print_ir_after)
+    for path in (options.output, options.json):
+        if path is not None:
+            check_can_write(path)
+    wanted = production(options, options.command_line)
+    config, chooser, pipeline = wanted.config, wanted.chooser, options.pipeline
+    for folder in (options.dump, options.print_ir_to):
+        if folder is not None:
+            check_can_dump(folder)
+    console = make_console()
+    network, results = choose(wanted, options, console)
+
+    def schedule(result: LayerResult) -> Schedule:
+        return chooser.schedule(result.layer.operator)
+
+    if options.explain_schedule:
+        explain_schedules(console, results, config, schedule, pipeline)
+    print_stages(stages, options.print_ir_to, results, config, schedule, pipeline)
+    with console.status(f"compiling {options.output}"):
+        partitioned = network.with_kernels(chooser.device_function)
+        built = Built(model_name(options.model), config.name, inputs_of(network.model))
+        write_built(compile_network(partitioned.mod), options.output, built)
+    console.print(f"{chooser.n_checked} programs compute what NumPy does", highlight=False)
+    more: dict[str, Any] = {"runner": wanted.runner} if wanted.runner else {}
+    try:
+        placed = place(model_name(options.model), config, calls_of(partitioned.mod))
+        time = network_time(placed)
+        console.print(time.text(config.clock_khz), highlight=False)
+        more["in_sequence"] = time.to_json()
+    except ExportError as error:
+        console.print(f"what layers take one after another is not known: {error}", highlight=False)
+    if options.json is not None:
+        write_json(options.json, to_json(results, config, model=options.model, **more))
+    if options.dump is not None:
+        dump_regions(options.dump, partitioned, chooser.schedule, config, pipeline)
+    said = f"wrote {options.output}; tuning logs: {wanted.asked.described}"
+    console.print(said, highlight=False, soft_wrap=True)
+    return 0

@@ -1,0 +1,83 @@
+"""Joining tuning logs of the same device and model into a new folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from .errors import LogError
+from .log import TuningLog, check_can_make, log_folder, open_log
+from .workload import operator_of
+
+
+@dataclass(frozen=True)
+class Merged:
+    """What became of it: the new folder, and how many records and failures it has."""
+
+    folder: Path
+    records: int
+    failures: int
+
+
+def merge(logs: Sequence[TuningLog], target: Path, command: str, most: int | None = None) -> Merged:
+    """Write what `logs`, and those beneath them, hold to a new folder in `target`: equal lines
+    once, of each workload all records or the fastest `most`, and then no failures.
+
+    Raises LogError for logs that do not belong together, and for a folder that is there already.
+    """
+    header = replace(logs[0].header, command=command)
+    folder = log_folder(target, header)
+    for log in logs[1:]:
+        log.header.check_usable_by(header, log.folder)
+    if folder.exists() and any(folder.iterdir()):
+        raise LogError(f"{folder} is there already; give another place for what is joined")
+    check_can_make(folder)
+    with open_log(folder, header) as new:
+        for log in logs:
+            _add_records(new, log, most)
+        _add_lines(new, logs, most)
+        return Merged(
+            folder, sum(len(new.records_of(mod)) for mod in new.modules), len(new.failures)
+        )
+
+
+def _add_records(new: TuningLog, log: TuningLog, most: int | None) -> None:
+    for mod in log.modules:
+        known = {_text(line.record[:2]) for line in new.records_of(mod)}
+        for line in log.records_of(mod)[:most]:
+            # The trace and its time: the rest is the same in all of them.
+            text = _text(line.record[:2])
+            if text not in known:
+                known.add(text)
+                new.add_record(mod, line.record)
+
+
+def _add_lines(new: TuningLog, logs: Sequence[TuningLog], most: int | None) -> None:
+    """On measurements and failures, as far as they are about what is kept."""
+    known = set()
+    kept = {} if most is None else _cycles_by_layer(new)
+    for log in logs:
+        for entry in log.known_measurements:
+            is_kept = most is None or entry["cycles"] in kept.get(entry["task"], ())
+            if is_kept and _text(entry) not in known:
+                known.add(_text(entry))
+                new.add_measurement(entry)
+        for entry in log.known_failures if most is None else ():
+            if _text(entry) not in known:
+                known.add(_text(entry))
+                new.add_failure(entry)
+
+
+def _cycles_by_layer(log: TuningLog) -> dict[str, set[int]]:
+    clock_hz = log.header.device_numbers["clock_khz"] * 1e3
+    return {
+        operator_of(mod).name: {round(line.seconds * clock_hz) for line in log.records_of(mod)}
+        for mod in log.modules
+    }
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
