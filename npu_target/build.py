@@ -10,6 +10,7 @@ import tvm
 from tvm import relax
 
 from .built_file import Built, seal
+from .files import check_can_write, is_special
 from .host import host_pipeline
 from .pack_constants import pack_constants
 from .tuning.errors import TuningError
@@ -25,10 +26,20 @@ def compile_network(mod: tvm.ir.IRModule) -> tvm.runtime.Executable:
     return relax.build(mod, target, relax_pipeline=host_pipeline(target), tir_pipeline="npu")
 
 
+def check_can_write_built(path: Path) -> None:
+    """Raise WriteError for a place where a network cannot be written, TuningError for a device or a
+    pipe, before any work is done for it."""
+    check_can_write(path)
+    if is_special(path):
+        raise TuningError(f"{path} is a device or a pipe; a built network is a file")
+
+
 def write_built(executable: tvm.runtime.Executable, path: Path, built: Built) -> None:
     """Write a shared library with its description, beside `path` first. Raises TuningError where
-    that fails."""
-    with tempfile.TemporaryDirectory(prefix=".npu-build-", dir=path.resolve().parent) as folder:
+    that fails, and what `check_can_write_built` does."""
+    check_can_write_built(path)
+    path = path.resolve()  # a link stays
+    with tempfile.TemporaryDirectory(prefix=".npu-build-", dir=path.parent) as folder:
         library = Path(folder) / "network.so"
         try:
             executable.export_library(str(library))

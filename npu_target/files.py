@@ -34,6 +34,10 @@ def check_can_write(path: Path) -> None:
     try:
         if path.is_dir():
             raise WriteError(f"{path} is a folder, a file is needed")
+        if is_special(path):
+            if not os.access(path, os.W_OK):
+                raise WriteError(f"{path} cannot be written: Permission denied")
+            return
         folder = path.resolve().parent
         if not folder.is_dir():
             raise WriteError(f"{path} cannot be written: the folder {path.parent} does not exist")
@@ -44,8 +48,13 @@ def check_can_write(path: Path) -> None:
         raise WriteError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
+def is_special(path: Path) -> bool:
+    """Whether there is a device or a pipe, which is written to and must not be replaced."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
 def write_atomically(path: Pathish, data: bytes) -> None:
-    """Write `data` beside `path` and rename it into place.
+    """Write `data` beside `path` and rename it into place; into a device or a pipe, directly.
 
     Raises OSError when the folder does not exist or cannot be written.
     """
@@ -56,10 +65,15 @@ def write_atomically(path: Pathish, data: bytes) -> None:
 @contextmanager
 def open_atomically(path: Pathish) -> Iterator[BinaryIO]:
     """A file beside `path` that is renamed into place at the end, or removed after an exception.
+    A link stays, what it points to is replaced. A device or a pipe is itself what is opened.
 
     Raises OSError when the folder does not exist or cannot be written.
     """
-    target = Path(path)
+    target = Path(path).resolve()
+    if is_special(target):
+        with target.open("wb") as special:
+            yield special
+        return
     descriptor, beside = tempfile.mkstemp(prefix=f".{target.name[:40]}.", dir=target.parent)
     with ExitStack() as undo:
         undo.callback(Path(beside).unlink, missing_ok=True)

@@ -30,6 +30,9 @@ from npu_target.program import (
 )
 
 _WORD = 2**64
+# Of operations that take more than one: a choice is a branch around a move, a table's word is loaded
+# from its address plus eight times the entry.
+INSTRUCTIONS = {Op.MIN: 2, Op.MAX: 2, Op.SELECT: 2, Op.TABLE: 3}
 Steps = tuple[tuple["Scope", int], ...]
 Condition = tuple[Any, Any, Any]
 Item = int  # id of a command, or of the loop that a body holds directly
@@ -227,8 +230,7 @@ class HostInterpreter:
         if expr.args and (expr, scope) not in self.operations:
             self.operations.add((expr, scope))
             inside = path[path.index(scope) + 1 :] if scope else path
-            extra = 2 if expr.op in (Op.MIN, Op.MAX, Op.SELECT) else 1
-            self.extra[id(inside[0].node) if inside else item] += extra
+            self.extra[id(inside[0].node) if inside else item] += INSTRUCTIONS.get(expr.op, 1)
         return scope
 
     # ---- running -------------------------------------------------------------------------

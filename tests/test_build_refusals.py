@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 
 import pytest
 from command_lines import build, refusal, run
@@ -65,6 +66,13 @@ def test_a_device_whose_name_leads_elsewhere_is_refused(tmp_path, capsys):
     error = refusal(build, capsys, *arguments, "-o", str(tmp_path / "x.so"))
     assert "name is '../../evil', must be 1 to 100 of the characters" in error
     assert [path.name for path in tmp_path.iterdir()] == ["device.json"]
+
+
+def test_no_pipe_is_replaced_by_a_network(tmp_path, capsys):
+    os.mkfifo(tmp_path / "pipe")
+    said = refusal(build, capsys, "--model=tiny", "-o", str(tmp_path / "pipe"))
+    assert "pipe is a device or a pipe; a built network is a file" in said
+    assert (tmp_path / "pipe").is_fifo() and len(list(tmp_path.iterdir())) == 1
 
 
 def test_running_what_is_not_there(tmp_path, capsys):

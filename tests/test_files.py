@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from npu_target import files
-from npu_target.files import check_name, open_atomically, write_atomically
+from npu_target.files import check_can_write, check_name, open_atomically, write_atomically
 
 
 def test_writes_and_overwrites_and_leaves_nothing_beside(tmp_path: Path) -> None:
@@ -43,6 +44,28 @@ def test_a_file_that_is_left_by_an_exception_is_gone(tmp_path: Path) -> None:
             raise KeyboardInterrupt
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_link_stays_and_its_file_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    link, target = tmp_path / "link", tmp_path / "there" / "a.bin"
+    link.symlink_to("there/a.bin")
+    for data in (b"one", b"two"):  # the link points to nothing at first
+        check_can_write(link)
+        write_atomically(link, data)
+        assert link.is_symlink() and target.read_bytes() == data and not target.is_symlink()
+    assert sorted(tmp_path.rglob("*")) == [link, target.parent, target]
+
+
+def test_a_pipe_is_written_to_and_stays(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    check_can_write(pipe)
+    with ThreadPoolExecutor() as pool:
+        read = pool.submit(pipe.read_bytes)
+        write_atomically(pipe, b"data")
+        assert read.result(timeout=60) == b"data"
+    assert pipe.is_fifo() and list(tmp_path.iterdir()) == [pipe]
 
 
 def test_mode_is_that_of_an_ordinary_file(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from tvm.s_tir import Schedule
 
-from ..build import compile_network, write_built
+from ..build import check_can_write_built, compile_network, write_built
 from ..built_file import Built
 from ..export.calls import calls_of
 from ..export.errors import ExportError
@@ -30,9 +30,9 @@ from ..tuning.report import LayerResult, make_console, to_json, write_json
 
 def run(options: argparse.Namespace) -> int:
     stages = check_stages(options.print_ir_after)
-    for path in (options.output, options.json):
-        if path is not None:
-            check_can_write(path)
+    check_can_write_built(options.output)
+    if options.json is not None:
+        check_can_write(options.json)
     wanted = production(options, options.command_line)
     config, chooser, pipeline = wanted.config, wanted.chooser, options.pipeline
     for folder in (options.dump, options.print_ir_to):

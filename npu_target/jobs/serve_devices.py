@@ -4,6 +4,7 @@ to stop or the tracker has gone away."""
 from __future__ import annotations
 
 import argparse
+from contextlib import ExitStack
 
 from rpc_server.address import Address, check_can_bind
 from rpc_server.process import Child, ProcessError, StopSignal, leave_with_parent, stop_all
@@ -36,13 +37,12 @@ def run(options: argparse.Namespace) -> int:
         return serving_child(options.device, tracker, options.bind, port, *more)
 
     children: list[Child] = []
-    try:
+    with ExitStack() as undo:
+        undo.callback(stop_all, children)
         for port in ports:
             children.append(start(port))
             print(f"serving {name} on {Address(options.bind, int(children[-1].ready))}")
-    except BaseException:
-        stop_all(children)
-        raise
+        undo.pop_all()
     stop_signal = StopSignal()
     print(
         f"{len(children)} server(s) of {name} registered with tracker {tracker} "
