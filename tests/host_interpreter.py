@@ -30,8 +30,8 @@ from npu_target.program import (
 )
 
 _WORD = 2**64
-# Of operations that take more than one: a choice is a branch around a move, a table's word is loaded
-# from its address plus eight times the entry.
+# Of operations that take more than one: a choice is a branch around a move, a word of a table is
+# loaded from the address of the table plus eight times the entry.
 INSTRUCTIONS = {Op.MIN: 2, Op.MAX: 2, Op.SELECT: 2, Op.TABLE: 3}
 Steps = tuple[tuple["Scope", int], ...]
 Condition = tuple[Any, Any, Any]

@@ -30,7 +30,7 @@ def fake(program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeD
         )
         == 0
     )
-    device.answer.write_bytes(np.load(tmp_path / "y.npy").tobytes())
+    device.answer.write_bytes(np.load(output).tobytes())
     return device
 
 
