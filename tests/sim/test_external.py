@@ -24,12 +24,8 @@ def fake(program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeD
     """It gives the simulator's output."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     device = FakeDevice(tmp_path)
-    assert (
-        main(
-            ["run", program, f"--output=y={tmp_path / 'y.npy'}", f"--json={tmp_path / 'run.json'}"]
-        )
-        == 0
-    )
+    output = tmp_path / "y.npy"
+    assert main(["run", program, f"--output=y={output}", f"--json={tmp_path / 'run.json'}"]) == 0
     device.answer.write_bytes(np.load(output).tobytes())
     return device
 
