@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass
 from multiprocessing import get_context
 from pathlib import Path
 
+from benchmarks.places import RESULTS
 from benchmarks.random_operators import draw_operators
 from npu_target.codegen_tir import build_program
 from npu_target.device import DeviceConfig, presets
@@ -33,7 +34,6 @@ from npu_target.tuning.points import Point
 from npu_target.tuning.schedules import default_of
 from npu_target.tuning.search import point_space
 
-REPORTS = Path(__file__).parent / "reports"
 # A device with half the memories and a narrower bus, which no constant was looked at with.
 HALF = GemminiConfig().replace(
     name="gemmini-half", spad_bank_rows=2048, acc_bank_rows=256, bus_bytes=8
@@ -176,7 +176,7 @@ def main() -> None:
     parser.add_argument("--device", action="append", choices=sorted(DEVICES), default=None)
     parser.add_argument("--minutes", type=float, default=None, help="start nothing new after these")
     parser.add_argument("--processes", type=int, default=_MOST_PROCESSES)
-    parser.add_argument("--out", type=Path, default=REPORTS / "default_quality.json")
+    parser.add_argument("--out", type=Path, default=RESULTS / "default_quality.json")
     args = parser.parse_args()
     try:
         results = load(args.out, args.seed, args.trials)

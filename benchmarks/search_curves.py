@@ -3,7 +3,7 @@
 Tunes a network from nothing with several seeds and plots the best total against measurements and
 seconds (matplotlib: the extra `plot`); says when each seed came within 3 % of the best total known.
 `--spaces` also compares what templates and rules reach on every layer. Rewrites
-`benchmarks/reports/search_curves.md` and `.png`.
+`docs/results/search_curves.md` and `.png`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.places import RESULTS
 from benchmarks.search_runs import Moment, SearchRun, search_from_nothing
 from benchmarks.simulator_speed import machine
 from npu_target.cli.errors import report_errors
@@ -22,7 +23,6 @@ from npu_target.tuning.layers import Layer
 from npu_target.tuning.models import check_model
 from npu_target.tuning.network import load_network, select_layers
 
-REPORTS = Path(__file__).parent / "reports"
 # From nothing, a network is to be within this of its best known total...
 NEAR = 0.03
 # ... after so many measurements and seconds, on two cores.
@@ -133,7 +133,7 @@ def parser() -> argparse.ArgumentParser:
         "--spaces", action="store_true", help="compare templates and rules, with the first seed"
     )
     result.add_argument(
-        "--output", type=Path, default=REPORTS, help="folder of the report (default: %(default)s)"
+        "--output", type=Path, default=RESULTS, help="folder of the report (default: %(default)s)"
     )
     return result
 

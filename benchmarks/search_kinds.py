@@ -1,7 +1,7 @@
 """`python -m benchmarks.search_kinds`: TVM's evolutionary search beside ours, on the same layers.
 
 Both get as many measurements of a layer, begin from its default schedule, compile in the same
-processes and measure on the same devices. Rewrites `benchmarks/reports/search_kinds.md`.
+processes and measure on the same devices. Rewrites `docs/results/search_kinds.md`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.places import RESULTS
 from benchmarks.search_runs import COMPILE, SEARCH, SearchRun, search_from_nothing
 from benchmarks.simulator_speed import machine
 from npu_target.cli.errors import report_errors
@@ -20,7 +21,7 @@ from npu_target.topi import Conv2d, Matmul
 from npu_target.tuning.layers import Layer
 from npu_target.tuning.searches import SEARCHES
 
-REPORT = Path(__file__).parent / "reports" / "search_kinds.md"
+REPORT = RESULTS / "search_kinds.md"
 
 
 def layers() -> list[Layer]:

@@ -1,7 +1,7 @@
 """`python -m benchmarks.search_speed`: how many checked measurements a second, and what they cost.
 
 Tunes 14x14 layers of ResNet-18 from nothing and says where the processors' time went. Rewrites
-`benchmarks/reports/search_speed.md`.
+`docs/results/search_speed.md`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any
 from tvm.s_tir import Schedule
 from tvm.s_tir.schedule import Trace
 
+from benchmarks.places import RESULTS
 from benchmarks.search_runs import CLIENT, COMPILE, DEVICE, SEARCH, SearchRun, search_from_nothing
 from benchmarks.simulator_speed import machine
 from npu_target.codegen_tir import CodegenError, build_program
@@ -33,7 +34,7 @@ from npu_target.tuning.layers import Layer
 from npu_target.tuning.search import point_space
 from npu_target.tuning.workload import workload_module
 
-REPORT = Path(__file__).parent / "reports" / "search_speed.md"
+REPORT = RESULTS / "search_speed.md"
 LEAST_PER_SECOND = 30.0
 _SAMPLES = 24
 _ROLES = {

@@ -2,7 +2,7 @@
 
 Layers of ResNet-18 by their default schedules, for values and cycles together and for cycles
 alone: processor seconds of one core, the best and the median of some runs. Says on which machine,
-and rewrites `benchmarks/reports/simulator_speed.md` and `.json`.
+and rewrites `docs/results/simulator_speed.md` and `.json`.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.places import RESULTS
 from npu_target.device import DeviceConfig, preset
 from npu_target.files import write_atomically
 
-REPORTS = Path(__file__).parent / "reports"
 # What the simulator is built to reach on one layer of 3x3, on one core.
 LEAST_MACS_PER_SECOND = 5e9
 LEAST_CYCLES_PER_SECOND = 20e6
@@ -192,7 +192,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--repeats", type=int, default=15, help="runs of each program (default 15)")
     parser.add_argument(
-        "--output", type=Path, default=REPORTS, help="folder of the report (default: %(default)s)"
+        "--output", type=Path, default=RESULTS, help="folder of the report (default: %(default)s)"
     )
     options = parser.parse_args(arguments)
     if options.repeats < 1:

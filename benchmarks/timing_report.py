@@ -1,7 +1,7 @@
 """`python -m benchmarks.timing_report`: measured against simulated cycles, trace by trace.
 
 Replays every command stream that was measured on the hardware and rewrites
-`benchmarks/reports/timing.md` and `timing.png`. The measurements are not part of the repository:
+`docs/results/timing.md` and `timing.png`. The measurements are not part of the repository:
 `--traces` names the file, else NPU_REFERENCE_DIR its folder, else it is looked for in
 shared/reference beside the checkout. The plot needs the extra `plot`.
 """
@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.places import RESULTS
 from npu_target.device import DeviceConfig, preset
 from npu_target.files import write_atomically
 from npu_target.sim.run import RAM_ADDRESS, RAM_BYTES
 from npu_target.sim.stream import pack, read_stream
 
-REPORTS = Path(__file__).parent / "reports"
 GROUPS = ("micro", "loop_ws", "matmul", "conv", "schedule", "memory")
 MEMORIES = ("ideal_memory", "ddr3")
 # "cold": the first run, by itself. "first": the same run, after those measured before it.
@@ -215,7 +215,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="python -m benchmarks.timing_report", description=__doc__.partition("\n")[0]
     )
     parser.add_argument("--traces", type=Path, help="the measured streams, JSON lines")
-    parser.add_argument("--output", type=Path, default=REPORTS, help="folder of the report")
+    parser.add_argument("--output", type=Path, default=RESULTS, help="folder of the report")
     parser.add_argument("--no-plot", action="store_true", help="leave the plot as it is")
     options = parser.parse_args(arguments)
     traces = options.traces or default_traces()

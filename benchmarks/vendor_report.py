@@ -1,6 +1,6 @@
 """`python -m benchmarks.vendor_report`: every model that has logs beside the vendor's library.
 
-Rewrites `benchmarks/reports/against_vendor.md` with what `benchmarks.against_vendor` finds.
+Rewrites `docs/results/against_vendor.md` with what `benchmarks.against_vendor` finds.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 from rich import box
 from rich.console import Console
 
+from benchmarks.places import RESULTS
 from npu_target.cli.errors import report_errors
 from npu_target.devices.gemmini import GemminiConfig
 from npu_target.files import check_can_write, write_atomically
@@ -25,7 +26,7 @@ from npu_target.tuning.places import shipped_logs
 
 from .against_vendor import compare, print_rows, units_of
 
-REPORT = Path(__file__).parent / "reports" / "against_vendor.md"
+REPORT = RESULTS / "against_vendor.md"
 _COLUMNS = 200
 
 

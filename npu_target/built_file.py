@@ -19,6 +19,7 @@ from pathlib import Path
 
 import npu_target
 
+from .errors import UserError
 from .frontend import TensorInfo
 from .integer.quantization import Quantization
 
@@ -27,7 +28,7 @@ _TAIL = struct.Struct("<32sQ8s")
 _BLOCK_BYTES = 1 << 20
 
 
-class BuiltFileError(RuntimeError):
+class BuiltFileError(UserError, RuntimeError):
     """A file that `npu-target build` has not written, or not like this; the text says which."""
 
 

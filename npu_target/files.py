@@ -10,6 +10,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from .errors import UserError
+
 Pathish = str | os.PathLike[str]
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -24,7 +26,7 @@ def check_name(what: str, name: object, error: type[Exception]) -> None:
         )
 
 
-class WriteError(RuntimeError):
+class WriteError(UserError, RuntimeError):
     """A place that cannot be written to; the text says which, and why."""
 
 

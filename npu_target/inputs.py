@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from .errors import UserError
 from .frontend import TensorInfo
 from .models.image import load_image, load_pixels
 
@@ -23,7 +24,7 @@ _ONLY_INPUT = "input"
 Sample = list[np.ndarray]
 
 
-class InputsError(ValueError):
+class InputsError(UserError, ValueError):
     """Inputs that cannot be read, or are none of the network's."""
 
 

@@ -15,10 +15,12 @@ from tvm import relax
 from tvm.ir import GenericConst, IRModule, Op
 from tvm.relax.dpl import DFPattern
 
+from .errors import UserError
+
 EmitBinding = Callable[[relax.BlockBuilder, relax.Var, dict[relax.Var, relax.Expr]], None]
 
 
-class GraphError(ValueError):
+class GraphError(UserError, ValueError):
     """A Relax module whose form this package cannot walk."""
 
 

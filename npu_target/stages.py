@@ -9,6 +9,7 @@ from typing import Any
 from . import rewrite
 from .codegen.listing import placed_text, statements_text
 from .device import kind_of
+from .errors import UserError
 from .files import write_atomically
 from .passes import lower
 from .passes.memory import Placement
@@ -21,7 +22,7 @@ _MOST_COMMANDS = 1000
 _PAGE_BYTES = 4096
 
 
-class StageError(ValueError):
+class StageError(UserError, ValueError):
     """A stage that there is none of, saying which there are."""
 
 

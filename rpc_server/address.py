@@ -6,10 +6,12 @@ import ipaddress
 import socket
 from typing import NamedTuple
 
+from npu_target.errors import UserError
+
 LOOPBACK = "127.0.0.1"
 
 
-class AddressError(ValueError):
+class AddressError(UserError, ValueError):
     """Text that is not HOST:PORT, or an address that cannot be bound."""
 
 

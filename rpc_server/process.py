@@ -14,12 +14,13 @@ import sys
 import threading
 import time
 
+from npu_target.errors import UserError
 from npu_target.process_tree import descendants, kill_all
 
 STOP_SECONDS = 2.0
 
 
-class ProcessError(RuntimeError):
+class ProcessError(UserError, RuntimeError):
     """A child that ended before it was ready."""
 
 

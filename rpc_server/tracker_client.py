@@ -14,13 +14,14 @@ from typing import Any, NamedTuple, TypeVar
 from tvm.rpc import base
 
 from npu_target.device import DeviceConfig
+from npu_target.errors import UserError
 
 from .address import Address
 
 _Part = TypeVar("_Part", list, dict)
 
 
-class TrackerError(RuntimeError):
+class TrackerError(UserError, RuntimeError):
     """A tracker that is not there, is something else, or does not answer."""
 
 

@@ -296,3 +296,15 @@ def test_the_help_explains_every_option():
         "--explain-schedule",
         "--ops",
     }
+
+
+def test_one_operator_alone(tmp_path, capsys):
+    operator = "conv2d(h=8, w=8, ci=16, co=16, k=3, pad=1)"
+    arguments = [f"--op={operator}", f"--logs={tmp_path / 'logs'}", f"--json={tmp_path / 'x.json'}"]
+    assert main([*arguments, "--trials=6", "--servers=1"]) == 0
+    name = "conv2d_8x8x16_16_k3_s1_p1"
+    assert name in capsys.readouterr().out
+    result = json.loads((tmp_path / "x.json").read_text())
+    assert result["model"] == name and [layer["name"] for layer in result["layers"]] == [name]
+    log = read_log(tmp_path / "logs" / CONFIG.name / name, Header.of(CONFIG, name, ""))
+    assert log.trials == 6

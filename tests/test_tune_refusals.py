@@ -53,6 +53,30 @@ def test_wrong_input_is_one_line(tmp_path, monkeypatch, capsys, arguments, says)
 
 
 @pytest.mark.parametrize(
+    ("operator", "says"),
+    [
+        ("conv3d(h=1)", "unknown operator 'conv3d'; known: add"),
+        ("conv2d(h=28)", "conv2d: w, ci, co, kh, kw not given; needs n, h, w"),
+        ("conv2d 28x28", "write one as conv2d(h=28"),
+        ("matmul(m=4, k=4, n=4, sums=True, relu=True)", "not clipped at 0"),
+        ("add(rows=4, cols=4, dim=8)", "weights laid out for dim 8, device has 16"),
+    ],
+)
+def test_an_operator_that_is_none(tmp_path, monkeypatch, capsys, operator, says):
+    monkeypatch.chdir(tmp_path)
+    assert says in refusal(main, capsys, f"--op={operator}")
+    assert not list(tmp_path.iterdir()), "nothing is left behind"
+
+
+def test_an_operator_has_no_options_of_networks(capsys):
+    operator = "--op=matmul(m=4, k=4, n=4)"
+    said = misuse(main, capsys, operator, "--on-device=a")
+    assert said.startswith("--on-device: is for networks, not for --op")
+    assert "not allowed with argument" in misuse(main, capsys, operator, "--model=tiny")
+    assert "one of the arguments --model --op is required" in misuse(main, capsys)
+
+
+@pytest.mark.parametrize(
     ("arguments", "says"),
     [
         (["--trials=0"], "--trials: must be at least 1, got 0"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ..errors import UserError
 
-class CalibrationError(ValueError):
+
+class CalibrationError(UserError, ValueError):
     """The text is one line and says what to do."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from .columns import COLUMNS
 from .options import (
     add_explain_option,
     add_json_option,
@@ -24,6 +25,7 @@ _GOALS = {"native": "native", "linux": "linux", "baremetal": "elf"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = COLUMNS
     add_output_option(parser, "the folder to write", "DIR", required=True)
     add_network_options(parser)
     add_production_options(parser)

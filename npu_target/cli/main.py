@@ -70,7 +70,6 @@ def make_parser() -> argparse.ArgumentParser:
         description="Networks on neural processing units, compiled by the stock Apache TVM."
         + _listed(),
         epilog=_EXIT_CODES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action=ShowVersion, help="print versions and known devices")
     commands = parser.add_subparsers(prog="npu-target", dest="command", help=argparse.SUPPRESS)

@@ -13,9 +13,10 @@ from ..tuning.time_limits import default_timeout
 from .parsers import AppendShape, at_least, pipeline, seconds, seed, shape
 
 
-def add_network_options(parser: argparse._ActionsContainer) -> None:
-    """Which model for which device, and what is known of both."""
-    add_model_options(parser)
+def add_network_options(parser: argparse._ActionsContainer, or_operator: bool = False) -> None:
+    """Which model, or with `or_operator` maybe one operator, for which device, and what is known of
+    both."""
+    add_model_options(parser, or_operator)
     add_device_option(parser)
     add_logs_options(parser)
     parser.add_argument(
@@ -27,15 +28,23 @@ def add_network_options(parser: argparse._ActionsContainer) -> None:
     )
 
 
-def add_model_options(parser: argparse._ActionsContainer) -> None:
+def add_model_options(parser: argparse._ActionsContainer, or_operator: bool = False) -> None:
     """Which model, and by which numbers."""
-    parser.add_argument(
+    what = parser.add_mutually_exclusive_group(required=True) if or_operator else parser
+    what.add_argument(
         "--model",
-        required=True,
+        required=not or_operator,
         metavar="NAME|FILE",
         help="the network: resnet18, resnet50, mobilenet_v2, bert_base, or matmuls, or a file of "
         "another framework (see docs/importing.md)",
     )
+    if or_operator:
+        what.add_argument(
+            "--op",
+            metavar="OPERATOR",
+            help="one operator alone instead, such as 'conv2d(h=28, w=28, ci=128, co=128, k=3, "
+            "pad=1)'; a wrong one gets the list of what there is",
+        )
     add_shape_option(parser)
     parser.add_argument(
         "--weights",

@@ -10,12 +10,19 @@ from typing import Any, NoReturn
 from ..pipeline_options import PipelineError, PipelineOptions
 
 
+class TextFormatter(argparse.HelpFormatter):
+    """Fills paragraphs, but leaves texts of several lines, such as tables, as they are."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return text if "\n" in text else super()._fill_text(text, width, indent)
+
+
 class Parser(argparse.ArgumentParser):
     """Says in one line what is wrong, and where it is explained; no abbreviated options, which
     would mean something else when another is added."""
 
     def __init__(self, **settings: Any) -> None:
-        super().__init__(allow_abbrev=False, **settings)
+        super().__init__(**{"formatter_class": TextFormatter, "allow_abbrev": False, **settings})
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, wrong_options(self.prog, message))

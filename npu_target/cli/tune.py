@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from .columns import COLUMNS
 from .options import (
     add_network_options,
     add_output_options,
@@ -18,15 +19,16 @@ _DEFAULT_TRIALS = 300
 
 SUMMARY = "search for faster schedules of a network by measuring them"
 DESCRIPTION = (
-    "Compile a network for an NPU, search for faster schedules of its layers by measuring them on "
-    "simulated devices, write what was found to logs, and print what was gained. `npu-target "
-    "build` uses the logs. Ctrl-C stops after the current step; nothing measured is lost. TVM's "
-    "RPC has no authentication: use --tracker only in a network that you trust."
+    "Compile a network, or one operator, for an NPU, search for faster schedules of its layers by "
+    "measuring them on simulated devices, write what was found to logs, and print what was gained. "
+    "`npu-target build` uses the logs. Ctrl-C stops after the current step; nothing measured is "
+    "lost. TVM's RPC has no authentication: use --tracker only in a network that you trust."
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_network_options(parser)
+    parser.epilog = COLUMNS
+    add_network_options(parser, or_operator=True)
     tuning = parser.add_argument_group("tuning")
     tuning.add_argument(
         "--trials",

@@ -8,13 +8,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from ..errors import UserError
+
 _STATEMENT = re.compile(r"^(FIELD|POWER_OF_TWO|MULTIPLE|AT_LEAST|AT_MOST)\((.*)\)$", re.MULTILINE)
 # The limits that all kinds of device have: the only file that one of limits may include.
 _HOST_LIMITS = '#include "sim/host_limits.def"\n'
 _HOST_FILE = Path(__file__).parents[1] / "device_api" / "sim" / "host_limits.def"
 
 
-class ConfigError(ValueError):
+class ConfigError(UserError, ValueError):
     """A device description that no device can have, or a file that is not one."""
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from ..errors import UserError
 
-class ExternalError(RuntimeError):
+
+class ExternalError(UserError, RuntimeError):
     """`kind` is what logs tell failures apart by."""
 
     def __init__(self, kind: str, message: str) -> None:

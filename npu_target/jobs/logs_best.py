@@ -16,7 +16,7 @@ def run(options: argparse.Namespace) -> int:
     config = find(options.device)
     model = model_name(options.model)
     header = Header.of(config, model, options.command_line, runner=options.runner)
-    log = asked_logs(options, header).need()
+    log = asked_logs(header, options.logs, options.own_logs_only).need()
     modules = {operator_of(mod).name: mod for mod in log.modules}
     if options.layer not in modules:
         raise LogError(f"the logs have no layer {options.layer!r}; layers: {', '.join(modules)}")

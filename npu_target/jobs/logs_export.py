@@ -15,7 +15,7 @@ def run(options: argparse.Namespace) -> int:
     config = find(options.device)
     model = model_name(options.model)
     header = Header.of(config, model, options.command_line, runner=options.runner)
-    log = asked_logs(options, header).need()
+    log = asked_logs(header, options.logs, options.own_logs_only).need()
     merged = merge([log], options.output, options.command_line, options.best)
     print(f"wrote {merged.folder}: {merged.records} schedules")
     return 0

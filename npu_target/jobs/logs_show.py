@@ -100,7 +100,7 @@ def _layers(console: Console, options: argparse.Namespace) -> dict[str, Any]:
     config = find(options.device or DEFAULT_DEVICE)
     model = model_name(options.model)
     header = Header.of(config, model, options.command_line, runner=options.runner)
-    log = asked_logs(options, header).need()
+    log = asked_logs(header, options.logs, options.own_logs_only).need()
     # As they came to be: what is beneath was there first.
     found = histories([part for part in (log.beneath, log) if part is not None])
     if options.layer is not None:

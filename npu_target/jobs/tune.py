@@ -1,10 +1,8 @@
-"""Searching for faster schedules of a network's layers."""
+"""Searching for faster schedules of a network's layers, or of one operator."""
 
 from __future__ import annotations
 
 import argparse
-import contextlib
-import os
 
 from rich.console import Console
 from tvm.s_tir import Schedule
@@ -16,39 +14,49 @@ from ..device import DeviceConfig, find
 from ..files import check_can_write
 from ..partition import explain
 from ..stages import check_stages
+from ..topi import Operator
+from ..topi.spelled import parse_operator
 from ..tuning.asked_logs import asked_logs
-from ..tuning.build_pool import BuildPool
 from ..tuning.devices import check_runner, device_pool
-from ..tuning.dump import best_schedule, check_can_dump, dump_layers, with_host_costs, with_layouts
+from ..tuning.dump import best_schedule, check_can_dump, dump_layers, with_host_costs
 from ..tuning.explain_schedule import explain_schedules
+from ..tuning.failure import DOES_NOT_APPLY, DOES_NOT_FIT
 from ..tuning.header import Header
-from ..tuning.interrupt import Interrupt
-from ..tuning.layers import Layer
+from ..tuning.layer_table import print_layers
+from ..tuning.layers import Layer, layers_of
 from ..tuning.log import RUN_LOG_FILE, TuningLog, check_can_make, check_log, open_log
-from ..tuning.measuring import Measurer
 from ..tuning.models import check_model, model_name
 from ..tuning.network import asked_network, check_ops, select_layers
 from ..tuning.pool import DevicePool
 from ..tuning.print_stages import print_stages
 from ..tuning.progress import TuningProgress
-from ..tuning.report import LayerResult, make_console, print_table, to_json, write_json
-from ..tuning.search import logged_to
-from ..tuning.searches import SEARCHES
+from ..tuning.report import LayerResult, make_console, to_json, write_json
+from ..tuning.search import PRUNED
 from ..tuning.time_limits import default_timeout
-from ..tuning.tuner import Tuner
+from ..tuning.tune_layers import SearchOptions, tune_layers
 from .errors import Stopped, UsageError
+
+# What only a network has, by the options' names.
+_OF_NETWORKS = (
+    "shape", "weights", "calibrate", "host", "on_device", "exact", "all_on_device", "ops", "explain"
+)  # fmt: skip
+
+# Why candidates are not measured, in words.
+_REJECTED = {
+    PRUNED: "that cannot beat the best known",
+    DOES_NOT_FIT: "that do not fit the memories",
+    DOES_NOT_APPLY: "that do not apply",
+}
 
 
 def run(options: argparse.Namespace) -> int:
     # Whatever can be refused is refused before anything takes time.
     config = find(options.device)
-    check_model(options.model)
-    check_ops(options.ops)
+    operator = _operator(options, config)
+    name = model_name(options.model) if operator is None else operator.name
     check_stages(options.print_ir_after)
-    header = Header.of(
-        config, model_name(options.model), options.command_line, options.pipeline, options.runner
-    )
-    asked = asked_logs(options, header)
+    header = Header.of(config, name, options.command_line, options.pipeline, options.runner)
+    asked = asked_logs(header, options.logs, options.own_logs_only)
     if asked.folder is None:
         raise UsageError(f"--logs {options.logs}: what is measured needs a folder")
     folder = asked.folder
@@ -66,11 +74,7 @@ def run(options: argparse.Namespace) -> int:
             check_can_dump(folder_to_fill)
     timeout = options.timeout or default_timeout(options.runner)
     console = make_console()
-    with console.status("loading, quantizing and partitioning the model") as status:
-        network = asked_network(options, config, status.update)
-    if options.explain:
-        explain(network.partitioned, console)
-    layers = select_layers(network.layers, options.ops)
+    layers = _layers(options, operator, config, console)
     with (
         open_log(folder, header, asked.shipped) as log,
         device_pool(
@@ -86,6 +90,31 @@ def run(options: argparse.Namespace) -> int:
         return _tune(options, timeout, config, layers, log, pool, console)
 
 
+def _operator(options: argparse.Namespace, config: DeviceConfig) -> Operator | None:
+    """The one of --op, None where a network is asked for, which is checked."""
+    if options.op is None:
+        check_model(options.model)
+        check_ops(options.ops)
+        return None
+    for name in _OF_NETWORKS:
+        if getattr(options, name):
+            raise UsageError(f"--{name.replace('_', '-')}: is for networks, not for --op")
+    return parse_operator(options.op, config)
+
+
+def _layers(
+    options: argparse.Namespace, operator: Operator | None, config: DeviceConfig, console: Console
+) -> list[Layer]:
+    if operator is not None:
+        operator.prim_func(config)  # raises OperatorError for what the device cannot compute
+        return layers_of([operator])
+    with console.status("loading, quantizing and partitioning the model") as status:
+        network = asked_network(options, config, status.update)
+    if options.explain:
+        explain(network.partitioned, console)
+    return select_layers(network.layers, options.ops)
+
+
 def _tune(
     options: argparse.Namespace,
     timeout_seconds: float,
@@ -95,60 +124,50 @@ def _tune(
     pool: DevicePool,
     console: Console,
 ) -> int:
-    output_file, pipeline = log.folder / RUN_LOG_FILE, options.pipeline
-    done = log.trials if options.resume else 0
-    if log.trials:
-        console.print(
-            f"{log.folder} holds {log.trials} trials"
-            + (", which count" if options.resume else "; new ones are added to them")
-        )
-    progress = TuningProgress(console, options.trials, done)
-    with (
-        logged_to(output_file),
-        BuildPool(os.cpu_count() or 1, output_file) as builders,
-        Interrupt() as interrupt,
-    ):
-        measurer = Measurer(
-            config, builders, pool, interrupt, options.seed, timeout_seconds, pipeline
-        )
-        begin = SEARCHES[options.search]
-        factory = begin(config, options.space, options.seed, measurer.compile)
-        log.routes = options.routes
-        tuner = Tuner(config, layers, log, measurer, factory, progress, options.routes)
-        try:
-            # After an interruption the table and the way to go on are still to come.
-            with progress, contextlib.suppress(KeyboardInterrupt):
-                tuner.run(max(0, options.trials - done))
-        finally:
-            results = with_layouts(tuner.results(), config, log)
-            if options.host_columns or options.json is not None:
-                results = with_host_costs(results, config, log, pipeline)
-            if results:
-                print_table(console, results, config, options.host_columns, options.runner)
+    pipeline = options.pipeline
 
-            def schedule(result: LayerResult) -> Schedule:
-                return best_schedule(result, config, log)
+    def tell(results: list[LayerResult]) -> None:
+        if options.host_columns or options.json is not None:
+            results = with_host_costs(results, config, log, pipeline)
+        if results:
+            print_layers(console, results, config, options.host_columns, options.runner)
 
-            if options.explain_schedule:
-                explain_schedules(console, results, config, schedule, pipeline)
-            stages = check_stages(options.print_ir_after)
-            print_stages(stages, options.print_ir_to, results, config, schedule, pipeline)
-            if options.json is not None:
-                more = {"runner": options.runner} if options.runner else {}
-                write_json(options.json, to_json(results, config, model=options.model, **more))
-    if interrupt.requested:
+        def schedule(result: LayerResult) -> Schedule:
+            return best_schedule(result, config, log)
+
+        if options.explain_schedule:
+            explain_schedules(console, results, config, schedule, pipeline)
+        stages = check_stages(options.print_ir_after)
+        print_stages(stages, options.print_ir_to, results, config, schedule, pipeline)
+        if options.json is not None:
+            more = {"runner": options.runner} if options.runner else {}
+            write_json(
+                options.json,
+                to_json(results, config, model=options.model or log.header.model, **more),
+            )
+
+    search = SearchOptions(
+        options.trials,
+        options.space,
+        options.search,
+        options.routes,
+        options.seed,
+        options.resume,
+    )
+    tuned = tune_layers(config, layers, log, pool, console, search, timeout_seconds, pipeline, tell)
+    if tuned.was_interrupted:
         command = options.command_line
         resume = command if options.resume else f"{command} --resume"
         raise Stopped(f"what was measured is in {log.folder}; go on with: {resume}")
     if options.dump is not None:
-        dump_layers(options.dump, tuner.results(), config, log, options.seed, pipeline)
-    _print_summary(console, progress, log)
+        dump_layers(options.dump, tuned.results, config, log, options.seed, pipeline)
+    _print_summary(console, tuned.progress, log)
     return 0
 
 
 def _print_summary(console: Console, progress: TuningProgress, log: TuningLog) -> None:
     failed = _listed(progress.failures)
-    rejected = _listed(progress.rejections)
+    rejected = _listed({_REJECTED.get(k, k): n for k, n in progress.rejections.items()})
     console.print(
         f"{progress.measured} candidates at {progress.rate_text}"
         + (f"; failed: {failed}" if failed else "")

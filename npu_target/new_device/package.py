@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from ..device import kinds, presets
+from ..errors import UserError
 from ..files import Pathish
 
 TEMPLATE = Path(__file__).with_name("template")
@@ -21,7 +22,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _NOT_COPIED = frozenset({"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache"})
 
 
-class NewDeviceError(Exception):
+class NewDeviceError(UserError):
     """A package that cannot be written as it is asked for."""
 
 

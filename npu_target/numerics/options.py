@@ -21,8 +21,11 @@ _MOST_SCALE_EXCESS = 0.1
 
 @dataclass(frozen=True)
 class NumericsOptions:
-    """mode : one of `MODES`: only what equals the network's own numbers, or what the device does
-        best.
+    """By which numbers a network that comes quantized is computed.
+
+    Attributes
+    ----------
+    mode : one of `MODES`: only what equals the network's own numbers, or what the device does best.
     host : layers that the device shall not compute, nor any part of them.
     device : layers that it shall, also where results differ.
     exact : layers whose results shall be the network's own.

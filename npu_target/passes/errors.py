@@ -7,8 +7,10 @@ from contextlib import contextmanager
 
 from tvm import tirx
 
+from ..errors import UserError
 
-class CodegenError(ValueError):
+
+class CodegenError(UserError, ValueError):
     """A function that the device does not perform: a statement that no command computes, a tile
     in no memory of its own, a feature that it was built without.
 

@@ -10,13 +10,15 @@ from collections.abc import Callable, Sequence
 from enum import IntEnum
 from functools import lru_cache
 
+from ..errors import UserError
+
 INT64_MIN = -(2**63)
 INT64_MAX = 2**63 - 1
 MAX_LOOP_ID = 2**32 - 1
 _MAX_REPR_DEPTH = 12
 
 
-class ProgramError(ValueError):
+class ProgramError(UserError, ValueError):
     """A program that cannot be built, read or expanded; the text says where and why."""
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from tvm import relax
 from tvm.ir import IRModule
 
+from ..errors import UserError
 from ..host import build_host, run_host
 from ..relax_graph import Graph, copy_binding, rebuild, replace_function
 
@@ -18,7 +19,7 @@ INT8_LIMIT = 127  # symmetric: -128 is never produced by quantizing, only by sat
 _BINS = 2048
 
 
-class QuantizeError(ValueError):
+class QuantizeError(UserError, ValueError):
     """A graph, a calibration input or an option that the quantizer cannot work with."""
 
 

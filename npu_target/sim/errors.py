@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ..errors import UserError
 
-class SimError(Exception):
+
+class SimError(UserError):
     """A file, an option or a command that cannot be obeyed; the text is one line to say."""

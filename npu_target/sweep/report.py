@@ -24,7 +24,7 @@ def print_sweep(
     front = pareto_front(results)
     names = list(points[0].numbers)
     table = Table(title=f"{model}: devices by their area", title_justify="left")
-    for heading in (*names, "area mm2", "cycles", "ms", "of peak", ""):
+    for heading in (*names, "area mm2", "cycles", "ms", "array use", ""):
         table.add_column(heading, justify="right", no_wrap=True)
     able = sorted((each for each in results if each.layers), key=lambda each: each.area_mm2)
     most_macs = max((each.macs for each in able), default=0)

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from ..errors import UserError
+
 if TYPE_CHECKING:
     from tvm.s_tir import Schedule
     from tvm.tirx import PrimFunc
@@ -34,7 +36,7 @@ Arrays = Mapping[str, np.ndarray]
 Template = Callable[["Schedule"], None]
 
 
-class OperatorError(ValueError):
+class OperatorError(UserError, ValueError):
     """An operator whose attributes make no sense or that the device cannot compute."""
 
 

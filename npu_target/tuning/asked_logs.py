@@ -1,8 +1,7 @@
-"""The tuning logs that options ask for: one's own, and those that come with the package."""
+"""The tuning logs that are asked for: one's own, and those that come with the package."""
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from .places import NO_LOGS, own_logs, shipped_logs
 
 @dataclass(frozen=True)
 class AskedLogs:
-    """What the options of `cli.options.add_logs_options` ask for, of one device and model.
+    """Where logs of one device and model are looked for.
 
     folder : one's own, which need not be there; None where no logs are wanted.
     shipped : those that come with the package, None where there are none or they are not wanted.
@@ -61,16 +60,20 @@ class AskedLogs:
         return own if self.shipped is None else f"{own}, and {self.shipped.folder}"
 
 
-def asked_logs(options: argparse.Namespace, header: Header) -> AskedLogs:
-    """Which logs `options` ask for, of the device and the model of `header`.
+def asked_logs(header: Header, logs: str | Path | None = None, own_only: bool = False) -> AskedLogs:
+    """Where to look for logs of the device and the model of `header`.
+
+    logs : the folder that has one's own, in `<device>/<model>/`; None is the user's, NO_LOGS none
+        at all.
+    own_only : whether those that come with the package are left out.
 
     Raises LogError for shipped ones that are damaged.
     """
-    if options.logs == NO_LOGS:
+    if logs == NO_LOGS:
         return AskedLogs(header, None, None, True)
-    folder = log_folder(Path(options.logs or own_logs()), header)
-    shipped = None if options.own_logs_only else _shipped(folder, header)
-    return AskedLogs(header, folder, shipped, options.logs is not None)
+    folder = log_folder(Path(logs or own_logs()), header)
+    shipped = None if own_only else _shipped(folder, header)
+    return AskedLogs(header, folder, shipped, logs is not None)
 
 
 def _shipped(own: Path, header: Header) -> TuningLog | None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from ..errors import UserError
 
-class TuningError(RuntimeError):
+
+class TuningError(UserError, RuntimeError):
     """Something the user can mend; the text says where, what is wrong, and what to do."""
 
 

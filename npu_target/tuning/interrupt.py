@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+import threading
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -11,7 +12,8 @@ from typing import Any
 class Interrupt:
     """While a `with` block lasts, SIGINT and SIGTERM set `requested` instead of raising.
 
-    A second signal ends the process at once: everything that counts is on disk by then.
+    A second signal ends the process at once: everything that counts is on disk by then. In another
+    thread than the main one, which gets no signals, nothing is done.
     """
 
     def __init__(self) -> None:
@@ -22,7 +24,8 @@ class Interrupt:
         return self.requested
 
     def __enter__(self) -> Interrupt:
-        for number in (signal.SIGINT, signal.SIGTERM):
+        is_main = threading.current_thread() is threading.main_thread()
+        for number in (signal.SIGINT, signal.SIGTERM) if is_main else ():
             self._before[number] = signal.signal(number, self._request)
         return self
 

@@ -11,10 +11,11 @@ from ..partition import explain
 from .asked_logs import AskedLogs, asked_logs
 from .choose import Chooser
 from .header import Header
+from .layer_table import print_layers
 from .log import TuningLog
 from .models import check_model, model_name
 from .network import Network, asked_network
-from .report import LayerResult, print_table
+from .report import LayerResult
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -44,7 +45,7 @@ def production(options: argparse.Namespace, command: str) -> Production:
     config = find(options.device)
     check_model(options.model)
     header = Header.of(config, model_name(options.model), command, runner=options.runner)
-    asked = asked_logs(options, header)
+    asked = asked_logs(header, options.logs, options.own_logs_only)
     log = asked.need() if options.require_tuned else asked.read()
     return Production(config, asked, log, Chooser(config, log, options.routes, options.pipeline))
 
@@ -67,5 +68,5 @@ def choose(
         results = wanted.chooser.results(
             network.layers, lambda name: status.update(f"choosing and checking: {name}")
         )
-    print_table(console, results, wanted.config, runner=wanted.runner)
+    print_layers(console, results, wanted.config, runner=wanted.runner)
     return network, results

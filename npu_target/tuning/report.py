@@ -1,4 +1,4 @@
-"""What a run tells at its end: a table for people, JSON for machines."""
+"""What a run tells of its layers at its end; `layer_table` shows it, JSON is for machines."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from ..device import DeviceConfig
 from ..device_api import HostCost
@@ -33,7 +32,7 @@ class LayerResult:
     `trials` is how many candidates were measured, `host` what the best asks of the host core,
     `packed` the arguments that it has packed; None where that is not known. `route` is the device's
     route that computes the layer, None for a schedule. `is_simulated` marks, where a runner's logs
-    give the cycles, a layer that they do not have.
+    give the cycles, a layer that they do not have; `is_new` a best that no log had before this run.
     """
 
     layer: Layer
@@ -45,6 +44,7 @@ class LayerResult:
     packed: tuple[str, ...] | None = None
     route: str | None = None
     is_simulated: bool = False
+    is_new: bool = False
 
     def utilization(self, config: DeviceConfig) -> float:
         """Share of the array's peak, 0 to 1."""
@@ -79,6 +79,7 @@ def to_json(results: Sequence[LayerResult], config: DeviceConfig, **more: Any) -
                 "schedule": result.source,
                 **({} if result.route is None else {"route": result.route}),
                 **({"is_simulated": True} if result.is_simulated else {}),
+                **({"is_new": True} if result.is_new else {}),
                 **({} if result.trials is None else {"trials": result.trials}),
                 **({} if result.packed is None else {"packed": list(result.packed)}),
                 **result.host_columns(),
@@ -102,75 +103,6 @@ def make_console() -> Console:
     """Standard output. Where it is no terminal, lines are as long as the tables need."""
     console = Console()
     return console if console.is_terminal else Console(width=_FILE_COLUMNS)
-
-
-def print_table(
-    console: Console,
-    results: Sequence[LayerResult],
-    config: DeviceConfig,
-    has_host_columns: bool = False,
-    runner: str = "",
-) -> None:
-    """One line a layer, and the network's total; on request, what the host does for each. `runner`
-    is what measured, empty for the simulator."""
-    by = f", measured by {runner}" if runner else ""
-    table = Table(title=f"{config.name}: cycles of one run{by}", title_justify="left")
-    table.add_column("layer", no_wrap=True, overflow="ellipsis")
-    for heading in ("count", "MACs", "default", "cycles", "speedup", "of peak"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("schedule")
-    table.add_column("packed")
-    if has_host_columns:
-        for heading in ("host/cmd", "loop code", "once"):
-            table.add_column(heading, justify="right", no_wrap=True)
-    for result in results:
-        table.add_row(
-            result.layer.name,
-            str(result.layer.count),
-            quantity(result.layer.macs),
-            f"{result.default_cycles:,}",
-            f"{result.cycles:,}",
-            f"{result.default_cycles / result.cycles:.2f}x",
-            f"{result.utilization(config):.1%}" if result.layer.macs else "-",
-            _source(result),
-            ", ".join(result.packed or ()) or "-",
-            *(_host_cells(result) if has_host_columns else ()),
-        )
-    macs = sum(r.layer.count * r.layer.macs for r in results)
-    default = sum(r.layer.count * r.default_cycles for r in results)
-    cycles = sum(r.layer.count * r.cycles for r in results)
-    if cycles:
-        table.add_section()
-        table.add_row(
-            "total",
-            str(sum(r.layer.count for r in results)),
-            quantity(macs),
-            f"{default:,}",
-            f"{cycles:,}",
-            f"{default / cycles:.2f}x",
-            f"{macs / (cycles * config.peak_macs):.1%}",
-            "",
-        )
-    console.print(table)
-    if cycles:
-        milliseconds = cycles / config.clock_khz
-        console.print(f"{milliseconds:.2f} ms on the device at {config.clock_khz / 1000:g} MHz")
-
-
-def _source(result: LayerResult) -> str:
-    text = result.source if result.route is None else f"{result.source}: {result.route}"
-    return f"{text}, simulated" if result.is_simulated else text
-
-
-def _host_cells(result: LayerResult) -> list[str]:
-    columns = result.host_columns()
-    if not columns:
-        return []
-    return [
-        f"{columns['host_instructions_per_command']:.1f}",
-        f"{columns['loop_code_bytes']:,}",
-        f"{columns['once_share']:.1%}",
-    ]
 
 
 def quantity(number: int) -> str:

@@ -26,11 +26,12 @@ _RECENT_BATCHES = 3
 class LayerState:
     """A layer, its times in simulated seconds, and how its search is doing.
 
-    `history` has the best time after each batch, that of the default schedule first. `known` has
-    what came of each program that was measured, by its digest; `taught` are the digests that the
-    search of this run has been told of, or will be. `known_schedules` are traces in JSON form with
-    their cycles, for the search to begin from. Of the `trials`, `route_trials` are of the device's
-    routes.
+    `logged_seconds` is the best time that the logs had before this run, else the default
+    schedule's. `history` has the best time after each batch, that of the default schedule first.
+    `known` has what came of each program that was measured, by its digest; `taught` are the digests
+    that the search of this run has been told of, or will be. `known_schedules` are traces in JSON
+    form with their cycles, for the search to begin from. Of the `trials`, `route_trials` are of the
+    device's routes.
     """
 
     layer: Layer
@@ -38,6 +39,7 @@ class LayerState:
     config: DeviceConfig
     default_seconds: float = 0.0
     best_seconds: float = 0.0
+    logged_seconds: float = 0.0
     trials: int = 0
     route_trials: int = 0
     history: list[float] = field(default_factory=list)
@@ -55,8 +57,13 @@ class LayerState:
 
     def set_default(self, seconds: float) -> None:
         """The default schedule's time: the first one, which others have to be below."""
-        self.default_seconds = self.best_seconds = seconds
+        self.default_seconds = self.best_seconds = self.logged_seconds = seconds
         self.history = [seconds]
+
+    def set_logged(self, seconds: float) -> None:
+        """The time of the best schedule that the logs have."""
+        self.best_seconds = self.logged_seconds = min(self.best_seconds, seconds)
+        self.history = [self.best_seconds]
 
     def end_routes(self, tried: int) -> None:
         """Take note of so many routes that were measured: the first time is that of the best."""
@@ -98,6 +105,7 @@ class LayerState:
             self.cycles(self.best_seconds),
             TUNED if self.best_seconds < self.default_seconds else DEFAULT,
             self.trials,
+            is_new=self.best_seconds < self.logged_seconds,
         )
 
     def cycles(self, seconds: float) -> int:

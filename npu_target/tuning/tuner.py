@@ -253,8 +253,7 @@ class Tuner:
                     f"{state.layer.name}: the logs' best schedule has {logged:,} cycles there, "
                     f"{state.cycles(result):,} now"
                 )
-            state.best_seconds = min(state.best_seconds, line.seconds)
-            state.history = [state.best_seconds]
+            state.set_logged(line.seconds)
         self._show_network()
 
     def _show_network(self) -> None:

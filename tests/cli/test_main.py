@@ -6,6 +6,7 @@ import argparse
 import importlib
 import importlib.util
 import os
+import pkgutil
 import re
 import signal
 import subprocess
@@ -20,6 +21,7 @@ import npu_target
 from npu_target.cli import errors
 from npu_target.cli.main import main, make_parser, parse
 from npu_target.device import presets
+from npu_target.errors import UserError
 from npu_target.jobs.errors import Stopped, UsageError
 
 COMMAND = (sys.executable, "-m", "npu_target")
@@ -125,7 +127,8 @@ def test_the_versions_and_the_devices(capsys):
         (["tune", "--model=tiny", "--seed=2147483648"], "--seed: must be less than 2**31"),
         (["build", "--model=tiny", "-o", "x", "--weights-seed=-1"], "--weights-seed: must be at"),
         (["tune", "--model=tiny", "--timeout=nan"], "--timeout: must be more than 0, got nan"),
-        (["tune"], "npu-target tune: error: the following arguments are required: --model"),
+        (["tune"], "npu-target tune: error: one of the arguments --model --op is required"),
+        (["build", "-o=x"], "error: the following arguments are required: --model"),
         (
             ["tune", "--model=tiny", "--mod"],
             "npu-target tune: error: unrecognized arguments: --mod",
@@ -168,19 +171,21 @@ def test_what_goes_wrong_in_a_job_is_a_line_and_a_code(capsys):
     assert errors.report_errors("x", lambda: 0) == 0
 
 
-def test_the_errors_for_the_user_are_there(capsys):
-    for module, names in errors._FOR_THE_USER.items():
-        found = importlib.import_module(module)
-        for name in names:
-            kind = getattr(found, name)
-            assert issubclass(kind, Exception)
+def test_any_error_for_the_user_is_a_line(capsys):
+    """Each class that there is, of each module."""
+    for module in pkgutil.walk_packages(npu_target.__path__, "npu_target."):
+        if module.name.rpartition(".")[2].endswith("errors"):
+            importlib.import_module(module.name)
+    kinds = [UserError]
+    for kind in kinds:
+        kinds += kind.__subclasses__()
 
-            def work(kind=kind) -> int:
-                error = kind.__new__(kind, "what is wrong")  # some take more than a text
-                raise error
+        def work(kind=kind) -> int:
+            raise kind.__new__(kind, "what is wrong")  # some take more than a text
 
-            assert errors.report_errors("npu-target it", work) == 1
-            assert said(capsys.readouterr().err) == "what is wrong\n"
+        assert errors.report_errors("npu-target it", work) == 1
+        assert said(capsys.readouterr().err) == "what is wrong\n"
+    assert len(kinds) > 20
 
 
 # ---- names and places --------------------------------------------------------------------------

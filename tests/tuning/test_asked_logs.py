@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from argparse import Namespace
 from pathlib import Path
 
 import pytest
@@ -37,8 +36,7 @@ def shipped(tmp_path, workloads, make_record, monkeypatch) -> Path:
 
 
 def asked(logs: Path | str | None = None, header: Header = HEADER, own_only: bool = False):
-    given = None if logs is None else str(logs)
-    return asked_logs(Namespace(logs=given, own_logs_only=own_only), header)
+    return asked_logs(header, logs, own_only)
 
 
 def test_without_any_of_ones_own_the_shipped_ones_are_read(shipped, workloads):

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import io
 import json
-from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -18,7 +17,6 @@ from npu_target.tuning.report import (
     DEFAULT,
     TUNED,
     LayerResult,
-    print_table,
     to_json,
     write_json,
 )
@@ -29,21 +27,6 @@ RESULTS = [
     LayerResult(CONV, 1000, 400, TUNED, 12),
     LayerResult(Layer(Add(8, 8, 16), 1), 50, 50, DEFAULT),
 ]
-
-
-def printed(function, *arguments) -> str:
-    console = Console(file=io.StringIO(), width=120)
-    function(console, *arguments)
-    return console.file.getvalue()
-
-
-def test_the_table_has_layers_and_the_total():
-    text = printed(print_table, RESULTS, CONFIG)
-    lines = {line.split()[1]: line.split() for line in text.splitlines() if line.startswith("│")}
-    conv = lines[CONV.name]
-    assert conv[3:16:2] == ["3", "65.5k", "1,000", "400", "2.50x", "64.0%", "tuned"]
-    assert lines["total"][3:14:2] == ["4", "196.6k", "3,050", "1,250", "2.44x", "61.4%"]
-    assert "0.00 ms on the device at 500 MHz" in text
 
 
 def test_json_has_what_machines_need(tmp_path):
@@ -65,26 +48,14 @@ def test_json_has_what_machines_need(tmp_path):
     assert "trials" not in value["layers"][1]
 
 
-def test_what_the_host_does_is_shown_on_request():
+def test_json_has_what_the_host_does_and_what_is_packed():
     host = HostCost(instructions=250, commands=100, loop_bytes=1024, once_bytes=64, once_cycles=20)
-    results = [LayerResult(CONV, 1000, 400, TUNED, 12, host)]
-    layer = to_json(results, CONFIG)["layers"][0]
+    result = LayerResult(CONV, 1000, 400, TUNED, 12, host, ("weight",), is_new=True)
+    (layer,) = to_json([result], CONFIG)["layers"]
     assert layer["host_instructions_per_command"] == pytest.approx(2.5)
     assert layer["loop_code_bytes"] == 1024
     assert layer["once_share"] == pytest.approx(0.05)
-    assert "1,024" not in printed(print_table, results, CONFIG)
-    lines = printed(print_table, results, CONFIG, True).splitlines()
-    (line,) = [line.split() for line in lines if CONV.name in line]
-    assert line[-6::2] == ["2.5", "1,024", "5.0%"]
-
-
-def test_packed_arguments_are_named():
-    results = [replace(RESULTS[0], packed=("weight",)), replace(RESULTS[1], packed=())]
-    layers = to_json(results, CONFIG)["layers"]
-    assert [layer["packed"] for layer in layers] == [["weight"], []]
-    lines = printed(print_table, results, CONFIG).splitlines()
-    packed, plain = (next(x for x in lines if r.layer.name in x).split() for r in results)
-    assert packed[-2] == "weight" and plain[-2] == "-"
+    assert layer["packed"] == ["weight"] and layer["is_new"] is True
 
 
 def test_files_that_cannot_be_written(tmp_path):

@@ -1,0 +1,202 @@
+"""What can be tuned: a network, or one operator alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from rpc_server.address import Address
+from rpc_server.tracker_client import TrackerClient
+
+from ..device import DEFAULT_DEVICE, DeviceConfig, find
+from ..pipeline_options import DEFAULT as DEFAULT_PIPELINE
+from ..pipeline_options import PipelineOptions
+from ..topi import Operator
+from ..topi.spelled import parse_operator
+from ..tuning.asked_logs import AskedLogs, asked_logs
+from ..tuning.choose import Chooser
+from ..tuning.devices import check_runner, device_pool
+from ..tuning.errors import TuningError
+from ..tuning.header import Header
+from ..tuning.layers import Layer, layers_of
+from ..tuning.log import RUN_LOG_FILE, check_can_make, check_log, open_log
+from ..tuning.places import NO_LOGS
+from ..tuning.report import make_console
+from ..tuning.routes import BESIDE
+from ..tuning.time_limits import default_timeout
+from ..tuning.tune_layers import SearchOptions, tune_layers
+from .layers import Layers
+
+_COMMAND = "npu_target.api"  # in the place of a command line in the logs
+
+
+@dataclass(frozen=True)
+class Tunable:
+    """Layers for a device, under a name: that of their logs.
+
+    Attributes
+    ----------
+    name : of the model, or of the operator.
+    config : the device.
+    parts : the distinct layers, with how often each is there.
+    """
+
+    name: str
+    config: DeviceConfig
+    parts: Sequence[Layer]
+
+    def tune(
+        self,
+        trials: int = SearchOptions.trials,
+        *,
+        logs: str | Path | None = None,
+        own_logs_only: bool = False,
+        resume: bool = False,
+        seed: int = SearchOptions.seed,
+        space: str = SearchOptions.space,
+        search: str = SearchOptions.search,
+        routes: str = SearchOptions.routes,
+        pipeline: PipelineOptions = DEFAULT_PIPELINE,
+        tracker: str | None = None,
+        servers: int | None = None,
+        runner: str = "",
+        timeout_seconds: float | None = None,
+        quiet: bool = False,
+    ) -> Layers:
+        """Search for faster schedules, measure them, write them into the logs.
+
+        Parameters
+        ----------
+        trials : how many candidates to measure, over all layers; with `resume`, those that the logs
+            hold count.
+        logs : the folder of logs, in which it is `<device>/<model>/`; None is the user's.
+        own_logs_only : whether the logs that come with the package are left out.
+        seed, space, search, routes : see :class:`npu_target.tuning.tune_layers.SearchOptions`.
+        pipeline : how to compile, `npu_target.pipeline_options`; logs are of one.
+        tracker : `HOST:PORT`, to measure on its servers; None starts some here.
+        servers : how many; None is one for each processor, or all of the tracker's.
+        runner : the name of what measures instead of the simulator.
+        timeout_seconds : of real time, after which a candidate counts as hung.
+        quiet : whether nothing is printed.
+
+        Returns
+        -------
+        Layers
+            with what is now known of each.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            after Ctrl-C, when what was measured is written: `resume=True` goes on.
+        TuningError
+            for logs that cannot be used, and what else the text says.
+        """
+        header = Header.of(self.config, self.name, _COMMAND, pipeline, runner)
+        asked = asked_logs(header, logs, own_logs_only)
+        if asked.folder is None:
+            raise TuningError(f"logs={NO_LOGS!r}: what is measured needs a folder")
+        check_log(asked.folder, header)
+        check_can_make(asked.folder)
+        address = None if tracker is None else Address.parse(tracker)
+        check_runner(runner, address)
+        if address is not None:
+            with TrackerClient(address) as client:
+                client.require(self.config, runner)
+        console = Console(quiet=True) if quiet else make_console()
+        options = SearchOptions(trials, space, search, routes, seed, resume)
+        timeout = timeout_seconds or default_timeout(runner)
+        output = asked.folder / RUN_LOG_FILE
+        with (
+            open_log(asked.folder, header, asked.shipped) as log,
+            device_pool(self.config, address, servers, output, console, runner, timeout) as pool,
+        ):
+            tuned = tune_layers(
+                self.config, self.parts, log, pool, console, options, timeout, pipeline
+            )
+        if tuned.was_interrupted:
+            raise KeyboardInterrupt(f"what was measured is in {asked.folder}")
+        return Layers(self.config, tuned.results)
+
+    def layers(
+        self,
+        *,
+        logs: str | Path | None = None,
+        own_logs_only: bool = False,
+        require_tuned: bool = False,
+        routes: str = BESIDE,
+        pipeline: PipelineOptions = DEFAULT_PIPELINE,
+        runner: str = "",
+    ) -> Layers:
+        """What each layer takes by its default schedule and by the one that a build would take.
+        Each schedule's program is run once and compared with NumPy's answer.
+
+        Parameters
+        ----------
+        logs, own_logs_only, pipeline, runner : as `tune` has them; `logs="none"` is default
+            schedules.
+        require_tuned : whether a layer that the logs do not have is an error.
+        routes : the device's routes that may be taken: `beside` schedules, `none`, or `only`.
+
+        Raises
+        ------
+        LogError
+            for logs that cannot be used, that do not hold true, or that lack what is required.
+        TuningError, CodegenError
+            for a layer whose program is wrong or that does not fit the device.
+        """
+        chooser = self._chooser(logs, own_logs_only, require_tuned, routes, pipeline, runner)
+        return Layers(self.config, chooser.results(self.parts))
+
+    def _chooser(
+        self,
+        logs: str | Path | None,
+        own_logs_only: bool,
+        require_tuned: bool,
+        routes: str,
+        pipeline: PipelineOptions,
+        runner: str,
+    ) -> Chooser:
+        header = Header.of(self.config, self.name, _COMMAND, runner=runner)
+        asked: AskedLogs = asked_logs(header, logs, own_logs_only)
+        log = asked.need() if require_tuned else asked.read()
+        chooser = Chooser(self.config, log, routes, pipeline)
+        if require_tuned:
+            chooser.require_tuned(self.parts)
+        return chooser
+
+
+@dataclass(frozen=True)
+class SingleOperator(Tunable):
+    """One operator on a device.
+
+    Attributes
+    ----------
+    operator : with all its attributes.
+    """
+
+    operator: Operator
+
+
+def operator(text: str, device: str | DeviceConfig = DEFAULT_DEVICE) -> SingleOperator:
+    """One operator alone, to see how fast a device computes it and to tune it.
+
+    Parameters
+    ----------
+    text : such as `conv2d(h=28, w=28, ci=128, co=128, k=3, pad=1)`, `matmul(m=128, k=768, n=3072)`;
+        see :mod:`npu_target.topi.spelled`.
+    device : a preset's name, a file that `DeviceConfig.save` wrote, or a config.
+
+    Raises
+    ------
+    OperatorError
+        for a text that says no operator, or one that the device cannot compute.
+    ConfigError
+        for a device that there is not.
+    """
+    config = find(device) if isinstance(device, str) else device
+    found = parse_operator(text, config)
+    found.prim_func(config)
+    return SingleOperator(found.name, config, layers_of([found]), found)

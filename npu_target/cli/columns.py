@@ -1,0 +1,19 @@
+"""What the table of layers says, column by column, and what a search leaves out: for --help."""
+
+from __future__ import annotations
+
+COLUMNS = """\
+columns of the table of layers:
+  count      how often the network has the layer; all else is of one run
+  MACs       multiply-accumulates
+  default    simulated cycles by the schedule that is taken without tuning *
+  cycles     by the schedule that is taken
+  speedup    default cycles over these
+  array use  share of the multiply-accumulates that the array could do meanwhile
+  schedule   default; tuned: from the logs; tuned now: found by this run; or a
+             route of the device, with its name
+  packed     weights that a build stores in the order in which they are loaded *
+  host/cmd   instructions of the host core for a command of the device **
+  loop code  bytes of code in loops **
+  once       share of the cycles in code that runs once **
+* in terminals of 112 columns and more; ** with --host-columns"""
