@@ -58,7 +58,7 @@ def to_integer(mod: IRModule, name: str = "main") -> Rewritten:
         for a function that is not a straight line.
     """
     mod = channels_last(mod, name)
-    plan = _Plan(Graph(mod, name))
+    plan = _Plan(mod, Graph(mod, name))
     rewriter = _Rewriter(plan)
     built = replace_function(mod, name, rewriter.module(name))
     built = relax.transform.DeadCodeElimination([name])(relax.transform.FoldConstant()(built))
@@ -66,16 +66,20 @@ def to_integer(mod: IRModule, name: str = "main") -> Rewritten:
 
 
 class _Plan:
-    """What is needed of each variable: its integers (``stored``), itself (``plain``), or both."""
+    """What is needed of each variable: its integers (``stored``), itself (``plain``), or both.
 
-    def __init__(self, graph: Graph) -> None:
+    ``computed`` : integers of the file's own, which are made int8 where they are ``stored``.
+    """
+
+    def __init__(self, mod: IRModule, graph: Graph) -> None:
         self.graph = graph
-        self.values = Values(graph)
+        self.values = Values(mod, graph)
         self.matcher = Matcher(self.values)
         self.groups: dict[relax.Var, Group] = {}
         self.products: dict[relax.Var, Product] = {}  # sums that nobody quantizes
         self.stored: set[relax.Var] = set()
         self.plain: set[relax.Var] = set(vars_in(graph.output))
+        self.computed: set[relax.Var] = set()
         for var in reversed(graph.order):
             self._look_at(var)
 
@@ -84,6 +88,12 @@ class _Plan:
 
     def _look_at(self, var: relax.Var) -> None:
         value = self.graph.value[var]
+        if var in self.stored and not self.is_storable(var):
+            # What an operation makes of uint8, or by a number of the file's, is not what it makes
+            # of int8.
+            self.computed.add(var)
+            self.plain.update(vars_in(value))
+            return
         if var in self.plain and self.is_storable(var):
             self.stored.add(var)
         if var in self.stored:
@@ -144,6 +154,11 @@ class _Rewriter:
                     if param in plan.stored:
                         self._stored[param] = self._moved_to_int8(param)
                 for var in plan.graph.order:
+                    if var in plan.computed:
+                        value = substitute(plan.graph.value[var], self._plain)
+                        self._plain[var] = self.builder.emit(value, var.name)
+                        self._stored[var] = self._moved_to_int8(var)
+                        continue
                     if var in plan.stored:
                         self._store(var)
                     if var in plan.plain:
@@ -220,15 +235,16 @@ class _Rewriter:
             self.origins[result.name] = origin
         return result
 
-    def _moved_to_int8(self, param: relax.Var) -> relax.Expr:
-        value = self._plain[param]
-        shift = SHIFTS[dtype_of(param)]
+    def _moved_to_int8(self, var: relax.Var) -> relax.Expr:
+        """The file's integers as int8."""
+        value = self._plain[var]
+        shift = SHIFTS[dtype_of(var)]
         if shift == 0:
             return value
-        wide = self.builder.emit(relax.op.astype(value, "int16"), f"{param.name}_int16")
+        wide = self.builder.emit(relax.op.astype(value, "int16"), f"{var.name}_int16")
         shifted = relax.op.subtract(wide, relax.const(np.int16(shift)))
-        shifted = self.builder.emit(shifted, f"{param.name}_shifted")
-        return self.builder.emit(relax.op.astype(shifted, "int8"), f"{param.name}_int8")
+        shifted = self.builder.emit(shifted, f"{var.name}_shifted")
+        return self.builder.emit(relax.op.astype(shifted, "int8"), f"{var.name}_int8")
 
     # ---- what others see -------------------------------------------------------------------
 

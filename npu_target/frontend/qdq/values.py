@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 import numpy as np
 from tvm import relax
+from tvm.ir import IRModule
 
-from ...integer import Quantization
+from ...integer import Quantization, operation_of
 from ...relax_graph import Graph, constant_of, dtype_of, op_name, vars_in
 from .constants import constant
 from .numbers import SHIFTS, tensor_quantization
@@ -32,15 +33,16 @@ COMMUTING = frozenset(
 
 
 class Values:
-    """What the values of ``graph`` are.
+    """What the values of ``graph``, a function of ``mod``, are.
 
     views : float values that are integers of one scale and zero point (those of int8), by
         variable; of a tuple, what all its fields are.
     unsigned : of them, those whose integers the file has as uint8.
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, mod: IRModule, graph: Graph) -> None:
         self.graph = graph
+        self._mod = mod
         self.views: dict[relax.Var, Quantization] = {}
         self.unsigned: set[relax.Var] = set()
         self.stored: set[relax.Var] = {var for var in graph.params if dtype_of(var) in SHIFTS}
@@ -78,8 +80,9 @@ class Values:
             if dtype_of(var) == "float32" and constant(self.graph, source) is None:
                 self._view(var, numbers, dtype_of(source) == "uint8")
         elif name == "relax.call_tir":
-            # An operation of integers (`npu_target.integer`), whose numbers are its own.
-            if dtype_of(var) in SHIFTS and self.stored.issuperset(vars_in(value)):
+            # Of a named one the numbers are its own.
+            named = operation_of(self._mod, value) is not None
+            if named and dtype_of(var) in SHIFTS and self.stored.issuperset(vars_in(value)):
                 self.stored.add(var)
         elif self.is_move(var):
             self._add_move(var, list(dict.fromkeys(vars_in(value))))
