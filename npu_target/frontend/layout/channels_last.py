@@ -6,6 +6,7 @@ from tvm import relax
 from tvm.ir import IRModule
 
 from ...relax_graph import Graph, op_name, rebuild, replace_function
+from . import lines
 from .forms import Forms
 from .rules import RULES
 
@@ -13,9 +14,9 @@ from .rules import RULES
 def channels_last(mod: IRModule, name: str = "main") -> IRModule:
     """``mod`` with convolutions and pools of function ``name`` as NHWC, kernels as HWIO.
 
-    Parameters and results keep their layout. A one-dimensional convolution becomes a
-    two-dimensional one of height 1. Works on float functions and on those with ``relax.quantize``
-    and ``relax.dequantize``.
+    Parameters and results keep their layout. One-dimensional convolutions and pools become
+    two-dimensional ones of height 1. Works on float functions and on those with
+    ``relax.quantize`` and ``relax.dequantize``.
 
     Raises :class:`~npu_target.relax_graph.GraphError` for a function that is not a straight line.
     """
@@ -30,8 +31,9 @@ def channels_last(mod: IRModule, name: str = "main") -> IRModule:
         if isinstance(call, relax.TupleGetItem):
             forms.take_item(var, call)
         else:
-            rule = RULES.get(op_name(call) or "")
-            if rule is None or not rule(forms, var, call):
+            name = op_name(call) or ""
+            rules = [table[name] for table in (lines.RULES, RULES) if name in table]
+            if not any(rule(forms, var, call) for rule in rules):
                 forms.keep(var)
         if var in graph.output_vars:
             forms.plain(var)

@@ -1,10 +1,13 @@
-"""Values in up to two layouts.
+"""Values in several layouts.
 
 A value of three or more axes has up to two forms: *plain*, as the function had it (N, C, spatial
 axes), and *last* (N, spatial axes, C). What computes on images makes the form with channels last;
 what does not care follows its inputs; everything else takes the plain one. A form is made from the
 other where somebody asks for it, so that transposes stay only at the ends, and around what knows
 channels first alone.
+
+A value of three axes may also be a *line*, an image of one line with channels last (N, 1, W, C):
+what convolutions over lines compute on. No reshape then stands between them and their bias.
 """
 
 from __future__ import annotations
@@ -40,6 +43,7 @@ class Forms:
     graph: Graph
     _plain: dict[relax.Var, relax.Expr] = field(default_factory=dict)
     _last: dict[relax.Var, relax.Expr] = field(default_factory=dict)
+    _lines: dict[relax.Var, relax.Expr] = field(default_factory=dict)
     # (N, spatial axes and C flattened) of a plain (N, C and spatial axes flattened), and the shape
     # (C, spatial axes).
     _flat: dict[relax.Var, tuple[relax.Expr, tuple[int, ...]]] = field(default_factory=dict)
@@ -58,7 +62,12 @@ class Forms:
     def take_item(self, var: relax.Var, item: relax.TupleGetItem) -> None:
         """A field of a tuple: in the form that the tuple has."""
         source = item.tuple_value
-        if source in self._last and is_tensor(var) and len(shape_of(var)) > 2:
+        if source in self._lines and is_tensor(var) and len(shape_of(var)) == 3:
+            self.set_line(var, relax.TupleGetItem(self._lines[source], item.index))
+        elif source in self._lines:
+            field_of = relax.TupleGetItem(self._lines[source], item.index)
+            self._plain[var] = self.builder.emit(field_of, var.name)
+        elif source in self._last and is_tensor(var) and len(shape_of(var)) > 2:
             self.set_last(var, relax.TupleGetItem(self._last[source], item.index))
         elif source in self._last:
             field_of = relax.TupleGetItem(self._last[source], item.index)
@@ -67,7 +76,35 @@ class Forms:
             self.keep(var)
 
     def has_last(self, expr: relax.Expr) -> bool:
-        return isinstance(expr, relax.Var) and expr in self._last
+        return isinstance(expr, relax.Var) and (expr in self._last or expr in self._lines)
+
+    def has_line(self, expr: relax.Expr) -> bool:
+        return isinstance(expr, relax.Var) and expr in self._lines
+
+    def set_line(self, var: relax.Var, value: relax.Expr) -> bool:
+        self._lines[var] = self.builder.emit(value, var.name)
+        return True
+
+    def alias_line(self, var: relax.Var, value: relax.Expr) -> bool:
+        """``var`` as an image of one line is ``value``."""
+        self._lines[var] = value
+        return True
+
+    def line(self, expr: relax.Expr) -> relax.Expr:
+        """An argument of up to three axes as an image of one line; a scalar as it is."""
+        if self.has_line(expr):
+            return self._lines[expr]
+        value = self.last(expr, 3)
+        array = constant_of(value)
+        if array is not None:
+            return value if array.ndim == 0 else relax.const(array[:, np.newaxis], str(array.dtype))
+        if not shape_of(expr):
+            return value
+        n, w, c = shape_of(value)
+        made = self._emit(relax.op.reshape(value, (n, 1, w, c)), expr, "_line")
+        if len(shape_of(expr)) == 3:
+            self._lines[expr] = made
+        return made
 
     def set_last(self, var: relax.Var, value: relax.Expr) -> bool:
         self._last[var] = self.builder.emit(value, var.name)
@@ -104,7 +141,7 @@ class Forms:
                 )
                 converted = self._emit(relax.op.reshape(ordered, shape_of(expr)), expr, "_flat")
             else:
-                converted = self._move(self._last[expr], expr, to_last=False)
+                converted = self._move(self.last(expr), expr, to_last=False)
             self._plain[expr] = converted
         return self._plain[expr]
 
@@ -120,6 +157,10 @@ class Forms:
                 np.ascontiguousarray(array.transpose(last_axes(array.ndim))), str(array.dtype)
             )
         if expr in self._last:
+            return self._last[expr]
+        if expr in self._lines:
+            n, c, w = shape_of(expr)
+            self._last[expr] = self._emit(relax.op.reshape(self._lines[expr], (n, w, c)), expr, "")
             return self._last[expr]
         shape = shape_of(expr)
         if not shape:

@@ -14,7 +14,7 @@ from .forms import Forms, axis_in_last, last_axes, plain_axes
 Rule = Callable[[Forms, relax.Var, relax.Call], bool]
 
 # fmt: off
-_ELEMENTWISE = (
+ELEMENTWISE = (
     "abs", "add", "astype", "ceil", "clip", "cos", "divide", "equal", "erf", "exp", "floor",
     "greater", "greater_equal", "less", "less_equal", "log", "log_add_exp", "logical_and",
     "logical_not", "logical_or", "maximum", "minimum", "mod", "multiply", "negative",
@@ -23,7 +23,7 @@ _ELEMENTWISE = (
     "subtract", "tanh", "trunc", "where",
 )
 # fmt: on
-_REDUCTIONS = ("max", "mean", "min", "prod", "std", "sum", "variance")
+REDUCTIONS = ("max", "mean", "min", "prod", "std", "sum", "variance")
 _RESHAPES = ("expand_dims", "flatten", "nn.batch_flatten", "reshape", "squeeze")
 
 
@@ -44,34 +44,6 @@ def _conv2d(forms: Forms, var: relax.Var, call: relax.Call) -> bool:
         attrs.out_dtype,
     )
     return forms.set_last(var, value)
-
-
-def _conv1d(forms: Forms, var: relax.Var, call: relax.Call) -> bool:
-    attrs = call.attrs
-    if (attrs.data_layout, attrs.kernel_layout) != ("NCW", "OIW") or attrs.out_layout != "NCW":
-        return False
-    emit = forms.builder.emit
-    batch, channels, width = shape_of(call.args[0])
-    image = emit(relax.op.reshape(forms.last(call.args[0]), (batch, 1, width, channels)))
-    weight = permuted(forms, call.args[1], [2, 1, 0])
-    taps = shape_of(weight)
-    (stride,), (dilation,) = attr_ints(attrs.strides), attr_ints(attrs.dilation)
-    left, right = attr_ints(attrs.padding)
-    value = relax.op.nn.conv2d(
-        image,
-        _reshaped(forms, weight, (1, *taps)),
-        [1, stride],
-        [0, left, 0, right],
-        [1, dilation],
-        int(attrs.groups),
-        "NHWC",
-        "HWIO",
-        "NHWC",
-        attrs.out_dtype,
-    )
-    row = emit(value, var.name)
-    batch, channels, width = shape_of(var)
-    return forms.set_last(var, relax.op.reshape(row, (batch, width, channels)))
 
 
 def _pool(operator: Callable[..., relax.Expr]) -> Rule:
@@ -263,13 +235,16 @@ def _permute_dims(forms: Forms, var: relax.Var, call: relax.Call) -> bool:
 
 def _reshape(forms: Forms, var: relax.Var, call: relax.Call) -> bool:
     """Rows of images stay flattened from channels last, pixels in a row (N, C, pixels) likewise;
-    where no element of theirs would move, they are reshaped at once."""
+    where no element of theirs would move, they are reshaped at once. Images of one line are
+    lines."""
     value = call.args[0]
     if not forms.has_last(value) or not is_tensor(var):
         return False
     source, target = shape_of(value), shape_of(var)
     if source[1] == 1 or all(extent == 1 for extent in source[2:]):
         return forms.set_plain(var, relax.op.reshape(forms.last(value), target))
+    if target == (*source[:2], source[-1]) and len(source) == 4:
+        return forms.alias_line(var, forms.last(value))
     if len(target) == 3 and target[:2] == source[:2]:
         pixels = (target[0], target[2], target[1])
         return forms.set_last(var, relax.op.reshape(forms.last(value), pixels))
@@ -286,9 +261,9 @@ def _matmul(forms: Forms, var: relax.Var, call: relax.Call) -> bool:
         return False
     value, image = rows
     shape = shape_of(weight)
-    cube = _reshaped(forms, forms.plain(weight), (*image, shape[1]))
+    cube = reshaped(forms, forms.plain(weight), (*image, shape[1]))
     axes = [*range(1, len(image)), 0, len(image)]
-    ordered = _reshaped(forms, permuted(forms, cube, axes, ready=True), shape)
+    ordered = reshaped(forms, permuted(forms, cube, axes, ready=True), shape)
     return forms.set_plain(var, relax.op.matmul(value, ordered, call.attrs.out_dtype))
 
 
@@ -300,7 +275,7 @@ def permuted(forms: Forms, expr: relax.Expr, axes: list[int], ready: bool = Fals
     return forms.builder.emit(relax.op.permute_dims(expr if ready else forms.plain(expr), axes))
 
 
-def _reshaped(forms: Forms, expr: relax.Expr, shape: tuple[int, ...]) -> relax.Expr:
+def reshaped(forms: Forms, expr: relax.Expr, shape: tuple[int, ...]) -> relax.Expr:
     array = constant_of(expr)
     if array is not None:
         return relax.const(array.reshape(shape), str(array.dtype))
@@ -320,7 +295,6 @@ def _is_tensor(expr: relax.Expr) -> bool:
 
 RULES: dict[str, Rule] = {
     "relax.nn.conv2d": _conv2d,
-    "relax.nn.conv1d": _conv1d,
     "relax.nn.max_pool2d": _pool(relax.op.nn.max_pool2d),
     "relax.nn.avg_pool2d": _pool(relax.op.nn.avg_pool2d),
     "relax.nn.adaptive_avg_pool2d": _adaptive_avg_pool2d,
@@ -336,7 +310,7 @@ RULES: dict[str, Rule] = {
     "relax.nn.batch_norm": _batch_norm,
     "relax.permute_dims": _permute_dims,
     "relax.matmul": _matmul,
-    **{f"relax.{name}": _elementwise for name in _ELEMENTWISE},
-    **{f"relax.{name}": _reduction(getattr(relax.op, name)) for name in _REDUCTIONS},
+    **{f"relax.{name}": _elementwise for name in ELEMENTWISE},
+    **{f"relax.{name}": _reduction(getattr(relax.op, name)) for name in REDUCTIONS},
     **{f"relax.{name}": _reshape for name in _RESHAPES},
 }

@@ -1,36 +1,13 @@
 """Channels last: the same values, and transposes at the ends only."""
 
 import numpy as np
+from frontend_layout import check, draw
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from relax_functions import constant, function_of
 from tvm import relax
 
-from npu_target.frontend.layout import channels_last
-from npu_target.host import build_host, run_host
-from npu_target.relax_graph import Graph, op_name
-
 op = relax.op
-
-
-def draw(*shape, seed=0):
-    return np.random.default_rng(seed).normal(size=shape).astype("float32")
-
-
-def check(mod, *inputs, transposes):
-    """Both compute the same; so many transposes are left."""
-    changed = channels_last(mod)
-    wanted = run_host(build_host(mod), *inputs)
-    found = run_host(build_host(changed), *inputs)
-    for left, right in zip(wanted, found, strict=True):
-        np.testing.assert_allclose(left, right, rtol=1e-4, atol=1e-4)
-    graph = Graph(relax.transform.FoldConstant()(changed))
-    names = [op_name(graph.value[var]) for var in graph.order]
-    assert names.count("relax.permute_dims") == transposes
-    for var in graph.order:
-        if op_name(graph.value[var]) == "relax.nn.conv2d":
-            assert graph.value[var].attrs.data_layout == "NHWC"
-    return names
 
 
 def conv(emit, x, channels, seed=0, kernel=3, **attrs):
