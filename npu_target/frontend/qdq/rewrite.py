@@ -26,6 +26,7 @@ from .match import Matcher
 from .numbers import SHIFTS, tensor_quantization
 from .sums import product_sums
 from .tables import tables
+from .transposed import without_transposed
 from .values import Values
 
 
@@ -57,7 +58,7 @@ def to_integer(mod: IRModule, name: str = "main") -> Rewritten:
     GraphError
         for a function that is not a straight line.
     """
-    mod = channels_last(mod, name)
+    mod = channels_last(without_transposed(mod, name), name)
     plan = _Plan(mod, Graph(mod, name))
     rewriter = _Rewriter(plan)
     built = replace_function(mod, name, rewriter.module(name))
