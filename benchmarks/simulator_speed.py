@@ -95,11 +95,11 @@ def _measure_here(name: str, program: bytes, repeats: int) -> Speed:
         int(commands),
         tuple(sorted(float(s) for s in together)),
         tuple(sorted(float(s) for s in alone)),
-        max(0, _peak_bytes() - before),
+        max(0, peak_bytes() - before),
     )
 
 
-def _peak_bytes() -> int:
+def peak_bytes() -> int:
     """The most memory this process has had. (getrusage counts its parent's at the fork too.)"""
     for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
         if line.startswith("VmHWM:"):
