@@ -1,4 +1,4 @@
-"""Float networks all the way: quantized, on the host, and on the simulated device."""
+"""Networks all the way: quantized, on the host, and on the simulated device."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from tvm.ir import IRModule
 from npu_target.build import compile_network
 from npu_target.device import preset
 from npu_target.host import build_host, run_host
+from npu_target.numerics import decide
 from npu_target.partition import Partitioned, partition
 from npu_target.quantize import quantize
 from npu_target.relax_graph import Graph, dtype_of, op_name
 from npu_target.tuning.choose import Chooser
 
 CONFIG = preset("gemmini-16x16")
-_PRODUCTS = ("matmul", "nn.conv2d")
+_PRODUCTS = ("matmul", "nn.conv1d", "nn.conv2d", "nn.conv2d_transpose")
 
 
 @dataclass(frozen=True)
@@ -51,12 +52,7 @@ def run_on_device(mod: IRModule, inputs: list[list[np.ndarray]], calibrated: int
             np.testing.assert_array_equal(found, same)
             signal[index] = signal.get(index, 0) + np.sum(wanted.astype("float64") ** 2)
             noise[index] = noise.get(index, 0) + np.sum((wanted.astype("float64") - found) ** 2)
-    host_products = [
-        decision
-        for decision in partitioned.decisions
-        if decision.region is None and decision.op in _PRODUCTS
-    ]
-    assert not host_products
+    assert not _host_products(partitioned)
     graph = Graph(quantized.mod)
     integer = [(op_name(graph.value[var]) or "", dtype_of(var)) for var in graph.order]
     decibels = min(10 * np.log10(signal[index] / noise[index]) for index in signal)
@@ -65,3 +61,32 @@ def run_on_device(mod: IRModule, inputs: list[list[np.ndarray]], calibrated: int
         [(name.removeprefix("relax."), dtype) for name, dtype in integer],
         partitioned,
     )
+
+
+@dataclass(frozen=True)
+class RanAsDecided:
+    """host_products : the convolutions and products of matrices that the host computes."""
+
+    partitioned: Partitioned
+    host_products: list[str]
+
+
+def run_as_decided(
+    mod: IRModule, inputs: list[np.ndarray], wanted: list[np.ndarray]
+) -> RanAsDecided:
+    """A network that comes quantized, exactly: the device gives what is wanted, to the last bit."""
+    decided = decide(mod, CONFIG)
+    lower = Chooser(CONFIG, None).device_function
+    partitioned = partition(decided.mod, CONFIG, lower, decided.host)
+    found = run_host(compile_network(partitioned.mod), *inputs)
+    for left, right in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(left, right)
+    return RanAsDecided(partitioned, _host_products(partitioned))
+
+
+def _host_products(partitioned: Partitioned) -> list[str]:
+    return [
+        decision.name
+        for decision in partitioned.decisions
+        if decision.region is None and decision.op in _PRODUCTS
+    ]

@@ -19,17 +19,17 @@ def saved(model: onnx.ModelProto, folder: Path) -> Path:
 
 
 def layers_of(
-    model: onnx.ModelProto, folder: Path, image: np.ndarray, optimized: bool = True
+    model: onnx.ModelProto, folder: Path, *inputs: np.ndarray, optimized: bool = True
 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """(ours, ONNX Runtime's) of all quantized tensors and the outputs, by name."""
     layers = with_layers(model)
     imported = load(saved(layers, folder))
     assert imported.integer
     assert [info.name for info in imported.outputs] == [value.name for value in layers.graph.output]
-    found = run_host(build_host(imported.mod), image)
+    found = run_host(build_host(imported.mod), *inputs)
     for info, ours in zip(imported.outputs, found, strict=True):
         assert (str(ours.dtype), ours.shape) == (info.dtype, info.shape)
-    wanted = run(layers, image, optimized=optimized)
+    wanted = run(layers, *inputs, optimized=optimized)
     names = [info.name for info in imported.outputs]
     return dict(zip(names, zip(found, wanted, strict=True), strict=True))
 

@@ -86,7 +86,7 @@ def residual_net(size: int = 16, batch: int | str = 1) -> onnx.ModelProto:
 def quantized(
     model: onnx.ModelProto, folder: Path, form: str, samples: int = 3, **options
 ) -> onnx.ModelProto:
-    """`model` quantized by ONNX Runtime on random images. `form`: "QDQ" or "QOperator"; options:
+    """`model` quantized by ONNX Runtime on random inputs. `form`: "QDQ" or "QOperator"; options:
     `activations` and `weights` ("int8", "uint8"), `per_channel`, `symmetric`, `reduce_range`."""
     from onnxruntime.quantization import (
         CalibrationDataReader,
@@ -96,11 +96,16 @@ def quantized(
     )
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
-    value = model.graph.input[0]
-    shape = [dim.dim_value for dim in value.type.tensor_type.shape.dim]
+    shapes = {
+        value.name: [dim.dim_value for dim in value.type.tensor_type.shape.dim]
+        for value in model.graph.input
+    }
     random = np.random.default_rng(1)
     images = iter(
-        [{value.name: random.normal(size=shape).astype("float32")} for _ in range(samples)]
+        [
+            {name: random.normal(size=shape).astype("float32") for name, shape in shapes.items()}
+            for _ in range(samples)
+        ]
     )
 
     class Reader(CalibrationDataReader):

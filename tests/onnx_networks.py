@@ -1,4 +1,4 @@
-"""ResNet-18 and MobileNetV2 as ONNX models, with the seeded weights of the built-in networks, batch
+"""ResNets and MobileNetV2 as ONNX models, with the seeded weights of the built-in networks, batch
 normalization folded by ONNX Runtime."""
 
 from __future__ import annotations
@@ -39,7 +39,14 @@ class _Torchvision(Maker):
 
 
 def resnet18() -> onnx.ModelProto:
-    config = resnet.RESNET18
+    return _resnet(resnet.RESNET18)
+
+
+def resnet50() -> onnx.ModelProto:
+    return _resnet(resnet.RESNET50)
+
+
+def _resnet(config: resnet.ResNetConfig) -> onnx.ModelProto:
     net = _Torchvision(seeded_parameters(resnet.parameter_shapes(config), 0, config))
     x = net.node("Relu", [net.conv_bn("image", "conv1", "bn1", 2, 3)], "relu")
     x = net.node("MaxPool", [x], "maxpool", kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
@@ -48,11 +55,13 @@ def resnet18() -> onnx.ModelProto:
         if block.has_downsample:
             pair = (f"{name}.downsample.0", f"{name}.downsample.1")
             shortcut = net.conv_bn(x, *pair, block.stride, 0)
-        x = net.conv_bn(x, f"{name}.conv1", f"{name}.bn1", block.stride, 1)
-        x = net.conv_bn(
-            net.node("Relu", [x], f"{name}.relu1"), f"{name}.conv2", f"{name}.bn2", 1, 1
-        )
-        x = net.node("Relu", [net.node("Add", [x, shortcut], f"{name}.add")], f"{name}.relu2")
+        *first, last = enumerate(config.convolutions(block), 1)
+        for number, (_, _, kernel, stride) in first:
+            x = net.conv_bn(x, f"{name}.conv{number}", f"{name}.bn{number}", stride, kernel // 2)
+            x = net.node("Relu", [x], f"{name}.relu{number}")
+        number, (_, _, kernel, stride) = last
+        x = net.conv_bn(x, f"{name}.conv{number}", f"{name}.bn{number}", stride, kernel // 2)
+        x = net.node("Relu", [net.node("Add", [x, shortcut], f"{name}.add")], f"{name}.relu")
     return net.classified(x, "fc")
 
 

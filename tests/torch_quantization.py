@@ -9,19 +9,28 @@ from tvm import relax
 
 from npu_target.frontend.torch.program import load_program
 from npu_target.host import build_host, run_host
-from npu_target.relax_graph import Graph, op_name, replace_function, substitute
+from npu_target.relax_graph import (
+    Graph,
+    is_tensor,
+    op_name,
+    replace_function,
+    shape_of,
+    substitute,
+)
 from npu_target.torch_quantizer import NpuQuantizer, fit_biases
 
 _QUANTIZE = "quantize_per_tensor.default"
 
 
 def quantized_file(folder, network, inputs, quantizer=None, name="ptq"):
-    """A network after post-training quantization on ``inputs``, exported."""
-    program = torch.export.export(network, (inputs[0],))
+    """A network after post-training quantization on ``inputs``, each a tensor or a tuple of them,
+    exported."""
+    samples = [x if isinstance(x, tuple) else (x,) for x in inputs]
+    program = torch.export.export(network, samples[0])
     prepared = prepare_pt2e(program.module(), quantizer or NpuQuantizer())
-    for x in inputs:
-        prepared(x)
-    return saved(folder, convert_pt2e(prepared), inputs[0], name=name)
+    for sample in samples:
+        prepared(*sample)
+    return saved(folder, convert_pt2e(prepared), *samples[0], name=name)
 
 
 def trained_file(folder, network, inputs, steps=3):
@@ -46,10 +55,10 @@ def run_file(file, x):
     return torch.export.load(file).module()(x).detach().numpy()
 
 
-def differing_elements(file, net, x):
+def differing_elements(file, net, *inputs):
     """(elements, how many of them differ, by how much at most) of each layer of an imported
     network, by its variable, given the integers that PyTorch has for the layer's own inputs."""
-    found = _integers_of_pytorch(file, x)
+    found = _integers_of_pytorch(file, inputs)
     graph = Graph(net.mod)
     nodes = {}
     for var in graph.order:
@@ -63,10 +72,12 @@ def differing_elements(file, net, x):
                 wanted = (wanted.astype("int16") - 128).astype("int8")
             if wanted.ndim == 4:
                 wanted = wanted.transpose(0, 2, 3, 1)
-            if wanted.shape == tuple(int(n) for n in var.ty.shape):
+            if is_tensor(var) and wanted.shape == shape_of(var):
                 nodes[var] = np.ascontiguousarray(wanted)
     results = run_host(
-        build_host(_layer_by_layer(net.mod, graph, list(nodes))), x.numpy(), *nodes.values()
+        build_host(_layer_by_layer(net.mod, graph, list(nodes))),
+        *(x.numpy() for x in inputs),
+        *nodes.values(),
     )
     report = {}
     for (var, wanted), result in zip(nodes.items(), results, strict=True):
@@ -75,7 +86,7 @@ def differing_elements(file, net, x):
     return report
 
 
-def _integers_of_pytorch(file, x):
+def _integers_of_pytorch(file, inputs):
     """What each layer is quantized to, by the names of the nodes before its quantization."""
     program = load_program(file, {})
     found = {}
@@ -93,7 +104,9 @@ def _integers_of_pytorch(file, x):
             return value
 
     own = {**program.state_dict, **program.constants}
-    arguments = [own.get(spec.target, x) for spec in program.graph_signature.input_specs]
+    given = iter(inputs)
+    specs = program.graph_signature.input_specs
+    arguments = [own[spec.target] if spec.target in own else next(given) for spec in specs]
     with torch.no_grad():
         Recorder(program.graph_module).run(*arguments)
     return found

@@ -8,7 +8,7 @@ import numpy as np
 from tvm import relax
 
 from ...relax_graph import Graph, attr_ints, constant_of, op_name, shape_of
-from .numbers import array_quantization
+from .numbers import SHIFTS, array_quantization
 
 _RESHAPES = ("relax.reshape", "relax.expand_dims", "relax.squeeze", "relax.flatten")
 
@@ -36,6 +36,21 @@ class Constant:
         if self.scale is None:
             return self.values.astype(np.float64)
         return np.asarray(self.centred * self.scale.astype(np.float64))
+
+    def as_int8(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """8-bit integers without their zero point, as int8 and what is missing in them: int32, 0
+        where there is nothing, one number, or one for each index of the last axis. None where zero
+        points differ otherwise."""
+        centred = self.centred
+        if centred.min(initial=0) >= -128 and centred.max(initial=0) <= 127:
+            return centred.astype(np.int8), np.zeros((), np.int32)
+        assert self.zero_point is not None
+        point = self.zero_point
+        if point.size > 1 and point.shape[-1] != point.size:
+            return None
+        shift = SHIFTS[str(self.values.dtype)]
+        near = (self.values.astype(np.int16) - shift).astype(np.int8)
+        return near, (shift - point.reshape(-1)).astype(np.int32)
 
     def scale_along_last_axis(self) -> np.ndarray | None:
         """One scale, or one for each index of the last axis; None where they differ otherwise."""

@@ -124,6 +124,8 @@ class Matcher:
             scale = None if weight.scale is None else weight.scale_along_last_axis()
             if scale is None or weight.values.ndim < 2 or weight.values.dtype.itemsize != 1:
                 return None
+            if weight.as_int8() is None:
+                return None
             return Product(var, (data,), call, data.scale * scale, weight)
         other = self._operand(right)
         if data is None or other is None or min(len(shape_of(left)), len(shape_of(right))) < 2:

@@ -20,25 +20,52 @@ def product_sums(
     (operand,), (value,) = product.operands, inputs
     weight = product.weight.centred
     convolution = product.call.op.name == "relax.nn.conv2d"
-    axes = (0, 1, 2) if convolution else weight.ndim - 2
-    totals = np.asarray(weight.sum(axis=axes, dtype=np.int64))
-    # What int8 does not hold, int16 does: a weight less a zero point that is not 0.
-    narrow = weight.min(initial=0) >= -128 and weight.max(initial=0) <= 127
-    dtype = "int8" if narrow else "int16"
     if convolution:
         value = _padded(builder, product.call, value, operand.zero_point, name)
-    if not narrow:
-        value = builder.emit(relax.op.astype(value, dtype), f"{name}_int16")
-    right = relax.const(weight.astype(dtype))
-    if convolution:
-        sums = _convolution(builder, product.call, value, right, operand.zero_point, name)
-    else:
-        sums = builder.emit(relax.op.matmul(value, right, out_dtype="int32"), f"{name}_sums")
-    offset = -operand.zero_point * totals
+
+    def multiply(right: np.ndarray, suffix: str) -> relax.Expr:
+        constant = relax.const(np.ascontiguousarray(right))
+        if convolution:
+            return _convolution(
+                builder, product.call, value, constant, operand.zero_point, f"{name}_{suffix}"
+            )
+        sums = relax.op.matmul(value, constant, out_dtype="int32")
+        return builder.emit(sums, f"{name}_{suffix}")
+
+    split = product.weight.as_int8()
+    assert split is not None
+    near, missing = split
+    sums = multiply(near, "sums")
+    if missing.any():
+        # Of a channel all weights lack the same: times the sum of what they are multiplied by.
+        totals = multiply(_ones(product.call, near), "totals")
+        totals = _of_groups(builder, totals, weight.shape[-1], name)
+        more = relax.op.multiply(totals, relax.const(missing))
+        more = builder.emit(more, f"{name}_more")
+        sums = builder.emit(relax.op.add(sums, more), f"{name}_whole")
+    axes = (0, 1, 2) if convolution else weight.ndim - 2
+    offset = -operand.zero_point * np.asarray(weight.sum(axis=axes, dtype=np.int64))
     if offset.ndim > 1:  # of several matrices: one row for each
         offset = offset[..., np.newaxis, :]
     bias = offset if product.bias is None else offset + product.bias
     return _biased(builder, sums, bias, name)
+
+
+def _ones(call: relax.Call, weight: np.ndarray) -> np.ndarray:
+    """Of a weight's shape, but for its last axis: one number for each group."""
+    groups = int(call.attrs.groups) if call.op.name == "relax.nn.conv2d" else 1
+    return np.ones((*weight.shape[:-1], groups), np.int8)
+
+
+def _of_groups(
+    builder: relax.BlockBuilder, totals: relax.Expr, channels: int, name: str
+) -> relax.Expr:
+    """One number for each channel, of one for each group; one of all stays one."""
+    groups = shape_of(totals)[-1]
+    if groups in (1, channels):
+        return totals
+    repeated = relax.op.repeat(totals, channels // groups, len(shape_of(totals)) - 1)
+    return builder.emit(repeated, f"{name}_totals")
 
 
 def average_sums(
@@ -136,7 +163,7 @@ def _convolution(
         "NHWC",
         "int32",
     )
-    return builder.emit(sums, f"{name}_sums")
+    return builder.emit(sums, name)
 
 
 def _biased(

@@ -9,7 +9,7 @@ pytest.importorskip("onnxruntime")
 
 from onnx_layers import check_layers, saved  # noqa: E402
 from onnx_models import quantized, residual_net, run  # noqa: E402
-from onnx_networks import mobilenet_v2, resnet18  # noqa: E402
+from onnx_networks import mobilenet_v2, resnet18, resnet50  # noqa: E402
 
 from npu_target.devices.gemmini import GemminiConfig  # noqa: E402
 from npu_target.frontend import load  # noqa: E402
@@ -70,10 +70,23 @@ def test_a_float_network_is_what_the_quantizer_takes(tmp_path):
     assert len(regions) == 9
 
 
+# ONNX Runtime's names: types of activations and weights, and what else its quantizer is asked for.
+VARIANTS = {
+    "S8S8 symmetric per channel": {"symmetric": True, "per_channel": True},
+    "U8S8 per channel": {"activations": "uint8", "per_channel": True},
+    "U8S8 7 bits": {"activations": "uint8", "per_channel": True, "reduce_range": True},
+    "U8U8": {"activations": "uint8", "weights": "uint8"},
+}
+LARGE = [
+    *((network, "QDQ", "U8S8 per channel") for network in (resnet18, mobilenet_v2)),
+    (resnet18, "QOperator", "U8S8 per channel"),
+    *((network, "QOperator", name) for network in (resnet50, mobilenet_v2) for name in VARIANTS),
+]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("form", ["QDQ", "QOperator"])
-@pytest.mark.parametrize("network", [resnet18, mobilenet_v2])
-def test_every_layer_of_a_large_network_is_equal(network, form, tmp_path):
-    model = quantized(network(), tmp_path, form, activations="uint8", per_channel=True)
+@pytest.mark.parametrize(("network", "form", "variant"), LARGE)
+def test_every_layer_of_a_large_network_is_equal(network, form, variant, tmp_path):
+    model = quantized(network(), tmp_path, form, **VARIANTS[variant])
     image = np.random.default_rng(5).normal(size=(1, 3, 224, 224)).astype("float32")
     assert check_layers(model, tmp_path, image) >= 30
