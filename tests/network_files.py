@@ -33,12 +33,23 @@ def scaled_blocks(b: Builder) -> None:
     b.requantize("second", "float32", 0.002)
 
 
+def wide_stores(b: Builder) -> None:
+    """On images: few products and many results, with a scale for each channel."""
+    b.conv("wide", 64, 1)
+    b.requantize("wide", "float32", b.random.uniform(0.001, 0.002, 64))
+
+
 def write_integer_file(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, body: Callable[[Builder], None] = two_layers
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    body: Callable[[Builder], None] = two_layers,
+    shape: tuple[int, ...] = (1, 32),
 ) -> Path:
-    """A quantized network of ten results, and ``inputs.npz`` and ``labels.txt`` for it."""
-    mod = Builder((1, 32)).make(body)
-    shapes = {"image": shape_of(mod["main"].params[0]), "scores": (1, 10)}
+    """A quantized network, of ten results at first, and ``inputs.npz`` and ``labels.txt`` for
+    it."""
+    mod = Builder(shape).make(body)
+    results = tuple(int(extent) for extent in mod["main"].ret_ty.shape)
+    shapes = {"image": shape_of(mod["main"].params[0]), "scores": results}
     infos = {
         name: (TensorInfo(name, shape, "int8", Quantization((0.1,), (3,))),)
         for name, shape in shapes.items()

@@ -6,8 +6,15 @@ import numpy as np
 import pytest
 from command_lines import accuracy as main
 from command_lines import refusal
+from network_files import scaled_blocks, wide_stores, write_integer_file
 
 from npu_target.accuracy.ranks import Ranks
+from npu_target.codegen_tir import build_program
+from npu_target.device import preset
+from npu_target.numerics.scale_widths import pattern
+from npu_target.schedule_rules import default_schedule
+from npu_target.topi import Conv2d
+from npu_target.tuning.choose import cycles_of
 
 
 def arguments(path, *more):
@@ -146,3 +153,32 @@ def test_of_a_network_in_float_there_is_nothing_to_choose(tmp_path, capsys):
     np.save(tmp_path / "image.npy", np.zeros((1, 32, 32, 3), "float32"))
     line = ("--model=tiny", f"--input={tmp_path / 'image.npy'}", "--cycles")
     assert "is in float, its numbers are the device's" in refusal(main, capsys, *line)
+
+
+def test_cycles_say_what_scales_of_narrow_blocks_would_cost(tmp_path, monkeypatch, capsys):
+    config, report = preset("gemmini-16x16"), tmp_path / "out.json"
+
+    def cycles(scale):
+        operator = Conv2d(1, 28, 28, 32, 64, 1, 1, bias=True, scale=scale).kernel()
+        func = default_schedule(operator, config).mod["main"]
+        return cycles_of(build_program(func, config, operator.name))
+
+    one, narrow = cycles(0.5), cycles(pattern(64, 16))
+    excess = narrow / one - 1
+    assert excess > 0.1 and cycles(pattern(64, 32)) / one - 1 > 0.1
+    path = write_integer_file(tmp_path, monkeypatch, wide_stores, (1, 28, 28, 32))
+    assert main(arguments(path, "--cycles", "--logs=none", f"--json={report}")) == 0
+    says = f"wide: a scale for each 16 channels takes {excess:.0%} more cycles"
+    assert says in capsys.readouterr().out.splitlines()
+    (layer,) = json.loads(report.read_text())["layers"]
+    # So it has one for all.
+    assert layer["device"]["numbers"] == "scales in the weights"
+    assert layer["device"]["cycles"] == one
+    assert says.partition(": ")[2] in layer["device"]["why"]
+
+
+def test_cycles_say_nothing_of_scales_that_cost_little(tmp_path, monkeypatch, capsys):
+    path = write_integer_file(tmp_path, monkeypatch, scaled_blocks)
+    assert main(arguments(path, "--cycles", "--logs=none")) == 0
+    printed = capsys.readouterr().out
+    assert "first" in printed and "a scale for each" not in printed
