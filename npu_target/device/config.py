@@ -14,6 +14,7 @@ from typing import Any, ClassVar, TypeVar
 
 from ..files import Pathish, check_name
 from .limits import ConfigError, Limits
+from .links import Link
 from .memory import Memories
 
 Config = TypeVar("Config", bound="DeviceConfig")
@@ -141,6 +142,12 @@ class DeviceConfig(ABC):
         """What the caches hold that it shares with the host and whose size is one of its numbers;
         0 for none."""
         return 0
+
+    @property
+    def links(self) -> tuple[Link, ...]:
+        """The ways to memory that bound what it does, the one to DRAM last; none where its kind
+        does not say."""
+        return ()
 
     def with_ideal_memory(self: Config) -> Config:
         """The same device over a memory that answers at once and fills the bus.

@@ -39,8 +39,17 @@ class Slice(NamedTuple):
     waited_for_index: int
     reason: int
     lost: int
+    # Rows [from, to) of the device's memories that the command reads and writes, as many as
+    # MEMORY_ROWS times the memory's place among `config.memories.all`, plus the row; 0 and 0: none.
+    read_from: int
+    read_to: int
+    also_read_from: int
+    also_read_to: int
+    written_from: int
+    written_to: int
 
 
+MEMORY_ROWS = 2**32
 _SLICE = struct.Struct(f"<{len(Slice._fields)}q")  # as the simulator packs it
 
 

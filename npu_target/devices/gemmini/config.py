@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ...device import ConfigError, DeviceConfig, Limits, Memories, Memory
+from ...device.links import Link
 from ...files import Pathish
 
 # Measured for a line of the host's code over a memory of one cycle.
@@ -177,6 +178,12 @@ class GemminiConfig(DeviceConfig):
             bits = max(self.array_output_bits, _PRODUCT_BITS + (dim - 1).bit_length())
             fields.setdefault("array_output_bits", bits)
         return fields
+
+    @property
+    def links(self) -> tuple[Link, ...]:
+        beside = Link("bus to the L2", "bytes_loaded", "bytes_stored", self.bus_bytes)
+        behind = ("memory behind the L2", "memory_bytes_read", "memory_bytes_written")
+        return beside, Link(*behind, self.memory_bytes_per_kilocycle / 1000)
 
     def with_ideal_memory(self) -> GemminiConfig:
         """The same device over a memory that answers in one cycle and fills the memory bus.

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from ...device import DeviceConfig, Limits, Memories, Memory
+from ...device.links import Link
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,13 @@ class VtaConfig(DeviceConfig):
             buffer("wgt", "weight buffer", wgt_rows, self.block_out, "int8"),
             buffer("acc", "accumulator", self.acc_rows, self.batch * self.block_out, "int32"),
         )
+
+    @property
+    def links(self) -> tuple[Link, ...]:
+        counts = "bytes_loaded", "bytes_stored"
+        bus = Link("bus", *counts, 1 << self.log_bus_bytes)
+        memory = Link("memory", *counts, self.memory_bytes_per_kilocycle / 1000, is_shared=True)
+        return bus, memory
 
     def with_ideal_memory(self) -> VtaConfig:
         """The same device over a memory that answers in one cycle and fills the bus, both ways."""

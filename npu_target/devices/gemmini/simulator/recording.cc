@@ -34,10 +34,20 @@ void Recording::add(const Slice& slice) {
         static_cast<int64_t>(slice.command.rs2), slice.entered, slice.ready, slice.issued,
         slice.completed, static_cast<int64_t>(slice.waited_for), slice.waited_for_index,
         static_cast<int64_t>(slice.reason), slice.lost}) {
-    const uint64_t bits = static_cast<uint64_t>(word);
-    for (int shift = 0; shift < 64; shift += 8) bytes_ += static_cast<char>(bits >> shift & 0xFF);
+    add(word);
+  }
+  for (const timing::RowRange& rows :
+       {slice.rows.reads[0], slice.rows.reads[1], slice.rows.writes}) {
+    const bool is_empty = rows.start >= rows.end;
+    add(is_empty ? 0 : rows.start);
+    add(is_empty ? 0 : rows.end);
   }
   if (bytes_.size() >= kFlushBytes) flush();
+}
+
+void Recording::add(int64_t word) {
+  const uint64_t bits = static_cast<uint64_t>(word);
+  for (int shift = 0; shift < 64; shift += 8) bytes_ += static_cast<char>(bits >> shift & 0xFF);
 }
 
 void Recording::flush() {

@@ -23,6 +23,7 @@ class Recording {
 
  private:
   void add(const timing::Slice& slice);
+  void add(int64_t word);
 
   static constexpr size_t kFlushBytes = size_t{1} << 19;
   const sim::Recording wanted_;

@@ -16,6 +16,8 @@ inline sim::Stats named_stats(const timing::Stats& stats) {
   named.host_stall_cycles = stats.host_stall_cycles;
   named.own = {{"l2_hits", stats.l2_hits},
                {"l2_misses", stats.l2_misses},
+               {"memory_bytes_read", stats.memory_bytes_read},
+               {"memory_bytes_written", stats.memory_bytes_written},
                {"array_busy_cycles", stats.array_busy_cycles},
                {"bank_conflict_cycles", stats.bank_conflict_cycles}};
   return named;

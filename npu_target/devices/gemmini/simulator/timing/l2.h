@@ -52,6 +52,9 @@ class L2 {
 
   int64_t hits() const { return hits_; }
   int64_t misses() const { return misses_; }
+  // Lines that came from memory, and that went there.
+  int64_t lines_read() const { return bus_.lines_read(); }
+  int64_t lines_written() const { return bus_.lines_written(); }
 
  private:
   static constexpr uint64_t kNoLine = ~uint64_t{0};

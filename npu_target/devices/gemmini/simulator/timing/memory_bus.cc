@@ -19,6 +19,7 @@ Cycle MemoryBus::data_from(uint64_t line, Cycle at) {
 }
 
 Cycle MemoryBus::write(uint64_t line, Cycle at) {
+  ++lines_written_;
   const Cycle start = std::max(at + kL2WriteBackStages, to_memory_free_);
   to_memory_free_ = start + write_cycles_;
   writable_ = std::max(writable_, to_memory_free_ - kL2WriteBackQueueCycles);

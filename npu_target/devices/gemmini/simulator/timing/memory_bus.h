@@ -22,7 +22,10 @@ class MemoryBus {
   // A line is asked for at `at`: when memory has its first bytes.
   Cycle data_from(uint64_t line, Cycle at);
   // The way from memory is taken, for a line or for a message. Returns the first cycle.
-  Cycle take_line(Cycle ready) { return from_memory_.take(ready, line_cycles_); }
+  Cycle take_line(Cycle ready) {
+    ++lines_read_;
+    return from_memory_.take(ready, line_cycles_);
+  }
   Cycle take_message(Cycle ready) { return from_memory_.take(ready, 1); }
   // When a message could come, of what is known.
   Cycle first_free(Cycle ready) const { return from_memory_.first_free(ready); }
@@ -33,6 +36,8 @@ class MemoryBus {
   Cycle writable() const { return writable_; }
 
   Cycle line_cycles() const { return line_cycles_; }
+  int64_t lines_read() const { return lines_read_; }
+  int64_t lines_written() const { return lines_written_; }
 
  private:
   const Cycle latency_;
@@ -43,6 +48,8 @@ class MemoryBus {
   Turns from_memory_{1};
   Cycle to_memory_free_ = 0;
   Cycle writable_ = 0;
+  int64_t lines_read_ = 0;
+  int64_t lines_written_ = 0;
 };
 
 }  // namespace npu::gemmini::timing

@@ -57,13 +57,13 @@ void Recorder::takes_loop(const Command& command, Cycle now) {
   loops[static_cast<size_t>(number) % loops.size()] = {index_, now};
 }
 
-void Recorder::enters(Id id, Queue queue, const Command& command, Cycle now) {
-  enter(id, queue, command, now);
+void Recorder::enters(Id id, const Operation& operation, const Command& command, Cycle now) {
+  enter(id, operation, command, now);
 }
 
-void Recorder::enters(Id id, Queue queue, const Command& command, Cycle now, Unroller unroller,
-                      int64_t loop) {
-  enter(id, queue, command, now);
+void Recorder::enters(Id id, const Operation& operation, const Command& command, Cycle now,
+                      Unroller unroller, int64_t loop) {
+  enter(id, operation, command, now);
   ++unrolled_[static_cast<size_t>(kind_of(command))];
   const auto& loops = loops_[unroller];
   const Loop& of = loops[static_cast<size_t>(loop) % loops.size()];
@@ -71,13 +71,15 @@ void Recorder::enters(Id id, Queue queue, const Command& command, Cycle now, Unr
   entry(id).held_back_from = of.started;
 }
 
-void Recorder::enter(Id id, Queue queue, const Command& command, Cycle now) {
+void Recorder::enter(Id id, const Operation& operation, const Command& command, Cycle now) {
   Entry& entry = this->entry(id);
+  const Queue queue = operation.queue;
   entry = Entry{};
   entry.sequence = sequence_++;
   entry.index = index_;
   entry.command = command;
   entry.queue = queue;
+  if (sink_) entry.rows = touched_rows(operation);
   entry.entered = entry.held_back_from = now;
   entry.released.fill(now + 1);
   entry.lane = queue == Queue::kLoad       ? Lane::kLoad
@@ -221,6 +223,7 @@ Slice Recorder::slice_of(const Entry& entry, Lane lane, Cycle start, Cycle end) 
   slice.completed = entry.completed;
   slice.waited_for = entry.waited_for;
   slice.waited_for_index = entry.waited_for_index;
+  slice.rows = entry.rows;
   return slice;
 }
 

@@ -53,9 +53,9 @@ class Recorder {
   void takes_loop(const Command& command, Cycle now);
   // A command is about to enter the reservation station: the host's latest, or the next of the
   // loop of this number.
-  void enters(Id id, Queue queue, const Command& command, Cycle now);
-  void enters(Id id, Queue queue, const Command& command, Cycle now, Unroller unroller,
-              int64_t loop);
+  void enters(Id id, const Operation& operation, const Command& command, Cycle now);
+  void enters(Id id, const Operation& operation, const Command& command, Cycle now,
+              Unroller unroller, int64_t loop);
   // It waited for another one, which completes in cycle `when`.
   void waited(Id id, Id for_id, Cycle when);
   void completes(Id id, Cycle issued, Cycle when);
@@ -82,6 +82,7 @@ class Recorder {
     int64_t index = -1;
     Command command{};
     Queue queue = Queue::kFront;
+    TouchedRows rows{};
     Cycle entered = 0;
     // From when on only the unroller kept it back; `entered` for a command of the host.
     Cycle held_back_from = 0;
@@ -108,7 +109,7 @@ class Recorder {
   };
 
   Entry& entry(Id id) { return entries_[static_cast<size_t>(id)]; }
-  void enter(Id id, Queue queue, const Command& command, Cycle now);
+  void enter(Id id, const Operation& operation, const Command& command, Cycle now);
   // Cycles before the array's next command is there.
   void wait_for_host(Cycle until);
   void wait_for(const Entry& entry);

@@ -8,6 +8,7 @@
 #include "gemmini/simulator/timing/accounting.h"
 #include "gemmini/simulator/timing/cycle.h"
 #include "gemmini/simulator/timing/operation.h"
+#include "gemmini/simulator/timing/touched_rows.h"
 
 namespace npu::gemmini::timing {
 
@@ -31,6 +32,7 @@ struct Slice {
   Cycle completed = -1;
   Queue waited_for = Queue::kFront;
   int64_t waited_for_index = -1;
+  TouchedRows rows{};
 
   // kArray.
   Reason reason = Reason::kArrayBusy;

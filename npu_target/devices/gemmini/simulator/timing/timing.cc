@@ -86,7 +86,7 @@ Cycle Timing::enter(Queue queue, bool is_config, const Command& command, Cycle n
   if (races_ != nullptr) races_->enter(queue, station_.operation(id), command, commands_ - 1);
   if (Recorder* recorder = station_.recorder()) {
     recorder->held(queue, arrived, now);
-    recorder->enters(id, queue, command, now);
+    recorder->enters(id, station_.operation(id), command, now);
   }
   station_.enter(queue, is_config, id, now);
   refresh(0);
@@ -148,7 +148,7 @@ void Timing::step_loops(Cycle now) {
     races_->enter(queue, station_.operation(id), issue.command, places.index[issue.loop % 4]);
   }
   if (Recorder* recorder = station_.recorder()) {
-    recorder->enters(id, queue, issue.command, issue.enters,
+    recorder->enters(id, station_.operation(id), issue.command, issue.enters,
                      issue.is_matmul ? Recorder::kMatmul : Recorder::kConv, issue.loop);
   }
   station_.enter(queue, issue.command.funct == kConfig, id, issue.enters);
@@ -186,6 +186,8 @@ Stats Timing::stats() const {
   stats.bytes_stored = store_.bytes_stored();
   stats.l2_hits = l2_.hits();
   stats.l2_misses = l2_.misses();
+  stats.memory_bytes_read = config_.l2_line_bytes * l2_.lines_read();
+  stats.memory_bytes_written = config_.l2_line_bytes * l2_.lines_written();
   stats.array_busy_cycles = execute_.busy_cycles();
   stats.bank_conflict_cycles = execute_.conflict_cycles();
   stats.host_stall_cycles = front_end_.stall_cycles();

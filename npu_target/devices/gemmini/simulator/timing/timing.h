@@ -35,6 +35,8 @@ struct Stats {
   int64_t bytes_stored = 0;
   int64_t l2_hits = 0;  // requests
   int64_t l2_misses = 0;
+  int64_t memory_bytes_read = 0;  // lines over the bus behind the L2, the host's code among them
+  int64_t memory_bytes_written = 0;
   int64_t array_busy_cycles = 0;
   int64_t bank_conflict_cycles = 0;  // of the busy ones, lost to taken scratchpad ports
   int64_t host_stall_cycles = 0;     // the host waited for room in the queues

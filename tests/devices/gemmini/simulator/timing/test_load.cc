@@ -61,6 +61,23 @@ const Test cold("timing/load: cold lines come at the memory's bandwidth", [] {
   CHECK_EQUAL(load.cold, load.warm + 69);  // 16 lines of 8 cycles instead of 64 beats, and latency
 });
 
+const Test from_memory(
+    "timing/load: lines come from memory once, and go back when others need room", [] {
+      const Cost load = cost(timing_device(), mvins(1, 16, 64));
+      CHECK_EQUAL(load.stats.memory_bytes_read, 16 * 64);
+      CHECK_EQUAL(load.stats.memory_bytes_written, 0);
+      // Two runs that write twice what the cache holds.
+      const Config config = timing_device();
+      Stream stores;
+      for (uint64_t at = 0; at < 2 * static_cast<uint64_t>(config.l2_bytes); at += 16 * 64) {
+        stores.push_back(mvout(kDram + at, 0, 16, 64));
+      }
+      const timing::Stats stats = cost(config, stores).stats;
+      CHECK_EQUAL(stats.bytes_stored, 4 * config.l2_bytes);
+      CHECK(stats.memory_bytes_written >= 3 * config.l2_bytes);
+      CHECK(stats.memory_bytes_written <= 4 * config.l2_bytes);
+    });
+
 const Test accumulator("timing/load: int32 takes four times the beats of int8", [] {
   CHECK_EQUAL(warm({mvin(kDram, kAcc, 16, 16)}), warm({mvin(kDram, 0, 16, 64)}));
   const Stream shrunk = {config_ld(64, 1.0f, true)};
