@@ -24,10 +24,10 @@ def decision_table(decisions: Iterable[Decision]) -> Table:
     table = Table(title="Where each operation runs")
     for column in ("where", "layer", "operations", "result", "why"):
         table.add_column(column, overflow="fold")
-    for group in _groups(decisions):
+    for group in groups(decisions):
         last = group[-1]
         if last.region is None:
-            ops = " + ".join(_counted(decision.op for decision in group))
+            ops = " + ".join(counted(decision.op for decision in group))
             table.add_row("host", group[0].name, ops, last.result, last.reason)
             continue
         ops = f"{len(group)} operations" if len(group) > 1 else "1 operation"
@@ -36,7 +36,7 @@ def decision_table(decisions: Iterable[Decision]) -> Table:
     return table
 
 
-def _groups(decisions: Iterable[Decision]) -> list[list[Decision]]:
+def groups(decisions: Iterable[Decision]) -> list[list[Decision]]:
     """Decisions that make one row, a region standing where its last operation is."""
     ordered = list(decisions)
     last = {decision.region: decision for decision in ordered}
@@ -52,7 +52,7 @@ def _groups(decisions: Iterable[Decision]) -> list[list[Decision]]:
     return groups
 
 
-def _counted(ops: Iterable[str]) -> list[str]:
+def counted(ops: Iterable[str]) -> list[str]:
     """Names in order, a repeated run as ``name x3``."""
     counted = []
     for name, run in groupby(ops):

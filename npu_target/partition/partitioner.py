@@ -24,6 +24,7 @@ from ..relax_graph import (
     replace_function,
     shape_of,
     substitute,
+    vars_in,
 )
 from ..topi import Operator, operators_of
 from ..topi.fitting import fitted
@@ -69,7 +70,8 @@ class Decision:
     """Where one operation of the integer function runs, and why.
 
     ``op`` without ``relax.``; ``name`` of its binding; ``result`` as dtype and shape; ``region``:
-    the region that it became part of, None on the host.
+    the region that it became part of, None on the host; ``inputs``: the places, among a network's
+    decisions, of those whose results it takes.
     """
 
     op: str
@@ -77,6 +79,7 @@ class Decision:
     result: str
     region: str | None
     reason: str
+    inputs: tuple[int, ...] = ()
 
     @property
     def where(self) -> str:
@@ -326,7 +329,11 @@ def _decisions(
         named = operation_of(mod, graph.value[var])
         op = named[0].op if named else op_name(graph.value[var]) or type(graph.value[var]).__name__
         result = f"{dtype_of(var)} {'x'.join(map(str, shape_of(var)))}" if is_tensor(var) else ""
-        decisions.append(Decision(op.removeprefix("relax."), var.name, result, region, reason))
+        inputs = tuple(
+            graph.position[used] for used in vars_in(graph.value[var]) if used in graph.position
+        )
+        op = op.removeprefix("relax.")
+        decisions.append(Decision(op, var.name, result, region, reason, inputs))
     return decisions
 
 
