@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..pipeline_options import DEFAULT
 from ..tuning.routes import BESIDE
-from .options import add_input_option, add_json_option, add_network_options
+from .options import add_input_option, add_json_option, add_network_options, add_report_option
 from .parsers import does
 
 SUMMARY = "what the device's numbers cost a network, layer by layer"
@@ -36,5 +36,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "cycles are those of the tuning logs' schedules, else of the default ones",
     )
     add_json_option(inputs, "the table")
+    add_report_option(inputs, "the table, with charts,")
     # Cycles are those of what `npu-target build` makes when it is not told otherwise.
     does(parser, "accuracy", require_tuned=False, routes=BESIDE, pipeline=DEFAULT)

@@ -123,6 +123,16 @@ def add_json_option(parser: argparse._ActionsContainer, what: str) -> None:
     )
 
 
+def add_report_option(parser: argparse._ActionsContainer, what: str) -> None:
+    """Results for people, to keep and to pass on."""
+    parser.add_argument(
+        "--report",
+        type=Path,
+        metavar="FILE",
+        help=f"write {what} as one HTML file that opens in any browser (see docs/report.md)",
+    )
+
+
 def add_output_option(
     parser: argparse._ActionsContainer, what: str, metavar: str = "FILE", required: bool = False
 ) -> None:
@@ -244,6 +254,7 @@ def add_production_options(parser: argparse._ActionsContainer) -> None:
 def add_output_options(parser: argparse._ActionsContainer) -> None:
     """What to leave behind and to print besides."""
     add_json_option(parser, "the final table")
+    add_report_option(parser, "what each layer costs and why, with charts,")
     parser.add_argument(
         "--dump",
         type=Path,

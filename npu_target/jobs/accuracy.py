@@ -10,6 +10,9 @@ from ..accuracy.choices_report import choices_json, print_choices
 from ..accuracy.ranks import Ranks, read_labels
 from ..accuracy.report import ITS_INTEGERS, Report, Row, print_report, to_json
 from ..files import check_can_write
+from ..html_report.available import check_can_report
+from ..html_report.documents import accuracy_document
+from ..html_report.page import write_page
 from ..inputs import Samples, read_inputs
 from ..numerics.differences import differences
 from ..numerics.float_differences import float_differences
@@ -19,12 +22,17 @@ from ..tuning.models import FileModel, asked_model, inputs_of
 from ..tuning.network import Network, Progress, asked_network, asked_numerics, decide_layers
 from ..tuning.production import production
 from ..tuning.report import make_console, write_json
+from .errors import UsageError
 
 
 def run(options: argparse.Namespace) -> int:
     wanted = production(options, options.command_line)
     if options.json is not None:
         check_can_write(options.json)
+    if options.report is not None:
+        if options.cycles:
+            raise UsageError("--report shows how far results are apart, --cycles something else")
+        check_can_report(options.report)
     console = make_console()
     with console.status(f"loading {options.model}") as status:
         model = asked_model(options)
@@ -47,6 +55,9 @@ def run(options: argparse.Namespace) -> int:
         print_report(console, report)
     if options.json is not None:
         write_json(options.json, choices_json(found) if options.cycles else to_json(report))
+    if options.report is not None:
+        write_page(options.report, accuracy_document(report, wanted.config, options.command_line))
+        console.print(f"wrote {options.report}", highlight=False, soft_wrap=True)
     return 0
 
 

@@ -14,11 +14,16 @@ from tvm.s_tir import Schedule
 
 from ..build import check_can_write_built, compile_network, write_built
 from ..built_file import Built
+from ..codegen_tir import build_program
 from ..export.calls import calls_of
 from ..export.errors import ExportError
 from ..export.network import place
-from ..export.times import network_time
+from ..export.times import NetworkTime, network_time
 from ..files import check_can_write
+from ..html_report.available import check_can_report
+from ..html_report.documents import network_document
+from ..html_report.page import write_page
+from ..program import Program
 from ..stages import check_stages
 from ..tuning.dump import check_can_dump, dump_regions
 from ..tuning.explain_schedule import explain_schedules
@@ -33,6 +38,8 @@ def run(options: argparse.Namespace) -> int:
     check_can_write_built(options.output)
     if options.json is not None:
         check_can_write(options.json)
+    if options.report is not None:
+        check_can_report(options.report)
     wanted = production(options, options.command_line)
     config, chooser, pipeline = wanted.config, wanted.chooser, options.pipeline
     for folder in (options.dump, options.print_ir_to):
@@ -53,6 +60,7 @@ def run(options: argparse.Namespace) -> int:
         write_built(compile_network(partitioned.mod), options.output, built)
     console.print(f"{chooser.n_checked} programs compute what NumPy does", highlight=False)
     more: dict[str, Any] = {"runner": wanted.runner} if wanted.runner else {}
+    time: NetworkTime | None = None
     try:
         placed = place(model_name(options.model), config, calls_of(partitioned.mod))
         time = network_time(placed)
@@ -62,6 +70,27 @@ def run(options: argparse.Namespace) -> int:
         console.print(f"what layers take one after another is not known: {error}", highlight=False)
     if options.json is not None:
         write_json(options.json, to_json(results, config, model=options.model, **more))
+    if options.report is not None:
+
+        def program(result: LayerResult) -> Program:
+            func, name = schedule(result).mod["main"], result.layer.name
+            return build_program(func, config, name, None, pipeline)
+
+        with console.status(f"making {options.report}") as status:
+            document = network_document(
+                model_name(options.model),
+                config,
+                options.command_line,
+                results,
+                program,
+                partitioned,
+                wanted.log,
+                time,
+                wanted.runner,
+                lambda name: status.update(f"running for the report: {name}"),
+            )
+            write_page(options.report, document)
+        console.print(f"wrote {options.report}", highlight=False, soft_wrap=True)
     if options.dump is not None:
         dump_regions(options.dump, partitioned, chooser.schedule, config, pipeline)
     said = f"wrote {options.output}; tuning logs: {wanted.asked.described}"

@@ -12,13 +12,22 @@ from rpc_server.tracker_client import TrackerClient
 
 from ..device import DeviceConfig, find
 from ..files import check_can_write
-from ..partition import explain
+from ..html_report.available import check_can_report
+from ..html_report.documents import network_document
+from ..html_report.page import write_page
+from ..partition import Partitioned, explain
 from ..stages import check_stages
 from ..topi import Operator
 from ..topi.spelled import parse_operator
 from ..tuning.asked_logs import asked_logs
 from ..tuning.devices import check_runner, device_pool
-from ..tuning.dump import best_schedule, check_can_dump, dump_layers, with_host_costs
+from ..tuning.dump import (
+    best_program,
+    best_schedule,
+    check_can_dump,
+    dump_layers,
+    with_host_costs,
+)
 from ..tuning.explain_schedule import explain_schedules
 from ..tuning.failure import DOES_NOT_APPLY, DOES_NOT_FIT
 from ..tuning.header import Header
@@ -69,12 +78,14 @@ def run(options: argparse.Namespace) -> int:
             client.require(config, options.runner)
     if options.json is not None:
         check_can_write(options.json)
+    if options.report is not None:
+        check_can_report(options.report)
     for folder_to_fill in (options.dump, options.print_ir_to):
         if folder_to_fill is not None:
             check_can_dump(folder_to_fill)
     timeout = options.timeout or default_timeout(options.runner)
     console = make_console()
-    layers = _layers(options, operator, config, console)
+    layers, partitioned = _layers(options, operator, config, console)
     with (
         open_log(folder, header, asked.shipped) as log,
         device_pool(
@@ -87,7 +98,7 @@ def run(options: argparse.Namespace) -> int:
             timeout,
         ) as pool,
     ):
-        return _tune(options, timeout, config, layers, log, pool, console)
+        return _tune(options, timeout, config, layers, partitioned, log, pool, console)
 
 
 def _operator(options: argparse.Namespace, config: DeviceConfig) -> Operator | None:
@@ -104,15 +115,16 @@ def _operator(options: argparse.Namespace, config: DeviceConfig) -> Operator | N
 
 def _layers(
     options: argparse.Namespace, operator: Operator | None, config: DeviceConfig, console: Console
-) -> list[Layer]:
+) -> tuple[list[Layer], Partitioned | None]:
+    """What to tune, and the network that it is of."""
     if operator is not None:
         operator.prim_func(config)  # raises OperatorError for what the device cannot compute
-        return layers_of([operator])
+        return layers_of([operator]), None
     with console.status("loading, quantizing and partitioning the model") as status:
         network = asked_network(options, config, status.update)
     if options.explain:
         explain(network.partitioned, console)
-    return select_layers(network.layers, options.ops)
+    return select_layers(network.layers, options.ops), network.partitioned
 
 
 def _tune(
@@ -120,6 +132,7 @@ def _tune(
     timeout_seconds: float,
     config: DeviceConfig,
     layers: list[Layer],
+    partitioned: Partitioned | None,
     log: TuningLog,
     pool: DevicePool,
     console: Console,
@@ -145,6 +158,8 @@ def _tune(
                 options.json,
                 to_json(results, config, model=options.model or log.header.model, **more),
             )
+        if options.report is not None and results:
+            _report(options, config, results, partitioned, log, console)
 
     search = SearchOptions(
         options.trials,
@@ -163,6 +178,31 @@ def _tune(
         dump_layers(options.dump, tuned.results, config, log, options.seed, pipeline)
     _print_summary(console, tuned.progress, log)
     return 0
+
+
+def _report(
+    options: argparse.Namespace,
+    config: DeviceConfig,
+    results: list[LayerResult],
+    partitioned: Partitioned | None,
+    log: TuningLog,
+    console: Console,
+) -> None:
+    pipeline = options.pipeline
+    with console.status(f"making {options.report}") as status:
+        document = network_document(
+            log.header.model,
+            config,
+            options.command_line,
+            results,
+            lambda result: best_program(result, config, log, pipeline),
+            partitioned,
+            log,
+            runner=options.runner,
+            progress=lambda name: status.update(f"running for the report: {name}"),
+        )
+        write_page(options.report, document)
+    console.print(f"wrote {options.report}", highlight=False, soft_wrap=True)
 
 
 def _print_summary(console: Console, progress: TuningProgress, log: TuningLog) -> None:
