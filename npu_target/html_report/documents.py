@@ -35,9 +35,10 @@ def network_document(
 ) -> Document:
     """Of a network, or of those of its layers that were tuned.
 
-    program : of a layer's chosen schedule. partitioned : the network, None for an operator alone. log : what was measured for it. time : of all layers one
-    after another, where that is known. runner : what measured the cycles, empty for the simulator.
-    progress : is called with each layer's name before its program is run.
+    program : of a layer's chosen schedule. partitioned : the network, None for an operator alone.
+    log : what was measured for it. time : of all layers one after another, where that is known.
+    runner : what measured the cycles, empty for the simulator. progress : is called with each
+    layer's name before its program is run.
     """
     layers = []
     for number, result in enumerate(results, start=1):

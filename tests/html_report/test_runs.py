@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sim.streams import copy_program
 
 from npu_target.codegen_tir import build_program
 from npu_target.device import kind_of, preset
 from npu_target.device_api import program_cycles
 from npu_target.html_report.bounds import bounds
 from npu_target.html_report.lanes import MOST_INTERVALS, lanes
+from npu_target.html_report.memory_rows import memory_maps
 from npu_target.html_report.reasons import reasons_over_time
 from npu_target.html_report.runs import run
 from npu_target.html_report.slices import DTYPE, SliceKeeper
@@ -71,6 +73,15 @@ def test_no_run_is_below_its_bounds(ran):
     for name, cycles in least.cycles.items():
         assert cycles <= found.cycles, name
     assert least.cycles[least.largest] == max(least.cycles.values()) > 0
+
+
+def test_a_copy_has_the_rows_of_one_block_in_use():
+    program = copy_program()
+    found = run(program)
+    spad, sums = memory_maps(found.slices, kind_of(GEMMINI).profile, GEMMINI, found.cycles)
+    assert (spad["most"], sums["most"]) == (16, 0)
+    assert 0 < spad["average"] <= 16 and sums["average"] == 0
+    assert set("".join(spad["levels"][1:])) == {"0"}
 
 
 def test_a_device_that_records_nothing_has_counts_and_bounds_alone():

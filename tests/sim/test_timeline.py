@@ -123,7 +123,7 @@ def test_slices_are_written_as_they_come() -> None:
     file = io.BytesIO()
     writer = TimelineWriter(file, "title")
     writer.kind = GEMMINI
-    words = [0, 5, 7, 0, 7, 0, 0, -1, -1, -1, -1, 3, -1, 0, 1]
+    words = [0, 5, 7, 0, 7, 0, 0, -1, -1, -1, -1, 3, -1, 0, 1, *[0] * 6]
     before = len(file.getvalue())
     assert writer.receive(b"".join(w.to_bytes(8, "little", signed=True) for w in words))
     assert len(file.getvalue()) > before

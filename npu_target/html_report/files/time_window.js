@@ -40,7 +40,7 @@ class TimeWindow {
       const box = element.getBoundingClientRect();
       return Math.max(0, Math.min(1, (event.clientX - box.left) / box.width));
     };
-    const height = (event) => event.clientY - element.getBoundingClientRect().top;
+    const height = (event) => event.clientY - element.getBoundingClientRect().top - element.clientTop;
     const spread = () => {
       const [a, b] = [...fingers.values()];
       return { apart: Math.max(0.02, Math.abs(a - b)), middle: (a + b) / 2 };
