@@ -69,29 +69,44 @@ def in_use(
     # A result that is added to what is there needs it when it begins.
     for names in _READS:
         adds |= (slices[names[0]] == slices[_WRITES[0]]) & (slices[names[1]] == slices[_WRITES[1]])
-    events = [
-        _rows(slices, _WRITES, begun, adds),
-        *(_rows(slices, names, ended, needed) for names in (*_READS, _WRITES)),
-    ]
-    rows, times, is_needed = (np.concatenate(parts) for parts in zip(*events, strict=True))
-    is_mine = (rows >= first_row) & (rows < end_row)
-    rows, times, is_needed = rows[is_mine] - first_row, times[is_mine], is_needed[is_mine]
-    # What is read in the cycle in which others begin to come was there before them.
-    order = np.lexsort((~is_needed, times, rows))
-    rows, times, is_needed = rows[order], times[order], is_needed[order]
-    lives_on = (rows[1:] == rows[:-1]) & is_needed[1:]
+    span = int(ended.max(initial=0)) + 1
+    # An event is one number, to be sorted by row, by time, and reads first: what is read in the
+    # cycle in which others begin to come was there before them.
+    events = np.concatenate(
+        [
+            _events(slices, names, times, is_needed, (first_row, end_row), span)
+            for names, times, is_needed in (
+                (_WRITES, begun, adds),
+                *((names, ended, needed) for names in (*_READS, _WRITES)),
+            )
+        ]
+    )
+    events.sort()
+    rows, times = np.divmod(events >> 1, span)
+    lives_on = (rows[1:] == rows[:-1]) & (events[1:] & 1 == 0)
     return rows[1:][lives_on], times[:-1][lives_on], times[1:][lives_on]
 
 
-def _rows(
-    slices: np.ndarray, names: tuple[str, str], times: np.ndarray, is_needed: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Each row of the ranges, when, and whether what it held before is needed then."""
-    first, end = (slices[name] for name in names)
-    counts = end - first
+def _events(
+    slices: np.ndarray,
+    names: tuple[str, str],
+    times: np.ndarray,
+    is_needed: np.ndarray,
+    memory: tuple[int, int],
+    span: int,
+) -> np.ndarray:
+    """Of each row of a memory in the ranges: twice `span` times the row plus the time, and 1 more
+    unless what the row held before is needed."""
+    first, end = slices[names[0]], np.minimum(slices[names[1]], memory[1])
+    is_mine = (memory[0] <= first) & (first < end)
+    first, counts = first[is_mine] - memory[0], (end - first)[is_mine]
     before = np.cumsum(counts) - counts
     rows = np.arange(counts.sum()) - np.repeat(before - first, counts)
-    return rows, np.repeat(times, counts), np.repeat(is_needed, counts)
+    rows *= span
+    rows += np.repeat(times[is_mine], counts)
+    rows *= 2
+    rows += np.repeat(~is_needed[is_mine], counts)
+    return rows
 
 
 def _most(starts: np.ndarray, ends: np.ndarray) -> int:

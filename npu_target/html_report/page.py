@@ -8,6 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from ..accuracy.report import ITS_INTEGERS
 from ..files import WriteError, write_atomically
 from .documents import Document
 
@@ -54,6 +55,7 @@ def page(document: Document) -> str:
     return environment.get_template("page.html").render(
         document=document,
         drawn=_drawn(document),
+        its_integers=ITS_INTEGERS,
         script=script,
         script_digest=digest,
         style=_text("style.css"),

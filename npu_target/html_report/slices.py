@@ -7,7 +7,7 @@ import numpy as np
 from ..sim.timeline import Slice
 
 # More are not kept: 168 bytes each.
-MAX_SLICES = 1_000_000
+MAX_SLICES = 500_000
 
 # Of an array of them, as the simulator packs them.
 DTYPE = np.dtype([(name, "<i8") for name in Slice._fields])

@@ -66,6 +66,15 @@ def test_accuracy_writes_what_it_prints(here, capsys):
     assert "Accuracy by layer" in text and "the float network" in text and 'id="cycles"' not in text
     for name in ("conv1", "output 0"):
         assert name in printed and name in text
+    assert "by at most" in text and ">differ<" not in text
+
+
+def test_accuracy_of_a_quantized_network_says_how_many_elements_differ(here, integer_file):
+    given = f"--input={integer_file.parent / 'inputs.npz'}"
+    assert accuracy([f"--model={integer_file}", given, "--numerics=fast", "--report=out.html"]) == 0
+    text = (here / "out.html").read_text()
+    assert "against its own integers" in text and ">differ<" in text
+    assert "steps are at other sums" in text and "over 100" in text
 
 
 def test_tune_shows_its_search(here, capsys):
