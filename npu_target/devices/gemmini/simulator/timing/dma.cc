@@ -34,7 +34,9 @@ DmaWriter::DmaWriter(const Config& config, L2& l2)
     : l2_(l2),
       bus_bytes_("bus_bytes", config.bus_bytes),
       packet_sizes_{config.bus_bytes, config.dma_request_bytes},
-      in_flight_(config.dma_requests_in_flight) {}
+      in_flight_(config.dma_requests_in_flight) {
+  entered_.fill(kLongAgo);
+}
 
 void DmaWriter::send(uint64_t address, int64_t bytes, Cycle accepted) {
   Cycle next_beat = accepted + 1;
@@ -43,11 +45,14 @@ void DmaWriter::send(uint64_t address, int64_t bytes, Cycle accepted) {
     const int64_t beats = bus_bytes_.divide(packet.size_bytes);
     const Ticks first = std::max(to_ticks(std::max(next_beat, in_flight_.earliest())), bus_free_);
     bus_free_ = first + to_ticks(beats) + kL2WriteGapTicks;
-    const Cycle last_beat = cycle_of(first) + beats - 1;
+    const Cycle came = cycle_of(first);
+    const Cycle last_beat = std::max(came, room(beats)) + beats - 1;
     const bool is_partial = packet.useful_bytes < packet.size_bytes;
-    const Cycle acknowledged = l2_.write(packet.address, packet.size_bytes, is_partial, last_beat);
-    in_flight_.push_in_any_order(acknowledged);
-    last_acknowledged_ = std::max(last_acknowledged_, acknowledged);
+    const L2::Written written =
+        l2_.write(packet.address, packet.size_bytes, is_partial, came, last_beat);
+    entered_[next_packet_++ % kL2WriteBeatsAhead] = written.entered;
+    in_flight_.push_in_any_order(written.acknowledged);
+    last_acknowledged_ = std::max(last_acknowledged_, written.acknowledged);
     next_beat = last_beat + 1;
     address += static_cast<uint64_t>(packet.useful_bytes);
     bytes -= packet.useful_bytes;

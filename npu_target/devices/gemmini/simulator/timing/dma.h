@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <optional>
 
 #include "gemmini/simulator/config.h"
@@ -131,7 +132,8 @@ class DmaReader {
 // Policy (DMA.scala StreamWriter): takes one block per cycle; with the last block of a row it
 // sends the row, a beat per cycle, and takes the next block in the cycle of the last beat. At
 // most `dma_requests_in_flight` packets wait for their acknowledgement. A packet that does not
-// fill its size costs the whole size on the bus.
+// fill its size costs the whole size on the bus. Between the writer and the cache there is room for
+// kL2WriteBeatsAhead beats: what is behind them waits until they get into the cache.
 class DmaWriter {
  public:
   DmaWriter(const Config& config, L2& l2);
@@ -146,12 +148,21 @@ class DmaWriter {
   Cycle last_acknowledged() const { return last_acknowledged_; }
 
  private:
+  // When a packet of so many beats finds room.
+  Cycle room(int64_t beats) const {
+    const auto packets = static_cast<unsigned>(std::max<int64_t>(1, kL2WriteBeatsAhead / beats));
+    return entered_[(next_packet_ - packets) % kL2WriteBeatsAhead] - kL2DoorStages;
+  }
+
   L2& l2_;
   const PowerOfTwo bus_bytes_;
   const PacketSizes packet_sizes_;
   InFlight in_flight_;
   Cycle ready_ = 0;
   Ticks bus_free_ = 0;
+  // When the last packets left the cache's door, a ring.
+  std::array<Cycle, kL2WriteBeatsAhead> entered_;
+  unsigned next_packet_ = 0;
   Cycle last_acknowledged_ = kLongAgo;
 };
 

@@ -2,17 +2,17 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <vector>
 
 #include "gemmini/simulator/config.h"
 #include "gemmini/simulator/timing/cycle.h"
+#include "gemmini/simulator/timing/data_pipeline.h"
+#include "gemmini/simulator/timing/door.h"
 #include "gemmini/simulator/timing/inline.h"
 #include "gemmini/simulator/timing/memory_bus.h"
 #include "gemmini/simulator/timing/mshrs.h"
 #include "gemmini/simulator/timing/power_of_two.h"
 #include "gemmini/simulator/timing/stages.h"
-#include "gemmini/simulator/timing/turns.h"
 
 namespace npu::gemmini::timing {
 
@@ -21,13 +21,10 @@ namespace npu::gemmini::timing {
 // Policy (rocket-chip-inclusive-cache): a lookup hits, or takes a victim way picked by a 16-bit
 // LFSR, valid or not (Directory.scala). A miss evicts the victim, which memory acknowledges, dirty
 // or not, and reads the whole line, unless the request writes all of it: then it asks for the
-// permission only (MSHR.scala). Requests go through one data pipeline, a beat per cycle, reads and
-// writes in turns (SourceD.scala), in the order in which their data are there: a hit overtakes
-// those that wait for memory. Data of a request that begins with its line are passed on as they
+// permission only (MSHR.scala). Data of a request that begins with its line are passed on as they
 // come, of others when the line is whole (w_grant in MSHR.scala). A line that comes from memory
-// takes cycles of the pipeline away: the banks of the data store serve it first, and who follows
-// it through them cannot pass it (BankedStore.scala). A reader that does not take its data keeps
-// the pipeline from going on.
+// takes cycles of the data pipeline away: the banks of the data store serve it first, and who
+// follows it through them cannot pass it (BankedStore.scala).
 //
 // Calls come in about the order of time: a few tens of cycles between the engines do no harm. What
 // hits while nothing is under way, which is most, costs no more than the lookup.
@@ -38,9 +35,17 @@ class L2 {
   // A request for `bytes` at `address` leaves the DMA in cycle `at`; its reader takes beats from
   // cycle `taken` on. Returns the cycle of the first beat; the others follow one after another.
   NPU_INLINE Cycle read(uint64_t address, int64_t bytes, Cycle at, Cycle taken);
-  // The last beat of a request to write leaves the DMA in cycle `at`. Returns when it is
-  // acknowledged.
-  NPU_INLINE Cycle write(uint64_t address, int64_t bytes, bool is_partial, Cycle at);
+  // When a write has left the cache's door, and when it is acknowledged; a later one's permission
+  // may still come before this one's, then it is acknowledged later.
+  struct Written {
+    Cycle entered;
+    Cycle acknowledged;
+  };
+  // A request to write comes to the door at `came`, its last beat leaves the DMA in cycle `at`.
+  NPU_INLINE Written write(uint64_t address, int64_t bytes, bool is_partial, Cycle came, Cycle at);
+  // Nothing else comes: all that is under way ends. Returns when the last write is acknowledged of
+  // those that waited for a permission.
+  Cycle settle() { return mshrs_.settle(); }
 
   // A read that takes turns with the DMA's requests at the cache's door, where those wait for an
   // MSHR: it goes behind the first of them. With nobody there or in the cache its first beat comes
@@ -71,7 +76,7 @@ class L2 {
     uint64_t line;
     int64_t beats;
     Cycle ready;  // its first beat, if all goes well
-    Cycle taken;
+    Cycle taken;  // of a read, by the reader; of a write, when it came to the door
     bool is_write;
     bool needs_data;   // what it does not write of the line
     bool begins_line;  // its first beat is the line's
@@ -82,29 +87,20 @@ class L2 {
   NPU_RARE Found replace(uint64_t first_place, uint64_t line);
   // A piece that misses, or comes while others are under way. Returns the cycle of its first beat.
   NPU_RARE Cycle serve(const Found& found, Piece piece);
+  // A write that misses, or comes while others are under way.
+  NPU_RARE Written serve_write(const Found& found, const Piece& piece);
   bool begins_line(uint64_t address) const { return line_bytes_.remainder(address) == 0; }
   // What comes from memory for a miss.
   struct Arrival {
     Cycle begins = 0;  // from then on the pipeline may pass it on
     Cycle ends = 0;    // not before then it has passed all, 0 if it need not wait for any
-    Cycle done = 0;    // the miss needs no more
+    Cycle done = 0;    // the miss needs no more; kNever if a permission tells
   };
   Arrival fetch(const Found& found, const Piece& piece, Mshrs::Id mshr);
-  // A piece's turn in the data pipeline, which it keeps busy for `duration`, and until `arrived` at
-  // least if that is not 0. Returns the cycle after its last beat.
-  Cycle pass_read(const Piece& piece, Ticks duration, Cycle arrived);
-  NPU_INLINE Cycle pass_write(const Piece& piece, Ticks duration, Cycle arrived);
   // Requests that are larger than a line.
   NPU_RARE Cycle read_lines(uint64_t address, int64_t bytes, Cycle at, Cycle taken);
-  NPU_RARE Cycle write_lines(uint64_t address, int64_t bytes, bool is_partial, Cycle at);
-
-  // A request's: when it left the door, and its first beat the cache.
-  struct Turn {
-    Cycle taken = kLongAgo;
-    Cycle first_beat = kLongAgo;
-  };
-  // Requests are known before their time, as far ahead as the commands that the host has issued.
-  static constexpr unsigned kTurns = 256;
+  NPU_RARE Written write_lines(uint64_t address, int64_t bytes, bool is_partial, Cycle came,
+                               Cycle at);
 
   const uint64_t ways_;
   const Divisor sets_;
@@ -112,19 +108,16 @@ class L2 {
   const PowerOfTwo bus_bytes_;
   const Cycle hit_latency_;
   const int64_t line_beats_;
-  const Ticks most_ahead_;  // of the pipeline, that requests under way can take
   MemoryBus bus_;
   const Ticks fill_ticks_;  // that a beat of a line on its way in takes of the pipeline
+  DataPipeline data_;
   Mshrs mshrs_;
-  std::array<Turn, kTurns> turns_{};  // a ring, the latest last
-  unsigned next_turn_ = 0;
+  Door door_;
   // By place: set * ways + way.
   std::vector<uint64_t> lines_;
   std::vector<uint8_t> is_dirty_;
-  uint64_t lfsr_ = 1;           // 16 bits
-  Cycle quiet_ = 0;             // requests from then on find none under way
-  Turns data_{kTicksPerCycle};  // the pipeline, in ticks
-  Ticks blocked_ = 0;           // that it lost to a reader, of the last
+  uint64_t lfsr_ = 1;  // 16 bits
+  Cycle quiet_ = 0;    // requests from then on find none under way
   int64_t hits_ = 0;
   int64_t misses_ = 0;
 };
@@ -155,36 +148,21 @@ Cycle L2::read(uint64_t address, int64_t bytes, Cycle at, Cycle taken) {
   if (rarely(!found.is_hit || ready < quiet_)) {
     return serve(found, {line, beats, ready, taken, false, true, begins_line(address)});
   }
-  const Ticks start = std::max(to_ticks(std::max(ready, taken)), data_.end());
-  data_.take_last(start, start + beats * (kTicksPerCycle + kL2ReadGapTicks));
-  return cycle_of(start);
+  return data_.pass_next_read(std::max(ready, taken), beats);
 }
 
-Cycle L2::write(uint64_t address, int64_t bytes, bool is_partial, Cycle at) {
-  if (rarely(bytes > line_bytes_.value())) return write_lines(address, bytes, is_partial, at);
+L2::Written L2::write(uint64_t address, int64_t bytes, bool is_partial, Cycle came, Cycle at) {
+  if (rarely(bytes > line_bytes_.value())) return write_lines(address, bytes, is_partial, came, at);
   const uint64_t line = line_bytes_.divide(address);
   const int64_t beats = bus_bytes_.divide(bytes);
   const Found found = find(line);
   is_dirty_[found.place] = 1;
-  const bool needs_data = is_partial || bytes < line_bytes_.value();
-  const Piece piece = {
-      line, beats, at + hit_latency_ - (beats - 1), 0, true, needs_data, begins_line(address)};
-  if (rarely(!found.is_hit || piece.ready < quiet_)) return serve(found, piece) + beats - 1;
-  return pass_write(piece, to_ticks(beats), 0) - 1;
-}
-
-Cycle L2::pass_write(const Piece& piece, Ticks duration, Cycle arrived) {
-  const Ticks ready = to_ticks(piece.ready);
-  if (rarely(ready < data_.end() && arrived == 0)) {
-    const Ticks start = data_.take_gap(ready, duration, kL2OverlapTicks);
-    if (start != Turns::kNone) return cycle_of(start + duration);
+  const Cycle ready = at + hit_latency_ - (beats - 1);
+  if (rarely(!found.is_hit || ready < quiet_)) {
+    const bool needs_data = is_partial || bytes < line_bytes_.value();
+    return serve_write(found, {line, beats, ready, came, true, needs_data, begins_line(address)});
   }
-  // Reads and writes take turns: a write does not wait for all the reads that are under way, which
-  // come the later for it.
-  const Ticks start = std::max(ready, std::min(data_.end(), ready + to_ticks(bus_.line_cycles())));
-  const Ticks end = std::max(start + duration, to_ticks(arrived));
-  data_.take_last(std::max(start, data_.end()), std::max(data_.end() + duration, end));
-  return cycle_of(end);
+  return {came, data_.pass_write(ready, to_ticks(beats), 0) - 1};
 }
 
 }  // namespace npu::gemmini::timing

@@ -64,6 +64,13 @@ inline constexpr int kStoresInFlight = 2;
 inline constexpr Ticks kL2ReadGapTicks = kTicksPerCycle / 64;
 inline constexpr Ticks kL2WriteGapTicks = kTicksPerCycle / 20;
 
+// The queue at the L2's door, in beats, beyond what is on its way through (TLBuffer); how many
+// beats the writer can be ahead of it; and what a request that leaves the door counts less there,
+// for its turn (kL2TurnStages) is counted to its data.
+inline constexpr int64_t kL2DoorBeats = 2;
+inline constexpr unsigned kL2WriteBeatsAhead = 4;
+inline constexpr Cycle kL2DoorStages = 6;
+
 // What another request may take of the data pipeline's time for a line that comes in: the pipeline
 // waits for its beats, half of the time on a bus of half the width.
 inline constexpr Ticks kL2OverlapTicks = 3 * kTicksPerCycle;
@@ -72,25 +79,31 @@ inline constexpr Ticks kL2OverlapTicks = 3 * kTicksPerCycle;
 // loads and stores.
 // An MSHR that was free to the data of its next request: allocated, looked up, scheduled. Less
 // when it waited in the MSHR's own queue, least when it needs no lookup.
-inline constexpr Cycle kL2TurnStages = 18;
+inline constexpr Cycle kL2TurnStages = 15;
 inline constexpr Cycle kL2SameSetStages = 3;
 inline constexpr Cycle kL2SameLineStages = 2;
 // An MSHR lets go of a hit so long before its data leave, which are in the pipeline then.
-inline constexpr Cycle kL2DataStages = 3;
+inline constexpr Cycle kL2DataStages = 1;
 // The victim's release to the request for the new line.
-inline constexpr Cycle kL2ReleaseStages = 2;
+inline constexpr Cycle kL2ReleaseStages = 1;
 // The victim's release to its first bytes on the memory bus.
 inline constexpr Cycle kL2WriteBackStages = 3;
 // Cycles of a line on the bus that wait in queues behind the cache, which can let go of the next.
 inline constexpr Cycle kL2WriteBackQueueCycles = 15;
 // A release, or the end of a write in memory, to its acknowledgement at the bus.
 inline constexpr Cycle kL2AcknowledgeStages = 1;
-// A request to write a whole line to its permission at the bus.
-inline constexpr Cycle kL2PermissionStages = 6;
+// A request to write a whole line to its permission at the bus, and how many of those can wait
+// there (TLCacheCork: a queue of 2).
+inline constexpr Cycle kL2PermissionStages = 5;
+inline constexpr unsigned kL2PermissionsWaiting = 2;
+// How many evictions of lines that were not written to can wait for their acknowledgements (a queue
+// of 2, and those on their way there), and the room for another to the eviction that waits for it.
+inline constexpr unsigned kL2CleanReleases = 4;
+inline constexpr Cycle kL2CleanStages = 8;
 // The end of what the bus brings to the MSHR being free.
 inline constexpr Cycle kL2DoneStages = 1;
 // What an eviction takes of the data pipeline: its acknowledgement has a turn in the data store.
-inline constexpr Ticks kL2EvictTicks = 2 * kTicksPerCycle;
+inline constexpr Ticks kL2EvictTicks = kTicksPerCycle * 3 / 2;
 // What a cycle in which a line comes in, beyond those in which it goes out, takes of the pipeline.
 inline constexpr Ticks kL2FillTicks = kTicksPerCycle * 7 / 8;
 

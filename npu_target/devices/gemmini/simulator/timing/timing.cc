@@ -167,12 +167,13 @@ uint64_t Timing::finish() {
   if (station_.open_commands() > 1) {
     fail_stuck("a fence after this command waits for what waits for a command behind it");
   }
-  const Cycle last = std::max(station_.last_completed(), store_.last_acknowledged());
+  const Cycle written = std::max(store_.last_acknowledged(), l2_.settle());
+  const Cycle last = std::max(station_.last_completed(), written);
   const Cycle last_left = front_end_.last_left();
   const Cycle end = front_end_.fence(last);
   if (races_ != nullptr) races_->fence();
   if (Recorder* recorder = station_.recorder()) {
-    recorder->fence(last_left, store_.last_acknowledged(), end);
+    recorder->fence(last_left, written, end);
   }
   return static_cast<uint64_t>(end);
 }

@@ -14,7 +14,10 @@ using timing::Mshrs;
 constexpr uint64_t kSets = 16;
 
 struct Unit {
-  explicit Unit(int64_t count) : bus(timing_device()), mshrs(count, bus) {}
+  explicit Unit(int64_t count)
+      : bus(timing_device()),
+        data(bus.line_cycles(), timing::to_ticks(100)),
+        mshrs(count, bus, data) {}
 
   // A request to `line` at `at`, done in cycle `done`. Returns when it has its register.
   Cycle request(uint64_t line, Cycle at, Cycle done) {
@@ -22,14 +25,22 @@ struct Unit {
     return at;
   }
   // One that evicts a line, which memory acknowledges at `acknowledged`.
-  Cycle evict(uint64_t line, Cycle at, Cycle done, Cycle acknowledged) {
+  Cycle evict(uint64_t line, Cycle at, Cycle done, Cycle acknowledged, bool is_dirty = true) {
     const Mshrs::Id id = mshrs.allocate(line, line % kSets, at);
-    mshrs.evicts(id, acknowledged);
+    mshrs.evicts(id, acknowledged, is_dirty);
     mshrs.complete(id, done);
     return at;
   }
 
+  // One that writes a whole line when memory permits it at `permitted`.
+  Cycle write(uint64_t line, Cycle at, Cycle permitted) {
+    const Mshrs::Id id = mshrs.allocate(line, line % kSets, at);
+    mshrs.writes(id, permitted, at, timing::to_ticks(4));
+    return at;
+  }
+
   MemoryBus bus;
+  timing::DataPipeline data;
   Mshrs mshrs;
 };
 
@@ -84,10 +95,10 @@ const Test before("timing/mshrs: acknowledgements that fit before a line go firs
   Unit unit(2);
   unit.evict(0, 100, 150, 120);
   unit.evict(1, 100, 150, 120);
-  unit.mshrs.acknowledge_until(121);
+  unit.mshrs.receive_until(121);
   CHECK_EQUAL(unit.bus.first_free(120), 121);  // one of them
   CHECK_EQUAL(unit.mshrs.quiet(), kNever);
-  unit.mshrs.acknowledge_until(122);
+  unit.mshrs.receive_until(122);
   CHECK_EQUAL(unit.bus.first_free(120), 122);
   CHECK_EQUAL(unit.mshrs.quiet(), 150);
 });
@@ -99,6 +110,54 @@ const Test quiet("timing/mshrs: the last to be free tells when all is quiet", []
   unit.request(1, 100, 200);
   CHECK_EQUAL(unit.mshrs.quiet(), 300);
 });
+
+const Test permission("timing/mshrs: a permission comes when no line and no acknowledgement does",
+                      [] {
+                        Unit unit(2);
+                        unit.write(0, 100, 110);
+                        unit.bus.take_line(108);
+                        unit.evict(1, 100, 105, 112);
+                        unit.mshrs.receive_until(117);
+                        CHECK_EQUAL(unit.bus.first_free(110),
+                                    117);  // the acknowledgement came in 116
+                        unit.mshrs.receive_until(118);
+                        CHECK_EQUAL(unit.bus.first_free(110), 118);
+                        CHECK_EQUAL(unit.mshrs.settle(), 118 + 4 - 1);
+                      });
+
+const Test two_permissions("timing/mshrs: what is asked of memory waits behind a third permission",
+                           [] {
+                             Unit unit(8);
+                             unit.bus.take_line(95);
+                             const Cycle come = 95 + unit.bus.line_cycles();
+                             for (uint64_t line = 0; line < timing::kL2PermissionsWaiting; ++line) {
+                               CHECK_EQUAL(unit.mshrs.ask_from(90, true), 90);
+                               unit.write(line, 90, 96);
+                             }
+                             // Lines pass those two.
+                             CHECK_EQUAL(unit.mshrs.ask_from(91, false), 91);
+                             // The third is there when the first has come, and lines behind it
+                             // wait.
+                             const Cycle asked = come + 1 - timing::kL2PermissionStages;
+                             CHECK_EQUAL(unit.mshrs.ask_from(91, true), asked);
+                             CHECK_EQUAL(unit.mshrs.ask_from(91, false), asked);
+                             CHECK_EQUAL(unit.mshrs.ask_from(asked + 5, false), asked + 5);
+                           });
+
+const Test clean("timing/mshrs: evictions of lines that were not written to wait for each other",
+                 [] {
+                   Unit unit(16);
+                   unit.bus.take_line(95);
+                   for (uint64_t line = 0; line < timing::kL2CleanReleases; ++line) {
+                     CHECK_EQUAL(unit.mshrs.evict_from(90, true), 90);
+                     unit.evict(line, 90, 95, 96, false);
+                   }
+                   CHECK_EQUAL(unit.mshrs.evict_from(90, false), 90);
+                   const Cycle evicted = 95 + unit.bus.line_cycles() + 1 + timing::kL2CleanStages;
+                   CHECK_EQUAL(unit.mshrs.evict_from(90, true), evicted);
+                   // Others are behind it.
+                   CHECK_EQUAL(unit.mshrs.evict_from(90, false), evicted);
+                 });
 
 }  // namespace
 }  // namespace npu::gemmini::testing
