@@ -101,11 +101,12 @@ void Mshrs::receive_all_until(Cycle until) {
 }
 
 Mshrs::Id Mshrs::receive(Cycle until) {
-  const Cycle acknowledgement = next_acknowledgement();
-  const Cycle permission = next_permission();
-  earliest_ = std::min(acknowledgement, permission);
+  const Cycle acknowledged = waiting_count_ == 0 ? kNever : mshrs_[waiting_[0]].acknowledged;
+  const Cycle permitted = permission_count_ == 0 ? kNever : permissions_[0].permitted;
+  const Cycle ready = std::min(acknowledged, permitted);
+  earliest_ = ready < kNever ? bus_.first_free(ready) : kNever;
   if (earliest_ >= until) return count_;
-  const Id id = acknowledgement <= permission ? acknowledge() : permit();
+  const Id id = acknowledged <= earliest_ ? acknowledge(earliest_) : permit(earliest_);
   if (--mshrs_[id].messages == 0) {
     free_[id] = mshrs_[id].done;
     last_free_ = std::max(last_free_, free_[id]);
@@ -113,12 +114,12 @@ Mshrs::Id Mshrs::receive(Cycle until) {
   return id;
 }
 
-Mshrs::Id Mshrs::acknowledge() {
+Mshrs::Id Mshrs::acknowledge(Cycle at) {
   const Id id = waiting_[0];
   Mshr& mshr = mshrs_[id];
   --waiting_count_;
   for (unsigned i = 0; i < waiting_count_; ++i) waiting_[i] = waiting_[i + 1];
-  const Cycle end = bus_.take_message(mshr.acknowledged) + 1;
+  const Cycle end = bus_.take_message(at) + 1;
   mshr.done = std::max(mshr.done, end);
   if (mshr.evicts_clean) {
     --clean_count_;
@@ -127,11 +128,11 @@ Mshrs::Id Mshrs::acknowledge() {
   return id;
 }
 
-Mshrs::Id Mshrs::permit() {
+Mshrs::Id Mshrs::permit(Cycle at) {
   const Permission permission = permissions_[0];
   --permission_count_;
   for (unsigned i = 0; i < permission_count_; ++i) permissions_[i] = permissions_[i + 1];
-  const Cycle end = bus_.take_message(permission.permitted) + 1;
+  const Cycle end = bus_.take_message(at) + 1;
   last_permitted_ = end;
   const Cycle written = data_.pass_write(std::max(end, permission.ready), permission.duration, 0);
   last_written_ = std::max(last_written_, written - 1);

@@ -79,18 +79,12 @@ class Mshrs {
   };
 
   Id find(uint64_t line, uint64_t set, Cycle& at);
-  // When the first acknowledgement and the first permission would come, kNever if none is to.
-  Cycle next_acknowledgement() const {
-    return waiting_count_ == 0 ? kNever : bus_.first_free(mshrs_[waiting_[0]].acknowledged);
-  }
-  Cycle next_permission() const {
-    return permission_count_ == 0 ? kNever : bus_.first_free(permissions_[0].permitted);
-  }
   NPU_RARE void receive_all_until(Cycle until);
   // The first message comes, if that is before `until`. Returns whose, count_ if it is not.
   NPU_RARE Id receive(Cycle until);
-  Id acknowledge();
-  Id permit();
+  // The first of its kind comes in cycle `at`.
+  Id acknowledge(Cycle at);
+  Id permit(Cycle at);
 
   MemoryBus& bus_;
   DataPipeline& data_;
