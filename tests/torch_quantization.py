@@ -66,10 +66,14 @@ def differing_elements(file, net, *inputs):
         # Rows of an image have their elements in another order here.
         flattened = op_name(graph.value[var]) == "relax.reshape"
         if var.name in net.quantizations and node in found and not flattened:
-            wanted = found[node]
+            wanted, scale, zero_point = found[node]
             if wanted.dtype == np.uint8:
                 # 128 less here, zero points as well.
                 wanted = (wanted.astype("int16") - 128).astype("int8")
+                zero_point -= 128
+            by = net.quantizations[var.name]
+            if by.zero_point != (zero_point,) or np.float32(by.scale) != np.float32(scale):
+                continue  # a part of integers of another scale, before it is requantized
             if wanted.ndim == 4:
                 wanted = wanted.transpose(0, 2, 3, 1)
             if is_tensor(var) and wanted.shape == shape_of(var):
@@ -87,7 +91,8 @@ def differing_elements(file, net, *inputs):
 
 
 def _integers_of_pytorch(file, inputs):
-    """What each layer is quantized to, by the names of the nodes before its quantization."""
+    """What each layer is quantized to, its scale and its zero point, by the names of the nodes before
+    its quantization."""
     program = load_program(file, {})
     found = {}
 
@@ -99,7 +104,7 @@ def _integers_of_pytorch(file, inputs):
                 while isinstance(source, torch.fx.Node) and source.op == "call_function":
                     if source.target.__name__ == _QUANTIZE:
                         break
-                    found.setdefault(source.name, value.numpy())
+                    found.setdefault(source.name, (value.numpy(), *node.args[1:3]))
                     source = source.args[0]
             return value
 

@@ -58,6 +58,7 @@ SLOW = [
     ("keywords", (QOPERATOR, "U8U8")),
     ("separable_keywords", PT2E),
     ("ssd", (QDQ, "U8S8")),
+    ("yolo", PT2E),
     ("person_detection", (QOPERATOR, "U8U8")),
     ("mixer", PT2E),
     ("mobilenet_v3", (QOPERATOR, "U8U8")),
