@@ -4,11 +4,12 @@ on a small image. Seeded weights; nobody trained them."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from benchmarks.tflite_tables import table, vector
 
 CHANNELS, SIDE = 512, 7
 WEIGHTS = CHANNELS * CHANNELS * 9  # of a layer
@@ -117,21 +118,21 @@ def write_tflite(path: Path, layers: int) -> None:
 
     b = flatbuffers.Builder(layers * WEIGHTS + 65536)
     # Weights are OHWI here.
-    buffers = [_table(b, "Buffer")]
+    buffers = [table(b, "Buffer")]
     for layer in range(layers):
         raw = np.ascontiguousarray(_integers(layer).transpose(0, 2, 3, 1)).view(np.uint8)
-        buffers.append(_table(b, "Buffer", Data=b.CreateNumpyVector(raw.reshape(-1))))
+        buffers.append(table(b, "Buffer", Data=b.CreateNumpyVector(raw.reshape(-1))))
     image, weight = (1, SIDE, SIDE, CHANNELS), (CHANNELS, 3, 3, CHANNELS)
 
     def tensor(name: str, shape: tuple[int, ...], scales: Any, point: int, buffer: int) -> int:
         numbers = np.atleast_1d(np.asarray(scales, np.float32))
-        quantization = _table(
+        quantization = table(
             b,
             "QuantizationParameters",
             Scale=b.CreateNumpyVector(numbers),
             ZeroPoint=b.CreateNumpyVector(np.full(numbers.size, point, np.int64)),
         )
-        return _table(
+        return table(
             b,
             "Tensor",
             Shape=b.CreateNumpyVector(np.array(shape, np.int32)),
@@ -147,10 +148,10 @@ def write_tflite(path: Path, layers: int) -> None:
     for layer in range(layers):
         tensors.append(tensor(f"w{layer}", weight, scales, 0, layer + 1))
         tensors.append(tensor(f"conv{layer}", image, _SCALE, -3, 0))
-        options = _table(b, "Conv2DOptions", StrideH=1, StrideW=1)
+        options = table(b, "Conv2DOptions", StrideH=1, StrideW=1)
         inputs = np.array([2 * layer, 2 * layer + 1, -1], np.int32)
         operators.append(
-            _table(
+            table(
                 b,
                 "Operator",
                 OpcodeIndex=0,
@@ -161,40 +162,25 @@ def write_tflite(path: Path, layers: int) -> None:
             )
         )
     code = tflite.BuiltinOperator.CONV_2D
-    codes = [_table(b, "OperatorCode", BuiltinCode=code, DeprecatedBuiltinCode=code, Version=1)]
-    graph = _table(
+    codes = [table(b, "OperatorCode", BuiltinCode=code, DeprecatedBuiltinCode=code, Version=1)]
+    graph = table(
         b,
         "SubGraph",
-        Tensors=_vector(b, tensors),
-        Operators=_vector(b, operators),
+        Tensors=vector(b, tensors),
+        Operators=vector(b, operators),
         Inputs=b.CreateNumpyVector(np.array([0], np.int32)),
         Outputs=b.CreateNumpyVector(np.array([2 * layers], np.int32)),
     )
-    root = _table(
+    root = table(
         b,
         "Model",
         Version=3,
-        OperatorCodes=_vector(b, codes),
-        Subgraphs=_vector(b, [graph]),
-        Buffers=_vector(b, buffers),
+        OperatorCodes=vector(b, codes),
+        Subgraphs=vector(b, [graph]),
+        Buffers=vector(b, buffers),
     )
     b.Finish(root, b"TFL3")
     path.write_bytes(b.Output())
-
-
-def _table(b: Any, name: str, **entries: Any) -> int:
-    module = import_module(f"tflite.{name}")
-    getattr(module, f"{name}Start")(b)
-    for entry, value in entries.items():
-        getattr(module, f"{name}Add{entry}")(b, value)
-    return int(getattr(module, f"{name}End")(b))
-
-
-def _vector(b: Any, offsets: list[int]) -> int:
-    b.StartVector(4, len(offsets), 4)
-    for offset in reversed(offsets):
-        b.PrependUOffsetTRelative(offset)
-    return int(b.EndVector())
 
 
 def _floats(layer: int) -> np.ndarray:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from benchmarks.tflite_tables import table, vector
 from npu_target.frontend import Imported, load
 from npu_target.host import build_host, run_host
 from npu_target.integer import operation_of
@@ -88,18 +88,18 @@ def model(
 ) -> bytes:
     """A file of these tensors and operators."""
     b = flatbuffers.Builder(1024)
-    buffers = [_table(b, "Buffer")]
+    buffers = [table(b, "Buffer")]
     written = []
     for index, tensor in enumerate(tensors):
         number = 0
         if tensor.data is not None:
             raw = np.frombuffer(np.ascontiguousarray(tensor.data).tobytes(), np.uint8)
-            buffers.append(_table(b, "Buffer", Data=b.CreateNumpyVector(raw)))
+            buffers.append(table(b, "Buffer", Data=b.CreateNumpyVector(raw)))
             number = len(buffers) - 1
         entries: dict[str, Any] = {}
         if tensor.scale is not None:
             scales = np.atleast_1d(np.array(tensor.scale, np.float32))
-            entries["Quantization"] = _table(
+            entries["Quantization"] = table(
                 b,
                 "QuantizationParameters",
                 Scale=b.CreateNumpyVector(scales),
@@ -109,7 +109,7 @@ def model(
         if tensor.signature is not None:
             entries["ShapeSignature"] = b.CreateNumpyVector(np.array(tensor.signature, np.int32))
         written.append(
-            _table(
+            table(
                 b,
                 "Tensor",
                 Shape=b.CreateNumpyVector(np.array(tensor.shape, np.int32)),
@@ -129,7 +129,7 @@ def model(
         else:
             code, entry = getattr(tflite.BuiltinOperator, kind), {}
         codes.append(
-            _table(
+            table(
                 b,
                 "OperatorCode",
                 BuiltinCode=code,
@@ -148,10 +148,10 @@ def model(
                 else value
                 for name, value in op.options.items()
             }
-            entries["BuiltinOptions"] = _table(b, op.table, **values)
+            entries["BuiltinOptions"] = table(b, op.table, **values)
             entries["BuiltinOptionsType"] = getattr(tflite.BuiltinOptions, op.table)
         ops.append(
-            _table(
+            table(
                 b,
                 "Operator",
                 OpcodeIndex=kinds.index(op.kind),
@@ -160,39 +160,24 @@ def model(
                 **entries,
             )
         )
-    graph = _table(
+    graph = table(
         b,
         "SubGraph",
-        Tensors=_vector(b, written),
-        Operators=_vector(b, ops),
+        Tensors=vector(b, written),
+        Operators=vector(b, ops),
         Inputs=b.CreateNumpyVector(np.array(inputs, np.int32)),
         Outputs=b.CreateNumpyVector(np.array(outputs, np.int32)),
     )
-    root = _table(
+    root = table(
         b,
         "Model",
         Version=3,
-        OperatorCodes=_vector(b, codes),
-        Subgraphs=_vector(b, [graph]),
-        Buffers=_vector(b, buffers),
+        OperatorCodes=vector(b, codes),
+        Subgraphs=vector(b, [graph]),
+        Buffers=vector(b, buffers),
     )
     b.Finish(root, b"TFL3")
     return bytes(b.Output())
-
-
-def _table(b: Any, name: str, **entries: Any) -> int:
-    module = import_module(f"tflite.{name}")
-    getattr(module, f"{name}Start")(b)
-    for entry, value in entries.items():
-        getattr(module, f"{name}Add{entry}")(b, value)
-    return int(getattr(module, f"{name}End")(b))
-
-
-def _vector(b: Any, offsets: Sequence[int]) -> int:
-    b.StartVector(4, len(offsets), 4)
-    for offset in reversed(offsets):
-        b.PrependUOffsetTRelative(offset)
-    return int(b.EndVector())
 
 
 def imported(content: bytes, folder: Path, **shapes: tuple[int, ...]) -> Imported:
@@ -270,7 +255,7 @@ def compare(content: bytes, folder: Path, tolerance: float = 0.0) -> list[np.nda
     return found
 
 
-def compare_table(content: bytes, folder: Path) -> None:
+def comparetable(content: bytes, folder: Path) -> None:
     """Require the one operation that is imported to be the reference for each of the 256 numbers,
     as NumPy evaluates it: much faster than :func:`compare`."""
     network = imported(content, folder)

@@ -91,8 +91,8 @@ def differing_elements(file, net, *inputs):
 
 
 def _integers_of_pytorch(file, inputs):
-    """What each layer is quantized to, its scale and its zero point, by the names of the nodes before
-    its quantization."""
+    """What each layer is quantized to, and its scale and zero point, by the names of the nodes
+    before its quantization."""
     program = load_program(file, {})
     found = {}
 

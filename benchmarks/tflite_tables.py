@@ -1,0 +1,24 @@
+"""Writing TFLite files by hand: what every table of one has in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+
+def table(b: Any, name: str, **entries: Any) -> int:
+    """One of a name of the schema, with these entries; `b` is a `flatbuffers.Builder`."""
+    module = import_module(f"tflite.{name}")
+    getattr(module, f"{name}Start")(b)
+    for entry, value in entries.items():
+        getattr(module, f"{name}Add{entry}")(b, value)
+    return int(getattr(module, f"{name}End")(b))
+
+
+def vector(b: Any, offsets: Sequence[int]) -> int:
+    """Of tables."""
+    b.StartVector(4, len(offsets), 4)
+    for offset in reversed(offsets):
+        b.PrependUOffsetTRelative(offset)
+    return int(b.EndVector())
