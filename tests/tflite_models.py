@@ -255,7 +255,7 @@ def compare(content: bytes, folder: Path, tolerance: float = 0.0) -> list[np.nda
     return found
 
 
-def comparetable(content: bytes, folder: Path) -> None:
+def compare_table(content: bytes, folder: Path) -> None:
     """Require the one operation that is imported to be the reference for each of the 256 numbers,
     as NumPy evaluates it: much faster than :func:`compare`."""
     network = imported(content, folder)
