@@ -86,7 +86,7 @@ def read_options(
     if union is None:
         return {}
     table = getattr(tflite, table_name)()
-    table.Init(union.Bytes, union.Pos)
+    read(table.Init, union.Bytes, union.Pos)  # a position may be behind the end of all numbers
     options = {}
     for entry in entries:
         value = read(getattr(table, entry))

@@ -1,5 +1,6 @@
 """Damaged .tflite files: a message, or the network that TFLite's reference kernels have, too."""
 
+import contextlib
 import time
 
 import pytest
@@ -31,6 +32,15 @@ def test_damaged_files(tmp_path):
     # Most bits are weights.
     assert 0 < networks < 300
     assert longest < _MOST_SECONDS
+
+
+@pytest.mark.parametrize("word", [b"\xff\xff\xff\xff", b"\xf0\xff\xff\xff", b"\xff\xff\xff\x7f"])
+def test_every_word_may_be_any(tmp_path, word):
+    """Offsets, sizes and positions that lead out of all numbers."""
+    small = min(single_operators(), key=len)
+    for at in range(0, len(small) - 4, 4):
+        with contextlib.suppress(FrontendError):
+            imported(small[:at] + word + small[at + 4 :], tmp_path)
 
 
 @pytest.mark.slow
