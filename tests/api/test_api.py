@@ -54,8 +54,9 @@ def built(network, logs):
 
 def test_tuning_gives_what_the_command_gives(network, logs, tmp_path, capsys):
     layers = network.layers(logs=logs)
-    assert layers.cycles < layers.default_cycles
-    assert {layer.source for layer in layers} == {"tuned", "default"}
+    assert layers.cycles <= layers.default_cycles
+    for layer in layers:
+        assert (layer.source == "tuned") == (layer.cycles < layer.default_cycles)
     again = network.tune(30, logs=logs, resume=True, servers=1, quiet=True)
     assert [r.cycles for r in again] == [r.cycles for r in layers], "nothing more was measured"
     assert not any(result.is_new for result in again)
