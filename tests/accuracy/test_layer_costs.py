@@ -64,8 +64,8 @@ def test_layers_together_cost_what_the_network_does(options, network, costs):
 def test_what_exactness_costs(network, costs):
     exact = {each.name: each for each in costs.of(decide(network, CONFIG))}
     fast = {each.name: each for each in costs.of(decide(network, CONFIG, NumericsOptions(FAST)))}
-    # The host requantizes in the one, the device in the other. That stores a quarter as much, but in
-    # parts of lines, which the L2 has to fetch: what is gained is the host's work.
+    # The host requantizes in the one, the device in the other. That stores a quarter as much, but
+    # in parts of lines, which the L2 has to fetch: what is gained is the host's work.
     assert exact["first"].layer.where == "host" and fast["first"].layer.where == "device"
     assert exact["first"].cost.instructions > 10 * 10 * 16
     assert fast["first"].cost.instructions == 0
