@@ -19,11 +19,11 @@ CONFIG = GemminiConfig()
 @pytest.fixture(scope="module")
 def network():
     def body(b):
-        b.conv("first", 16)
+        b.conv("first", 64)  # whole lines of the L2 in int8 as in int32
         b.requantize("first", "tflite_double", 0.002, -20)
         b.emit(op.nn.max_pool2d(b.value, [2, 2], [2, 2], layout="NHWC"), "pool")
         b.pad(-20)
-        b.conv("second", 16, zero_point=-20)
+        b.conv("second", 64, zero_point=-20)
         b.requantize("second", "float32", 0.0015, low=0)
         b.conv("third", 8, depthwise=False)
         b.requantize("third", "float32", 0.0015)
@@ -64,14 +64,11 @@ def test_layers_together_cost_what_the_network_does(options, network, costs):
 def test_what_exactness_costs(network, costs):
     exact = {each.name: each for each in costs.of(decide(network, CONFIG))}
     fast = {each.name: each for each in costs.of(decide(network, CONFIG, NumericsOptions(FAST)))}
-    # The host requantizes in the one, the device in the other. That stores a quarter as much, but
-    # in parts of lines, which the L2 has to fetch: what is gained is the host's work.
+    # The host requantizes in the one, the device in the other, which stores a quarter as much.
     assert exact["first"].layer.where == "host" and fast["first"].layer.where == "device"
-    assert exact["first"].cost.instructions > 10 * 10 * 16
+    assert exact["first"].cost.instructions > 10 * 10 * 64
     assert fast["first"].cost.instructions == 0
-    before, after = exact["first"].cost, fast["first"].cost
-    assert 0 < after.cycles < 1.05 * before.cycles
-    assert after.cycles < 0.1 * (before.cycles + before.instructions)
+    assert 0 < fast["first"].cost.cycles < exact["first"].cost.cycles
     # The device's own rule is exact.
     assert exact["second"].cost == fast["second"].cost
     assert exact["pool"].layer is None and exact["pool"].cost.cycles > 0
@@ -82,7 +79,7 @@ def test_what_is_asked_for_on_the_host_costs_the_device_nothing(network, costs):
     found = {each.name: each for each in costs.of(decide(network, CONFIG, options))}
     assert found["second"].cost.cycles == 0
     # Two instructions a product at least.
-    assert found["second"].cost.instructions > 2 * 25 * 16 * 9 * 16
+    assert found["second"].cost.instructions > 2 * 25 * 64 * 9 * 64
 
 
 def test_costs_that_nobody_knows():
