@@ -165,6 +165,9 @@ def test_an_operator_alone(tmp_path):
     layers = one.tune(8, logs=tmp_path, servers=1, quiet=True)
     assert len(layers) == 1 and layers[0].trials == 8
     assert one.layers(logs=tmp_path).cycles == layers.cycles
+    gaining = npu.operator("matmul(m=100, k=200, n=72)")
+    (found,) = gaining.tune(24, logs=tmp_path, servers=1, quiet=True)
+    assert found.cycles < found.default_cycles and (found.source, found.is_new) == ("tuned", True)
     with pytest.raises(OperatorError, match="unknown operator 'conv3d'"):
         npu.operator("conv3d(h=1)")
     with pytest.raises(ConfigError, match="abacus"):
