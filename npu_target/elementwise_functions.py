@@ -7,6 +7,7 @@ They are registered while TVM is imported.
 
 from __future__ import annotations
 
+from . import script
 from .device import Memory
 from .step_functions import StepFunctions
 
@@ -22,7 +23,7 @@ def max_functions(call: str, sums: Memory) -> StepFunctions:
 
     columns, dtype, scope = sums.columns, sums.dtype, sums.scope
 
-    @T.prim_func(s_tir=True)
+    @script.prim_func(s_tir=True)
     def description(c: T.handle, a: T.handle) -> None:
         C = T.match_buffer(c, (1, columns), dtype, offset_factor=1, scope=scope)
         A = T.match_buffer(a, (1, columns), dtype, offset_factor=1, scope=scope)
@@ -34,7 +35,7 @@ def max_functions(call: str, sums: Memory) -> StepFunctions:
                     vj = T.axis.spatial(columns, j)
                     C[0, vj] = T.max(C[0, vj], A[0, vj])
 
-    @T.prim_func(s_tir=True)
+    @script.prim_func(s_tir=True)
     def implementation(c: T.handle, a: T.handle) -> None:
         C = T.match_buffer(c, (1, columns), dtype, offset_factor=1, scope=scope)
         A = T.match_buffer(a, (1, columns), dtype, offset_factor=1, scope=scope)
@@ -58,7 +59,7 @@ def fill_functions(call: str, sums: Memory, value: int) -> StepFunctions:
 
     columns, dtype, scope = sums.columns, sums.dtype, sums.scope
 
-    @T.prim_func(s_tir=True)
+    @script.prim_func(s_tir=True)
     def description(c: T.handle) -> None:
         C = T.match_buffer(c, (1, columns), dtype, offset_factor=1, scope=scope)
         with T.sblock("root"):
@@ -69,7 +70,7 @@ def fill_functions(call: str, sums: Memory, value: int) -> StepFunctions:
                     vj = T.axis.spatial(columns, j)
                     C[0, vj] = T.Cast(dtype, value)
 
-    @T.prim_func(s_tir=True)
+    @script.prim_func(s_tir=True)
     def implementation(c: T.handle) -> None:
         C = T.match_buffer(c, (1, columns), dtype, offset_factor=1, scope=scope)
         with T.sblock("root"):

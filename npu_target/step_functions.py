@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from . import script
 from .device import Memories
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def _open_functions(
 
     (a_dtype, b_dtype, c_dtype), (a_scope, b_scope, c_scope) = dtypes, scopes
 
-    @T.prim_func(s_tir=True)
+    @script.prim_func(s_tir=True)
     def many_rows(
         a: T.handle,
         b: T.handle,
@@ -84,7 +85,7 @@ def _open_functions(
                         B[vk, vj], c_dtype
                     )
 
-    @T.prim_func(s_tir=True)
+    @script.prim_func(s_tir=True)
     def one_row(a: T.handle, b: T.handle, c: T.handle, K: T.int32, D: T.int32) -> None:
         A = T.match_buffer(a, (1, K), a_dtype, offset_factor=1, scope=a_scope)
         B = T.match_buffer(b, (K, D), b_dtype, offset_factor=1, scope=b_scope)
@@ -97,7 +98,7 @@ def _open_functions(
                     vj, vk = T.axis.remap("SR", [j, k])
                     C[0, vj] = C[0, vj] + T.cast(A[0, vk], c_dtype) * T.cast(B[vk, vj], c_dtype)
 
-    @T.prim_func(s_tir=True)
+    @script.prim_func(s_tir=True)
     def implementation(
         a: T.handle,
         b: T.handle,

@@ -19,6 +19,7 @@ from tvm.relax.dpl import is_const, is_op
 from tvm.script import tirx as T
 from tvm.tirx import PrimFunc
 
+from .. import script
 from ..device import DeviceConfig, kind_of
 from ..device.numbers import Numbers
 from ..intrin import gemm_intrinsic, most_step_rows
@@ -171,7 +172,7 @@ class Add(MacOperator):
         def initial(bias, j):
             return T.if_then_else(j < E, bias[j], 0) if has_bias else T.int32(0)
 
-        @T.prim_func(s_tir=True)
+        @script.prim_func(s_tir=True)
         def add(
             a: T.Buffer((S,), "int8"),
             b: T.Buffer((S,), "int8"),

@@ -15,6 +15,7 @@ import numpy as np
 from tvm.script import tirx as T
 from tvm.tirx import PrimFunc
 
+from .. import script
 from ..device import DeviceConfig
 from ..device.numbers import Numbers
 from ..intrin import gemm_intrinsic
@@ -177,7 +178,7 @@ class DepthwiseConv2d(MacOperator):
         def initial(bias, c):
             return T.if_then_else(c < C, bias[c], 0) if has_bias else T.int32(0)
 
-        @T.prim_func(s_tir=True)
+        @script.prim_func(s_tir=True)
         def depthwise_conv2d(
             x: T.Buffer((N, H, W, C), "int8"),
             weight: T.Buffer((KH, KW, C, D), "int8"),

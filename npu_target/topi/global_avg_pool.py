@@ -11,6 +11,7 @@ from tvm.relax.dpl import is_const, is_op
 from tvm.script import tirx as T
 from tvm.tirx import PrimFunc
 
+from .. import script
 from ..device import DeviceConfig
 from ..device.numbers import Numbers
 from ..intrin import gemm_intrinsic
@@ -117,7 +118,7 @@ class GlobalAvgPool(MacOperator):
         intrinsics = {"mac": gemm_intrinsic(config, 1)}
         loops = {"mac": ["batch", "blocks", "pixels", "lane", "depth", "depth_lane"]}
 
-        @T.prim_func(s_tir=True)
+        @script.prim_func(s_tir=True)
         def global_avg_pool(
             x: T.Buffer((N, P, C), "int8"),
             ones: T.Buffer((D,), "int8"),

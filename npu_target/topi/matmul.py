@@ -10,6 +10,7 @@ import numpy as np
 from tvm.script import tirx as T
 from tvm.tirx import PrimFunc
 
+from .. import script
 from ..device import DeviceConfig
 from ..device.numbers import Numbers
 from ..intrin import gemm_intrinsic, most_step_rows
@@ -114,7 +115,7 @@ class Matmul(MacOperator):
         def initial(bias, j):
             return T.if_then_else(j < J, bias[j], 0) if has_bias else T.int32(0)
 
-        @T.prim_func(s_tir=True)
+        @script.prim_func(s_tir=True)
         def matmul(
             a: T.Buffer((N, M, K), "int8"),
             b: T.Buffer((N, K, J), "int8"),

@@ -12,6 +12,7 @@ from tvm.relax.dpl import is_op
 from tvm.script import tirx as T
 from tvm.tirx import PrimFunc
 
+from .. import script
 from ..device import DeviceConfig, Elementwise, kind_of
 from ..device.numbers import Numbers
 from ..relax_graph import Graph, attr_ints, constant_of, dtype_of, op_name, shape_of
@@ -119,7 +120,7 @@ class MaxPool2d(PoolOperator):
                     result = element if result is None else tirx.Max(result, element)
             return result
 
-        @T.prim_func(s_tir=True)
+        @script.prim_func(s_tir=True)
         def max_pool2d(
             x: T.Buffer((N, H, W, C), "int8"),
             out: T.Buffer((N, OH, OW, C), "int8"),

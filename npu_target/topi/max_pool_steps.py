@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from tvm.script import tirx as T
 from tvm.tirx import PrimFunc
 
+from .. import script
 from ..device import DeviceConfig, kind_of
 from ..intrin import fill_intrinsic, gemm_intrinsic, max_intrinsic
 from .blocking import ceil_div
@@ -66,7 +67,7 @@ def stepped_prim_func(operator: MaxPool2d, config: DeviceConfig) -> PrimFunc:
         element = identity[row, column]
         return T.if_then_else(block * D + row < C, element, T.int8(0)) if C % D else element
 
-    @T.prim_func(s_tir=True)
+    @script.prim_func(s_tir=True)
     def max_pool2d(
         x: T.Buffer((N, H, W, C), "int8"),
         identity: T.Buffer((D, D), "int8"),

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from tvm.script import tirx as T
 from tvm.tirx import PrimFunc
 
+from ... import script
 from ...device import DeviceConfig
 from ...intrin import gemm_intrinsic, most_step_rows
 from ..arguments import drop_argument
@@ -80,7 +81,7 @@ def joined_prim_func(operator: Conv2d, config: DeviceConfig) -> PrimFunc:
     def initial(bias, o):
         return T.if_then_else(o < CO, bias[o], 0) if has_bias else T.int32(0)
 
-    @T.prim_func(s_tir=True)
+    @script.prim_func(s_tir=True)
     def conv2d(
         x: T.Buffer((N, H, W, C), "int8"),
         weight: T.Buffer((KH, KW, C, CO), "int8"),

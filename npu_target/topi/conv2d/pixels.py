@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from tvm.script import tirx as T
 from tvm.tirx import PrimFunc
 
+from ... import script
 from ...device import DeviceConfig
 from ...intrin import gemm_intrinsic
 from ..arguments import drop_argument
@@ -58,7 +59,7 @@ def pixel_prim_func(operator: Conv2d, config: DeviceConfig) -> PrimFunc:
 
     # The bias is read where the accumulator starts.  It stays out of the block's read
     # regions, since the array's own step, which the tensor intrinsic describes, has none.
-    @T.prim_func(s_tir=True)
+    @script.prim_func(s_tir=True)
     def conv2d(
         x: T.Buffer((N, H, W, C), "int8"),
         weight: T.Buffer((KH, KW, C, CO), "int8"),
