@@ -40,6 +40,7 @@ from .passes.packings import all_marked, packings
 from .passes.tiles import tile_buffers
 from .pipeline_options import DEFAULT, PipelineOptions
 from .program import Arg, Constant, Node, Program
+from .program.file import ProgramWriter
 from .rewrite import HostModel, rewritten
 from .topi import OperatorError
 from .topi.routed import served_by
@@ -103,8 +104,10 @@ def build_program(
         if show is not None:
             show(stage, Program(name, config, args, nodes, constants))
 
+    writer = ProgramWriter(Program(name, config, args, body, constants))
+
     def cost(nodes: tuple[Node, ...]) -> HostCost:
-        return host_cost(Program(name, config, args, nodes, constants).to_bytes())
+        return host_cost(writer.write(nodes))
 
     fetch_cycles = config.host_icache_miss_cycles / config.host_icache_line_bytes
     tell_program("program", body)

@@ -40,18 +40,27 @@ _LOOP_HEAD = struct.Struct("<BII")
 
 
 def write_program(program: Program) -> bytes:
-    writer = _Writer()
-    writer.string(program.name)
-    writer.config(program.config)
-    writer.places(program)
-    # The body goes to a writer of its own: the expressions it uses come before it in the file.
-    body = _Writer()
-    body.body(program.body)
-    writer.pack("I", len(body.expressions))
-    writer.parts += body.expressions
-    writer.parts += body.parts
-    payload = b"".join(writer.parts)
-    return _HEADER.pack(MAGIC, len(payload), zlib.crc32(payload)) + payload
+    return ProgramWriter(program).write(program.body)
+
+
+class ProgramWriter:
+    """The binary forms of programs that are alike but for their bodies: a node that several have is
+    encoded once.  All have the expressions of those that were written before."""
+
+    def __init__(self, program: Program) -> None:
+        head = _Writer()
+        head.string(program.name)
+        head.config(program.config)
+        head.places(program)
+        self._head = b"".join(head.parts)
+        self._body = _BodyWriter()
+
+    def write(self, nodes: tuple[Node, ...]) -> bytes:
+        """The program with this body, which is not checked."""
+        body = self._body.body(nodes)  # the expressions it uses come before it in the file
+        expressions = self._body.expressions
+        payload = b"".join((self._head, _COUNT.pack(len(expressions)), *expressions, body))
+        return _HEADER.pack(MAGIC, len(payload), zlib.crc32(payload)) + payload
 
 
 def read_program(data: bytes, source: str) -> Program:
@@ -83,8 +92,6 @@ def _command_layout(*counts: int) -> struct.Struct:
 class _Writer:
     def __init__(self) -> None:
         self.parts: list[bytes] = []
-        self.expressions: list[bytes] = []
-        self.index_of: dict[Expr, int] = {}
 
     def pack(self, layout: str, *values: int) -> None:
         self.parts.append(struct.pack("<" + layout, *values))
@@ -115,32 +122,43 @@ class _Writer:
             self.pack("BI", _CONSTANT_ROLE, len(constant.data))
             self.parts.append(constant.data)
 
-    def body(self, nodes: tuple[Node, ...]) -> None:
-        parts = self.parts
-        parts.append(_COUNT.pack(len(nodes)))
-        for node in nodes:
-            if isinstance(node, Command):
-                rs1, rs2 = node.rs1, node.rs2
-                layout = _command_layout(
-                    len(rs1.steps), len(rs1.general), len(rs2.steps), len(rs2.general)
-                )
-                words = (*self.operand(rs1), *self.operand(rs2))
-                parts.append(layout.pack(_COMMAND, node.funct, *words))
-            else:
-                parts.append(_LOOP_HEAD.pack(_LOOP, node.loop_id, self.expr(node.extent)))
-                self.body(node.body)
 
-    def operand(self, operand: Operand) -> list[int]:
+class _BodyWriter:
+    def __init__(self) -> None:
+        self.expressions: list[bytes] = []
+        self._index_of: dict[Expr, int] = {}
+        # Of nodes by their identity, as comparing large ones takes as long as encoding them. They
+        # are kept, so that no other gets the same.
+        self._encoded: dict[int, tuple[Node, bytes]] = {}
+
+    def body(self, nodes: tuple[Node, ...]) -> bytes:
+        parts = [_COUNT.pack(len(nodes))]
+        for node in nodes:
+            found = self._encoded.get(id(node))
+            if found is None:
+                found = self._encoded[id(node)] = node, self._node(node)
+            parts.append(found[1])
+        return b"".join(parts)
+
+    def _node(self, node: Node) -> bytes:
+        if isinstance(node, Loop):
+            head = _LOOP_HEAD.pack(_LOOP, node.loop_id, self._expr(node.extent))
+            return head + self.body(node.body)
+        rs1, rs2 = node.rs1, node.rs2
+        layout = _command_layout(len(rs1.steps), len(rs1.general), len(rs2.steps), len(rs2.general))
+        return layout.pack(_COMMAND, node.funct, *self._operand(rs1), *self._operand(rs2))
+
+    def _operand(self, operand: Operand) -> list[int]:
         """The numbers of an operand, in the order of the file."""
         address = _NO_ADDRESS if operand.address is None else operand.address
         steps, general = operand.steps, operand.general
         words = [operand.base, *address, len(steps), *chain.from_iterable(steps), len(general)]
         for coefficient, expr in general:
-            words += (coefficient, self.expr(expr))
+            words += (coefficient, self._expr(expr))
         return words
 
-    def expr(self, expr: Expr) -> int:
-        found = self.index_of.get(expr)
+    def _expr(self, expr: Expr) -> int:
+        found = self._index_of.get(expr)
         if found is not None:
             return found
         if expr.op is Op.CONST:
@@ -151,14 +169,14 @@ class _Writer:
             index, *words = expr.args
             values = [word.value for word in words]
             encoded = struct.pack(
-                f"<BII{len(values)}q", expr.op, self.expr(index), len(values), *values
+                f"<BII{len(values)}q", expr.op, self._expr(index), len(values), *values
             )
         else:
-            indices = [self.expr(arg) for arg in expr.args]
+            indices = [self._expr(arg) for arg in expr.args]
             encoded = struct.pack(f"<B{len(indices)}I", expr.op, *indices)
-        self.index_of[expr] = len(self.expressions)
+        self._index_of[expr] = len(self.expressions)
         self.expressions.append(encoded)
-        return self.index_of[expr]
+        return self._index_of[expr]
 
 
 class _Reader:

@@ -86,6 +86,7 @@ class _Search:
         self.best = first
         self._parts = parts
         self._host = host
+        self._tried: dict[Change, _Found] = {}
 
     def time_saved(self, before: _Found, after: _Found) -> tuple[float, ...]:
         """Cycles that the host is late less, without those of fetching the code that is more."""
@@ -116,11 +117,17 @@ class _Search:
             return
         for loop in loops:
             for change in self._changes(before.change, loop):
-                nodes = self._parts.changed(change)
-                found = _Found(nodes, self._host.cost(nodes), change)
+                found = self._changed(change)
                 gained = gain(before, found)
                 if gained[0] > 0 and gained > most and found.asked.loop_bytes <= _MOST_LOOP_BYTES:
                     self.best, most = found, gained
+
+    def _changed(self, change: Change) -> _Found:
+        found = self._tried.get(change)
+        if found is None:
+            nodes = self._parts.changed(change)
+            found = self._tried[change] = _Found(nodes, self._host.cost(nodes), change)
+        return found
 
     def _changes(self, before: Change, loop: Loop) -> Iterator[Change]:
         """What may be done to a loop, besides what was done before."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain
 
 from ..device.command_set import CommandSet
@@ -37,6 +37,11 @@ class Change:
         others = [(other, n) for other, n in self.joined if other != loop_id]
         return replace(self, joined=frozenset([*others, (loop_id, iterations)]))
 
+    @cached_property
+    def loop_ids(self) -> frozenset[int]:
+        """Those that it is about."""
+        return self.cut.union([loop_id for loop_id, _ in self.joined])
+
     def of(self, loop_ids: frozenset[int]) -> Change:
         """What of it is about these loops."""
         joined = [
@@ -58,6 +63,10 @@ class Parts:
         self.options = options
         self._commands = commands
         self._loop_ids = [_loop_ids(node) for node in body]
+        self._with_loop: dict[int, list[int]] = {}  # where in the body each loop is
+        for at, loop_ids in enumerate(self._loop_ids):
+            for loop_id in loop_ids:
+                self._with_loop.setdefault(loop_id, []).append(at)
         self._found: list[dict[Change, tuple[Node, ...]]] = [{} for _ in body]
 
     def rewritten(self, show: Show) -> tuple[Node, ...]:
@@ -75,7 +84,9 @@ class Parts:
 
     def changed(self, change: Change) -> tuple[Node, ...]:
         """The same commands, with a change besides."""
-        parts = [self._part(at, change.of(ids)) for at, ids in enumerate(self._loop_ids)]
+        parts = list(self._unchanged)
+        for at in {at for loop_id in change.loop_ids for at in self._with_loop[loop_id]}:
+            parts[at] = self._part(at, change.of(self._loop_ids[at]))
         nodes = _together(parts)
         return shared(nodes) if self.options.sums else nodes
 
@@ -83,6 +94,10 @@ class Parts:
         """The same commands, with the other passes."""
         others = replace(self.options, unrolling=False)
         return Parts(self.body, self._commands, others).changed(NO_CHANGE)
+
+    @cached_property
+    def _unchanged(self) -> list[tuple[Node, ...]]:
+        return [self._part(at, NO_CHANGE) for at in range(len(self.body))]
 
     def _part(self, at: int, change: Change) -> tuple[Node, ...]:
         found = self._found[at].get(change)
