@@ -36,12 +36,14 @@ def test_it_is_exact_on_the_device(common):
     check_build(common)
 
 
+@pytest.mark.long
 @pytest.mark.rpc
 def test_it_is_tuned(common, capsys):
     assert tune([*common, "--logs=logs", "--trials=4", "--servers=1"]) == 0
     check_build(common, "--logs=logs", "--require-tuned")
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not HAS_MAKE, reason="needs gcc, g++ and make")
 def test_its_export_is_right(common):
     folder = Path("net")

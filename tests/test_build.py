@@ -101,6 +101,7 @@ def expected_scores(network: Network, image: np.ndarray) -> np.ndarray:
     return run_host(build_host(network.quantized.mod), image)[0]
 
 
+@pytest.mark.long
 def test_a_build_takes_the_faster_of_tuned_and_default(
     network, logs, tmp_path, capsys, monkeypatch
 ):
@@ -124,6 +125,7 @@ def test_a_build_takes_the_faster_of_tuned_and_default(
     assert result["total_cycles"] == sum(r["count"] * r["cycles"] for r in result["layers"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("with_logs", [True, False], ids=["tuned", "default"])
 def test_the_file_computes_what_the_host_computes(network, logs, tmp_path, with_logs):
     output, _ = built(tmp_path, logs if with_logs else "none")
@@ -133,6 +135,7 @@ def test_the_file_computes_what_the_host_computes(network, logs, tmp_path, with_
         )
 
 
+@pytest.mark.long
 def test_the_file_runs_in_another_process(network, logs, tmp_path):
     from PIL import Image
 
@@ -218,6 +221,7 @@ def changed_load(nodes: tuple[Node, ...], times: int) -> tuple[Node, ...]:
     return tuple(changed)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("op", OPERATORS)
 @pytest.mark.parametrize(("times", "kind"), [(0, "wrong_result"), (2, "race")])
 def test_what_is_wrong_is_refused_by_name(network, tmp_path, capsys, monkeypatch, op, times, kind):
@@ -290,6 +294,7 @@ def test_explain_schedule_prints_where_copies_are_placed(network, logs, tmp_path
         assert f"{layer.name}: " in printed
 
 
+@pytest.mark.long
 def test_another_pipeline_computes_the_same_and_is_shown(network, logs, tmp_path, capsys):
     """With the schedules of the usual logs, whose cycles are those of the default."""
     usual = built(tmp_path, logs)[1]

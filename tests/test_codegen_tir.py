@@ -31,6 +31,7 @@ REGRESSIONS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("device", "operator"), REGRESSIONS, ids=lambda value: getattr(value, "name", value)
 )

@@ -14,6 +14,7 @@ def _name(page):
     return str(page.relative_to(ROOT))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=_name)
 def test_examples_give_what_they_show(page):
     """The blocks of a page run one after another, in one namespace."""

@@ -77,6 +77,7 @@ def check(found: Missed, most: Missed) -> None:
         assert getattr(found, field) <= getattr(most, field), (field, found)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("model", ["bert_base", "resnet18"])
 def test_default_code(model):
     check(missed(default_programs(model), with_cycles=False), BY_DEFAULT[model])

@@ -43,6 +43,7 @@ def check_drawn(op: str, data: st.DataObject) -> None:
     assert not unordered_loads(program)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("op", sorted(topi.operators()))
 @settings(max_examples=4, deadline=None)
 @given(data=st.data())

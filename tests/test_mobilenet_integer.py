@@ -70,6 +70,7 @@ def test_a_small_network_matches_layer_by_layer(small):
     assert_layers_match(partitioned, wanted, image)
 
 
+@pytest.mark.long
 def test_a_small_network_on_the_device(small):
     quantized, image, wanted = small
     partitioned = partition(quantized.mod, CONFIG, Chooser(CONFIG, None).device_function)

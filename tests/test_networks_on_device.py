@@ -150,6 +150,7 @@ def test_a_vision_transformer_block(spelled):
     assert "table" in ran.on_host
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("up", ["transposed", "nearest", "bilinear"])
 def test_a_u_net_block(up):
     """Down, up again, joined with what it was made of."""

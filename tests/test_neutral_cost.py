@@ -49,6 +49,7 @@ def default_program(operator: topi.Operator):
     return build_program(func, CONFIG, operator.name)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("operator", LAYERS, ids=lambda operator: operator.op)
 def test_the_simulator_finds_a_default_that_is_nearly_as_good(operator, silent, monkeypatch):
     operator = operator.kernel()

@@ -49,6 +49,7 @@ def by_name(operator: Operator) -> str:
     return operator.name
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("operator", examples(DEFAULT_DEVICE), ids=by_name)
 def test_every_operator_with_nothing_and_with_each_optimization_alone(operator):
     config = preset(DEFAULT_DEVICE)

@@ -16,6 +16,7 @@ def run(code: str) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
+@pytest.mark.long
 def test_tvms_own_database_reads_the_logs():
     """In a process that asks nothing of this package."""
     folders = [str(header.parent) for header in LOGS]

@@ -90,6 +90,7 @@ def tuned(tmp_path_factory):
     )
 
 
+@pytest.mark.long
 @pytest.mark.rpc
 def test_a_run_writes_logs_and_says_what_was_gained(tuned):
     logs, result, output, _ = tuned
@@ -172,6 +173,7 @@ def test_resuming_a_finished_run_measures_nothing_new(tuned, capfd):
     assert (folder_of(logs) / RECORDS_FILE).read_bytes() == before
 
 
+@pytest.mark.long
 @pytest.mark.rpc
 def test_ctrl_c_loses_nothing_and_resume_goes_on(tmp_path):
     process = tune_process(tmp_path, "--trials=1000", "--servers=2")
@@ -197,6 +199,7 @@ def test_ctrl_c_loses_nothing_and_resume_goes_on(tmp_path):
     assert not before & set(new)
 
 
+@pytest.mark.long
 @pytest.mark.rpc
 def test_a_killed_run_leaves_readable_logs_and_no_processes(tmp_path):
     process = tune_process(tmp_path, "--trials=1000", "--servers=2")
@@ -208,6 +211,7 @@ def test_a_killed_run_leaves_readable_logs_and_no_processes(tmp_path):
     assert len(read_log(folder_of(tmp_path), HEADER).measurements) >= 3
 
 
+@pytest.mark.long
 @pytest.mark.rpc
 def test_a_run_survives_its_servers(tmp_path):
     process = tune_process(tmp_path, "--trials=30", "--servers=2")
@@ -224,6 +228,7 @@ def test_a_run_survives_its_servers(tmp_path):
     assert len(log.measurements) > 10
 
 
+@pytest.mark.long
 @pytest.mark.rpc
 def test_a_tracker_of_ones_own(tmp_path):
     with LocalServers(CONFIG, 1, tmp_path) as servers:
@@ -237,6 +242,7 @@ def test_a_tracker_of_ones_own(tmp_path):
         assert main([*arguments, f"--logs={tmp_path / 'logs'}"]) == 1
 
 
+@pytest.mark.long
 @pytest.mark.rpc
 @pytest.mark.parametrize("space", ["template", "rules"])
 def test_each_space_can_be_searched_alone(tmp_path, space):
@@ -246,6 +252,7 @@ def test_each_space_can_be_searched_alone(tmp_path, space):
     assert read_log(folder_of(tmp_path), HEADER).measurements
 
 
+@pytest.mark.long
 @pytest.mark.rpc
 def test_another_pipeline_is_measured_and_shown(tmp_path, capsys):
     logs, shown = tmp_path / "logs", tmp_path / "shown"
@@ -260,6 +267,7 @@ def test_another_pipeline_is_measured_and_shown(tmp_path, capsys):
     assert "by pipeline O1, needed O2" in capsys.readouterr().err
 
 
+@pytest.mark.long
 @pytest.mark.rpc
 def test_tvms_own_search(tmp_path):
     process = tune_process(tmp_path, "--trials=6", "--search=evolutionary", "--ops=conv2d")

@@ -69,6 +69,7 @@ def tuned(fake, tracker, tmp_path_factory):
     return folder / "logs", json.loads((folder / "result.json").read_text())
 
 
+@pytest.mark.long
 def test_logs_say_what_measured_them(tuned, layer):
     logs, result = tuned
     log = log_of(logs)
@@ -122,6 +123,7 @@ def test_logs_of_one_are_not_read_for_another(tuned, tracker, tmp_path, capsys):
         (moved / "tiny").rename(logs / log.header.measured_on / "tiny")
 
 
+@pytest.mark.long
 def test_simulated_logs_are_measured_on_the_runner_into_a_folder_of_their_own(
     fake, tracker, tmp_path, capsys, layer
 ):

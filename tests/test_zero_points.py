@@ -67,6 +67,7 @@ def known_by_name(module, monkeypatch):
     monkeypatch.setitem(registry.MODELS, NAME, lambda weights, seed: Model(NAME, module))
 
 
+@pytest.mark.long
 def test_every_product_is_the_devices_and_every_byte_right(module):
     config = preset("gemmini-16x16")
     network = load_network(NAME, config)

@@ -155,6 +155,7 @@ def test_of_a_network_in_float_there_is_nothing_to_choose(tmp_path, capsys):
     assert "is in float, its numbers are the device's" in refusal(main, capsys, *line)
 
 
+@pytest.mark.long
 def test_cycles_say_what_scales_of_narrow_blocks_would_cost(tmp_path, monkeypatch, capsys):
     config, report = preset("gemmini-16x16"), tmp_path / "out.json"
 

@@ -52,6 +52,7 @@ def built(network, logs):
     return network.build(logs=logs)
 
 
+@pytest.mark.long
 def test_tuning_gives_what_the_command_gives(network, logs, tmp_path, capsys):
     layers = network.layers(logs=logs)
     assert layers.cycles <= layers.default_cycles
@@ -64,6 +65,7 @@ def test_tuning_gives_what_the_command_gives(network, logs, tmp_path, capsys):
     assert f"{layers.cycles:,}" in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_a_quiet_one_prints_nothing(network, logs, capsys):
     network.tune(31, logs=logs, resume=True, servers=1, quiet=True)
     assert capsys.readouterr().out == ""
@@ -159,6 +161,7 @@ def test_what_cannot_be_done(network, built, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.long
 def test_an_operator_alone(tmp_path):
     one = npu.operator("conv2d(h=8, w=8, ci=16, co=16, k=3, pad=1)")
     assert one.name == one.operator.name == "conv2d_8x8x16_16_k3_s1_p1"

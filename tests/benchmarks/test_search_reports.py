@@ -72,6 +72,7 @@ def test_an_unknown_model_is_one_line(capsys):
     )
 
 
+@pytest.mark.long
 @pytest.mark.rpc
 def test_a_run_is_told_as_it_went():
     layers = [Layer(Matmul(1, 40, 64, 48).canonical(), 2)]

@@ -17,6 +17,7 @@ from npu_target.device import preset
 DEFAULT = preset("gemmini-16x16")
 
 
+@pytest.mark.long
 def test_programs_and_layers() -> None:
     found = experiments_of(DEFAULT)
     held_out = [one for one in found if one.is_held_out]

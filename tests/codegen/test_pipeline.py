@@ -168,6 +168,7 @@ def check(statements: list[Leaf | Around]) -> Program:
     return final
 
 
+@pytest.mark.long
 @given(FUNCTIONS)
 @settings(max_examples=60)
 def test_every_row_sees_statements_in_their_order(statements: list[Leaf | Around]) -> None:

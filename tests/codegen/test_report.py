@@ -50,6 +50,7 @@ def told(entries: list[Entry]) -> Counter[str]:
     return counts
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "operator",
     [

@@ -64,6 +64,7 @@ def check(case: Case) -> None:
     check_same_rows(plain, final)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("config", "op", "space"), ALL)
 @settings(max_examples=2)  # the first is as small as can be
 @given(data=st.data())

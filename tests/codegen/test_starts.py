@@ -92,6 +92,7 @@ def test_parts_of_a_reduction_in_a_loop_add_to_zeros():
     assert not overwriting_steps(program)
 
 
+@pytest.mark.long
 @settings(max_examples=12)
 @given(
     st.builds(

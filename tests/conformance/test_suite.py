@@ -40,6 +40,7 @@ def test_every_step_has_a_file() -> None:
     assert [step.number for step in STEPS] == list(range(1, len(STEPS) + 1))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -61,6 +62,7 @@ def install(folder: Path, package: str, device: str) -> None:
     (installed / "entry_points.txt").write_text(f"[npu_target.devices]\n{device}\n")
 
 
+@pytest.mark.long
 def test_a_device_with_a_fixed_function_passes_every_step(tmp_path: Path) -> None:
     """It runs no schedules: a whole product is a job, described by a few commands."""
     install(tmp_path, "job_device", "job = job_device.kind:KIND")

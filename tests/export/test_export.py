@@ -32,6 +32,7 @@ def check(folder: Path, simulated: Path):
     return make(folder, *SANITIZE, simulator(simulated, *SANITIZE), "check")
 
 
+@pytest.mark.long
 @needs_make
 def test_the_network_is_right_and_takes_the_cycles_of_the_build(exported, tmp_path):
     done = check(copy_of(exported, tmp_path / "net"), exported)
@@ -97,6 +98,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.long
 @needs_make
 @pytest.mark.parametrize("change", CHANGES)
 def test_what_is_changed_is_found(exported, tmp_path, change):
@@ -249,6 +251,7 @@ def vta(tiny_model, tmp_path_factory) -> Path:
     return folder
 
 
+@pytest.mark.long
 @needs_make
 def test_a_device_with_constants_in_its_programs(vta):
     done = check(vta, vta)

@@ -61,6 +61,7 @@ def check(first: int, number: int) -> None:
     assert counts[RIGHT] >= LEAST_RIGHT * counts.total(), counts
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("first", range(5, 25, 10))
 def test_schedules_are_right_or_refused(first: int) -> None:
     check(first, 10)

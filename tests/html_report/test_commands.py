@@ -77,6 +77,7 @@ def test_accuracy_of_a_quantized_network_says_how_many_elements_differ(here, int
     assert "steps are at other sums" in text and "over 100" in text
 
 
+@pytest.mark.long
 def test_tune_shows_its_search(here, capsys):
     arguments = ["--model=tiny", "--trials=24", "--servers=1", "--ops=conv2d", "--logs=logs"]
     assert tune([*arguments, "--own-logs-only", "--report=out.html"]) == 0

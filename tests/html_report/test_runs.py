@@ -84,6 +84,7 @@ def test_a_copy_has_the_rows_of_one_block_in_use():
     assert set("".join(spad["levels"][1:])) == {"0"}
 
 
+@pytest.mark.long
 def test_a_device_that_records_nothing_has_counts_and_bounds_alone():
     program, operator = program_of("conv2d", VTA)
     found = run(program)

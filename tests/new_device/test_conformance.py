@@ -62,6 +62,7 @@ def package(tmp_path: Path) -> Path:
     return source
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("file", "old", "new", "step", "reason"),
     [

@@ -66,6 +66,7 @@ def all_pairs():
     return [np.ascontiguousarray(side) for side in np.meshgrid(values, values, indexing="ij")]
 
 
+@pytest.mark.long
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(operations())
 def test_none_differs_in_exact_mode_and_by_one_at_most_in_fast_mode(operation):

@@ -104,6 +104,7 @@ FUNCTIONS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("function", range(len(FUNCTIONS)))
 def test_a_function_of_the_elements_of_one_tensor_is_one_table(function):
     def body(emit, x):

@@ -113,6 +113,7 @@ BODIES = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("body", BODIES, ids=lambda body: body.__name__)
 def test_results_stay_close_to_float(body):
     mod = function_of([IMAGE], body)
@@ -134,6 +135,7 @@ def decibels(mod, quantized, x):
     return min(10 * np.log10(np.sum(a**2) / np.sum((a - b) ** 2)) for a, b in pairs)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("body", "rule"),
     [

@@ -72,6 +72,7 @@ def session_of(address: Address):
     return rpc.connect(endpoint.host, endpoint.port, endpoint.matchkey)
 
 
+@pytest.mark.long
 def test_the_life_of_a_tracker_and_two_servers():
     with running_tracker() as (tracker, address):
         with running("devices", "--tracker", address, "--count", 2) as server:
@@ -91,6 +92,7 @@ def test_the_life_of_a_tracker_and_two_servers():
         assert not tracker.stderr.read()
 
 
+@pytest.mark.long
 def test_a_killed_server_is_started_again():
     with running_tracker() as (_, address):
         with running("devices", "--tracker", address) as server:
@@ -108,6 +110,7 @@ def test_a_killed_server_is_started_again():
             assert session_of(address).ext_dev(0).exist
 
 
+@pytest.mark.long
 def test_servers_do_not_outlive_a_killed_parent():
     with running_tracker() as (_, address):
         with running("devices", "--tracker", address) as server:
@@ -142,6 +145,7 @@ def test_a_port_in_use():
             assert f"cannot listen on 127.0.0.1:{port}" in error and "--port" in error
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("options", "says"),
     [
@@ -154,6 +158,7 @@ def test_wrong_input(options, says):
     assert says in ends_with_one_line("devices", *options)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("options", "says"),
     [
@@ -220,6 +225,7 @@ def test_binding_beyond_loopback_warns():
         assert "TVM's RPC has no authentication" in process.stderr.read()
 
 
+@pytest.mark.long
 def test_a_session_whose_run_takes_too_long_ends_and_the_server_goes_on():
     with running_tracker() as (_, address):
         with running("devices", "--tracker", address):

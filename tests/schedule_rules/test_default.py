@@ -22,6 +22,7 @@ def check_default(op: str, data: st.DataObject) -> None:
     check_schedule(operator, schedule, config, data.draw(seeds, "seed"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("op", sorted(topi.operators()))
 @settings(max_examples=6)
 @given(data=st.data())

@@ -118,6 +118,7 @@ def program_of(operator: Operator, schedule: Schedule):
     return build_program(schedule.mod["main"], CONFIG, operator.name)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", [(1, 1), (60, 40), (600, 70)])
 def test_the_default_is_right_and_among_the_best(size, monkeypatch):
     monkeypatch.setattr(default, "_chosen", {})

@@ -27,6 +27,7 @@ def sweep(folder: Path, *arguments: str) -> int:
     return main(["--model", "tiny", "-o", out, "--processes", "1", *arguments])
 
 
+@pytest.mark.long
 def test_cycles_are_those_of_builds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     json_file = tmp_path / "sweep.json"
     assert sweep(tmp_path, "--vary", "dim=8,12,16", "--json", str(json_file)) == 0

@@ -39,6 +39,7 @@ def by_block(operator: Operator, dim: int = CONFIG.dim) -> Operator:
     return replace(operator, scale=tuple(np.repeat(blocks, dim)[:n].tolist()))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("operator", OPERATORS, ids=lambda operator: operator.name)
 @pytest.mark.parametrize("device", ["gemmini-16x16", "gemmini-8x8", "gemmini-32x32"])
 def test_default_schedules_equal_numpy(operator, device):
@@ -49,6 +50,7 @@ def test_default_schedules_equal_numpy(operator, device):
     check_schedule(operator, default_schedule(operator, config), config)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("width", [32, 48, 64, 160])
 @pytest.mark.parametrize(
     "operator",

@@ -67,6 +67,7 @@ def tuned(environment, tmp_path_factory) -> tuple[Path, dict]:
     return folder / "logs", json.loads(result.read_text())
 
 
+@pytest.mark.long
 @pytest.mark.rpc
 def test_it_is_partitioned_tuned_and_rebuilt_from_the_logs(environment, tuned, tmp_path):
     logs, result = tuned

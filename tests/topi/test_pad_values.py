@@ -37,6 +37,7 @@ def padded_operators(config: DeviceConfig, value: int) -> list[Operator]:
     return [fitted(operator, config) for operator in found]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("value", [-128, 77])
 @pytest.mark.parametrize("device", ["gemmini-16x16", "gemmini-8x8", "vta-1x16x16"])
 def test_equals_numpy(device, value):

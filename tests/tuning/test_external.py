@@ -60,6 +60,7 @@ def test_clients_do_not_mix_them_up(tracker, tmp_path):
                 client.require(CONFIG, other)
 
 
+@pytest.mark.long
 def test_whatever_it_does_costs_one_measurement(fake, pool, job):
     """And says what it was; the session goes on."""
     hows = [how for how in BEHAVIOURS for _ in range(2)]

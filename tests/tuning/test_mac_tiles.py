@@ -56,6 +56,7 @@ def compiled(operator: Operator, point: Point):
     return compile_trace(CompileJob(operator, CONFIG, space_of(operator).trace(point)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("operator", OPERATORS, ids=lambda operator: operator.name)
 @settings(max_examples=12, deadline=None)
 @given(data=st.data())

@@ -51,6 +51,7 @@ def quantized() -> tvm.ir.IRModule:
     return quantize(model.mod, model.calibration_inputs(1, 0)).mod
 
 
+@pytest.mark.long
 @pytest.mark.rpc
 def test_tune_tir_measures_and_its_records_build(tmp_path):
     operator = OPERATOR.canonical()

@@ -101,6 +101,7 @@ def check_bounds(
     return tightness
 
 
+@pytest.mark.long
 @settings(max_examples=6)
 @given(st.data(), devices, st.integers(1, 2**30))
 def test_no_run_is_below_its_bound(data, config, seed):

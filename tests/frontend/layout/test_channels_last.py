@@ -1,6 +1,7 @@
 """Channels last: the same values, and transposes at the ends only."""
 
 import numpy as np
+import pytest
 from frontend_layout import check, draw
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -82,6 +83,7 @@ def test_what_is_unknown_gets_its_own_layout():
     check(function_of([(1, 3, 7, 8)], body), draw(1, 3, 7, 8), transposes=4)
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=15)
 @given(
     st.integers(1, 2),

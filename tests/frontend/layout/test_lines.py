@@ -58,6 +58,7 @@ def quantized(emit, x, axis=1):
     return emit(op.dequantize(emit(op.quantize(x, *numbers, axis, "int8")), *numbers, axis))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "then",
     [

@@ -144,6 +144,7 @@ def test_registers_that_run_begin_and_come_back(body: tuple[Node, ...]) -> None:
     check(kernel(*body), None, "-O0")
 
 
+@pytest.mark.long
 @needs_compiler
 @pytest.mark.parametrize(
     ("name", "device"),

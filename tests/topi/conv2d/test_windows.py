@@ -150,6 +150,7 @@ OVER_THE_EDGE = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.long
 @OVER_THE_EDGE
 def test_windows_over_the_edge_of_an_image_padded_by_a_value(operator: Conv2d) -> None:
     kernel = operator.kernel()
