@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.tflite_tables import table, vector
+from benchmarks.tflite_tables import finished, table
 
 CHANNELS, SIDE = 512, 7
 WEIGHTS = CHANNELS * CHANNELS * 9  # of a layer
@@ -163,24 +163,16 @@ def write_tflite(path: Path, layers: int) -> None:
         )
     code = tflite.BuiltinOperator.CONV_2D
     codes = [table(b, "OperatorCode", BuiltinCode=code, DeprecatedBuiltinCode=code, Version=1)]
-    graph = table(
+    content = finished(
         b,
-        "SubGraph",
-        Tensors=vector(b, tensors),
-        Operators=vector(b, operators),
-        Inputs=b.CreateNumpyVector(np.array([0], np.int32)),
-        Outputs=b.CreateNumpyVector(np.array([2 * layers], np.int32)),
+        tensors=tensors,
+        operators=operators,
+        codes=codes,
+        buffers=buffers,
+        inputs=[0],
+        outputs=[2 * layers],
     )
-    root = table(
-        b,
-        "Model",
-        Version=3,
-        OperatorCodes=vector(b, codes),
-        Subgraphs=vector(b, [graph]),
-        Buffers=vector(b, buffers),
-    )
-    b.Finish(root, b"TFL3")
-    path.write_bytes(b.Output())
+    path.write_bytes(content)
 
 
 def _floats(layer: int) -> np.ndarray:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import argparse
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 # Help texts as in a terminal of this width, on every machine.
@@ -14,6 +12,7 @@ from sphinx.application import Sphinx
 
 import npu_target
 from npu_target.cli.main import make_parser
+from npu_target.cli.parsers import leaves
 
 project = "npu_target"
 version = release = npu_target.__version__
@@ -31,22 +30,13 @@ autodoc_member_order = "bysource"
 napoleon_use_ivar = True
 
 
-def _leaves(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
-    inner = [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]
-    if not inner:
-        yield parser
-    for action in inner:
-        for each in action.choices.values():
-            yield from _leaves(each)
-
-
 def _write_commands(app: Sphinx) -> None:
     """The page of all commands, from their --help."""
     parts = [
         "# All commands and options",
         "What `--help` says. See also [the command line](command_line.md).",
     ]
-    for parser in _leaves(make_parser()):
+    for parser in leaves(make_parser()):
         parts += [f"## {parser.prog}", f"```text\n{parser.format_help().rstrip()}\n```"]
     Path(app.srcdir, "commands.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.tflite_tables import table, vector
+from benchmarks.tflite_tables import finished, table
 from npu_target.frontend import Imported, load
 from npu_target.host import build_host, run_host
 from npu_target.integer import operation_of
@@ -160,24 +160,15 @@ def model(
                 **entries,
             )
         )
-    graph = table(
+    return finished(
         b,
-        "SubGraph",
-        Tensors=vector(b, written),
-        Operators=vector(b, ops),
-        Inputs=b.CreateNumpyVector(np.array(inputs, np.int32)),
-        Outputs=b.CreateNumpyVector(np.array(outputs, np.int32)),
+        tensors=written,
+        operators=ops,
+        codes=codes,
+        buffers=buffers,
+        inputs=inputs,
+        outputs=outputs,
     )
-    root = table(
-        b,
-        "Model",
-        Version=3,
-        OperatorCodes=vector(b, codes),
-        Subgraphs=vector(b, [graph]),
-        Buffers=vector(b, buffers),
-    )
-    b.Finish(root, b"TFL3")
-    return bytes(b.Output())
 
 
 def imported(content: bytes, folder: Path, **shapes: tuple[int, ...]) -> Imported:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, NoReturn
 
@@ -31,6 +31,16 @@ class Parser(argparse.ArgumentParser):
 def wrong_options(prog: str, message: str) -> str:
     """What to say of options that are none, as a line."""
     return f"{prog}: error: {message}; see: {prog} --help\n"
+
+
+def leaves(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    """The parsers of what can be asked for: those inside a parser that have none inside."""
+    inner = [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]
+    if not inner:
+        yield parser
+    for action in inner:
+        for child in action.choices.values():
+            yield from leaves(child)
 
 
 def does(parser: argparse.ArgumentParser, job: str, **settings: Any) -> None:

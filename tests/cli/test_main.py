@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import importlib.util
 import os
@@ -12,7 +11,6 @@ import signal
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
 
 import pytest
 from command_lines import build, misuse, said
@@ -20,6 +18,7 @@ from command_lines import build, misuse, said
 import npu_target
 from npu_target.cli import errors
 from npu_target.cli.main import main, make_parser, parse
+from npu_target.cli.parsers import leaves
 from npu_target.device import presets
 from npu_target.errors import UserError
 from npu_target.jobs.errors import Stopped, UsageError
@@ -33,16 +32,6 @@ _OWN = {
     "--name": "of a stream",
     "--count": "",
 }
-
-
-def leaves(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
-    """The parsers of what can be asked for."""
-    inner = [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]
-    if not inner:
-        yield parser
-    for action in inner:
-        for child in action.choices.values():
-            yield from leaves(child)
 
 
 LEAVES = {leaf.prog: leaf for leaf in leaves(make_parser())}
