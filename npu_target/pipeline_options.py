@@ -27,12 +27,12 @@ class PipelineOptions:
         (TVM's software pipeline); else each tile is loaded when its iteration begins.
     overwriting : the first steps of a reduction write over what the sums were, instead of adding
         to zeros that are written before.
-    recutting : steps whose rows follow each other are cut anew, as few as can be; else they are
+    coalescing : steps whose rows follow each other become one, as few as can be; else they are
         those of the definition.
     overlap : copies are issued beside the steps before or after, as far as these do not depend on
         them, in loops with a prologue and an epilogue; else where their statements stand.
-    dealing : those copies are dealt out among the steps; else they come before or behind all of
-        them. Does nothing without `overlap`.
+    interleaving : those copies are interleaved with the steps; else they come before or behind all
+        of them. Does nothing without `overlap`.
     conditions : conditions that loops decide are left out, neighbours share one.
     rolling : parts of the program that repeat themselves become loops.
     splitting : loops are cut where a condition in them changes, if that pays.
@@ -45,9 +45,9 @@ class PipelineOptions:
 
     prefetching: bool = True
     overwriting: bool = True
-    recutting: bool = True
+    coalescing: bool = True
     overlap: bool = True
-    dealing: bool = True
+    interleaving: bool = True
     conditions: bool = True
     rolling: bool = True
     splitting: bool = True
@@ -98,7 +98,7 @@ def flags() -> tuple[str, ...]:
     return tuple(field.name for field in fields(PipelineOptions))
 
 
-_REORDERING = ("prefetching", "overlap", "dealing")
+_REORDERING = ("prefetching", "overlap", "interleaving")
 O0 = PipelineOptions.only(())
 O1 = PipelineOptions.only(flag for flag in flags() if flag not in _REORDERING)
 O2 = PipelineOptions()

@@ -96,19 +96,19 @@ LAYERS = [Conv2d(1, 14, 14, 64, 64, 3, 3, pad=(1, 1, 1, 1)), Matmul(1, 512, 256,
 
 @pytest.mark.parametrize("operator", LAYERS, ids=by_name)
 def test_optimizations_are_worth_it(operator):
-    """All together: one load too many in a row blocks the host, so copies that are not dealt out
+    """All together: one load too many in a row blocks the host, so copies that are not interleaved
     gain nothing by coming earlier."""
     config = preset(DEFAULT_DEVICE)
     func = default_schedule(operator.kernel(), config).mod["main"]
-    none, in_order, dealt_out_nowhere, every = (
+    none, in_order, not_interleaved, every = (
         program_cycles(
             build_program(
                 func, config, operator.name, options=PipelineOptions.parse(text)
             ).to_bytes()
         )
-        for text in ("O0", "O1", "O2,-dealing", "O2")
+        for text in ("O0", "O1", "O2,-interleaving", "O2")
     )
-    assert every < 0.9 * min(none, in_order, dealt_out_nowhere)
+    assert every < 0.9 * min(none, in_order, not_interleaved)
 
 
 def test_a_program_in_order_has_the_form_of_the_function():

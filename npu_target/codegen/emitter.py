@@ -9,7 +9,7 @@ from ..device.emission import Emission
 from ..passes.linear import Linear
 from ..passes.transfers import LoopExtent
 from ..pipeline_options import PipelineOptions
-from .dealing import Copy
+from .interleaving import Copy
 from .nests import Nest, Values
 from .operations import CopyOperation, LoopIds
 from .placed import Placed, PlacedCopy, PlacedNodes
@@ -87,12 +87,12 @@ class Emitter:
         """The steps of a nest, in loops of their own."""
         loops, inner = self.enter(opened.nest, opened.values)
         overwrites = opened.nest in self.overwritten
-        return Steps(opened.nest.step(inner), loops, overwrites, recut=self.options.recutting)
+        return Steps(opened.nest.step(inner), loops, overwrites, coalesce=self.options.coalescing)
 
     def _placer(self, opened: Open) -> Placer:
         """Places copies in the steps of a nest."""
         memories, queues = self.config.memories, self.emission.queue_entries
-        placer = Placer if self.options.dealing else Around
+        placer = Placer if self.options.interleaving else Around
         return placer(self.steps(opened), opened.touched, memories, queues, self.ids, self.report)
 
     def enter(self, nest: Nest, values: Values) -> tuple[tuple[LoopExtent, ...], dict[int, Linear]]:

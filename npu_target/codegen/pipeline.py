@@ -1,7 +1,7 @@
 """Software pipelining: the statements of a function as a stream of steps with copies around them.
 
 The statements are walked in their order.  The latest nest of steps stays *open* until the next one
-comes: what lies between the two is then dealt out by its dependences
+comes: what lies between the two is then distributed by its dependences
 (:mod:`npu_target.codegen.waiting`).
 
 A loop becomes a prologue (its first iterations, whose neighbours are others), a steady state and an
@@ -28,7 +28,7 @@ from .report import (
     NOT_STEADY,
 )
 from .statements import Branch, Repeat, Sequence, Statement
-from .waiting import Open, Waiting, closed, dealt_out, shared
+from .waiting import Open, Waiting, closed, distributed, shared
 from .walk import Walk
 
 # Iterations of a loop before its steady state.
@@ -87,7 +87,7 @@ class Pipeline(Walk):
     def steps(self, nest: StepNest, values: Values) -> tuple[Placed, ...]:
         """Steps are open until the next ones come; those before are closed."""
         before, after = self.state.open, Open(nest, values, nest.touched(values))
-        before, stay, after = dealt_out(before, self.state.behind, after, self.emitter.rest)
+        before, stay, after = distributed(before, self.state.behind, after, self.emitter.rest)
         if before is not None and not self.state.behind:
             cycles = self.emitter.step_cycles, self.emitter.copy_cycles
             before, after = shared(before, after, *cycles)

@@ -2,7 +2,7 @@
 
 A queue of the device holds a few loads only; one more in a row blocks the host until the first is
 done, and the steps run dry behind it.  Between the steps the same loads find the
-queue empty and overlap with all of the steps.  So the iterations of copies are dealt out to the
+queue empty and overlap with all of the steps.  So the iterations of copies are interleaved with the
 iterations of the steps' loops, from the outside in, until so few are left together that a queue
 holds them.  Every loop is cut into a few ranges of a fixed pattern: that is what the host runs.
 
@@ -21,11 +21,11 @@ import numpy as np
 from ..device import Memories
 from ..passes.linear import Linear
 from ..topi.blocking import ceil_div
-from .dealing import Bound, Copy, Dealer, Part, best_axis
 from .dependences import Touched
+from .interleaving import Bound, Copy, Interleaver, Part, best_axis
 from .operations import CopyOperation, Engine, LoopIds
 from .placed import Placed, PlacedLoop, PlacedStep
-from .report import BEFORE, BEHIND, FIRST_BLOCK, LAST_BLOCK, NOT_DEALT, ROWS_UNKNOWN, NoReport
+from .report import BEFORE, BEHIND, FIRST_BLOCK, LAST_BLOCK, NOT_INTERLEAVED, ROWS_UNKNOWN, NoReport
 from .steps import Run, Step, Steps
 
 # Of the loops around the steps, so many outer ones may be cut in two, where that brings so much.
@@ -50,7 +50,7 @@ class Placer:
         self.touched = touched
         self.memories = memories
         self.ids = ids
-        self.dealer = Dealer(queue_entries, ids)
+        self.interleaver = Interleaver(queue_entries, ids)
         self._tables: dict[tuple[Steps, int, bool], np.ndarray] = {}
         self.n_blocks = int(np.prod([loop.extent for loop in steps.loops], dtype=np.int64))
 
@@ -96,7 +96,7 @@ class Placer:
         for depth, loop in enumerate(self.steps.loops):
             found: list[Bound] = []
             for one in last:
-                self.dealer.behind(one, loop.extent, self.steps.positions(depth), found)
+                self.interleaver.behind(one, loop.extent, self.steps.positions(depth), found)
             last = found
             if self._is_rest(copy, depth):
                 break
@@ -108,7 +108,7 @@ class Placer:
         return not copy.operation.is_load and not self.steps.reduces(depth)
 
     def _refined(self, free: Sequence[Copy]) -> Steps:
-        """The steps with an outer loop in two, where copies are dealt out more evenly then."""
+        """The steps with an outer loop in two, where copies are interleaved more evenly then."""
         if not free:
             return self.steps
         extents = [loop.extent for loop in self.steps.loops]
@@ -130,7 +130,7 @@ class Placer:
         total = 0.0
         for copy in copies:
             axes = [loop.extent for loop in copy.operation.loops]
-            most = self.dealer.room[copy.operation.kind.engine]
+            most = self.interleaver.room[copy.operation.kind.engine]
             uneven = 1.0
             for extent in extents:
                 if int(np.prod(axes)) <= most:
@@ -212,21 +212,21 @@ class Placer:
         due_first: list[Bound] = []
         after_last: list[Bound] = []
         for bound in due:
-            parts += self.dealer.ahead(bound, loop.extent, inner, due_first)
+            parts += self.interleaver.ahead(bound, loop.extent, inner, due_first)
         for bound in after:
-            parts += self.dealer.behind(bound, loop.extent, inner, after_last)
+            parts += self.interleaver.behind(bound, loop.extent, inner, after_last)
         after_last = [
             x for x in after_last if not (x.copy.leaves_rest and self._is_rest(x.copy, depth))
         ]
-        parts += self.dealer.spread(free, int(bool(due_first)), loop.extent)
-        at_once = self.dealer.at_once(parts, loop.extent)
+        parts += self.interleaver.spread(free, int(bool(due_first)), loop.extent)
+        at_once = self.interleaver.at_once(parts, loop.extent)
         for part in at_once:
             early = part.commands if due and part.copy.is_own and not part.begin else 0
             self.report.between(
                 part.copy.operation, part.copy.is_own, part.total, early, loop.extent
             )
         inside = [part for part in parts if part not in at_once]
-        # What is dealt out inside has a fixed pattern, what is not is issued under a condition.
+        # What is interleaved inside has a fixed pattern, what is not is issued under a condition.
         cuts = {0, loop.extent}.union(*({part.begin, part.end} for part in inside))
         if due_first or first_differs:
             cuts.add(1)
@@ -236,14 +236,14 @@ class Placer:
         def body(begin: int, end: int, index: Linear) -> tuple[Placed, ...]:
             is_first = begin == 0
             return (
-                *(copy.placed for copy in self.dealer.parts_in(at_once, index)),
+                *(copy.placed for copy in self.interleaver.parts_in(at_once, index)),
                 *self._level(
                     depth + 1,
                     step.substitute({loop.loop_id: index}),
                     new_stationary and (is_first or not stays),
                     overwrites and (is_first or not reduces),
                     due_first if is_first else [],
-                    self.dealer.parts_in(inside, index),
+                    self.interleaver.parts_in(inside, index),
                     after_last if end == loop.extent else [],
                 ),
             )
@@ -294,15 +294,17 @@ class Placer:
         self, run: Run, step: Step, new_stationary: bool, overwrites: bool, free: list[Copy]
     ) -> tuple[Placed, ...]:
         if run.times == 1:  # all in their order
-            self.report.at_once([(copy.operation, copy.is_own) for copy in free], self.dealer.room)
+            self.report.at_once(
+                [(copy.operation, copy.is_own) for copy in free], self.interleaver.room
+            )
             row = Linear(run.first_row)
             last = PlacedStep(step, row, run.rows, new_stationary, overwrites, self.touched)
             return (*(copy.placed for copy in free), last)
-        parts = self.dealer.spread(free, 0, run.times)
+        parts = self.interleaver.spread(free, 0, run.times)
         for part in parts:
             self.report.enter(part.end - part.begin)
             first = part.at(Linear(part.begin))
-            self.report.at_once([(first, part.copy.is_own)], self.dealer.room)
+            self.report.at_once([(first, part.copy.is_own)], self.interleaver.room)
             self.report.leave()
         cuts = {0, run.times}.union(*({part.begin, part.end} for part in parts))
         if new_stationary:
@@ -312,7 +314,7 @@ class Placer:
             row = index * run.rows + run.first_row
             is_new = new_stationary and begin == 0
             last = PlacedStep(step, row, run.rows, is_new, overwrites, self.touched)
-            return (*(copy.placed for copy in self.dealer.parts_in(parts, index)), last)
+            return (*(copy.placed for copy in self.interleaver.parts_in(parts, index)), last)
 
         return self._ranges(sorted(cuts), body)
 
@@ -325,10 +327,10 @@ class Around(Placer):
     ) -> tuple[Placed, ...]:
         self.report.steps(self.steps)
         for copy in (*due, *free):
-            self.report.copy(copy.operation, BEFORE, NOT_DEALT)
+            self.report.copy(copy.operation, BEFORE, NOT_INTERLEAVED)
         behind = [copy for copy in after if not copy.leaves_rest]
         for copy in behind:
-            self.report.copy(copy.operation, BEHIND, NOT_DEALT)
+            self.report.copy(copy.operation, BEHIND, NOT_INTERLEAVED)
         return (
             *(copy.placed for copy in (*due, *free)),
             *self._level(0, self.steps.step, True, self.steps.overwrites, [], [], []),

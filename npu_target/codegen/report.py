@@ -28,7 +28,7 @@ NOT_STEADY = "loop {} is not steady: iterations leave different copies open, so 
 IN_ORDER = "others follow it that others follow"
 PHASES = "more settings than the device holds at once, so parts of the function do not overlap"
 BY_STEPS = "the engine of the steps does it"
-NOT_DEALT = "the pipeline of the compiler deals no copies out"
+NOT_INTERLEAVED = "the pipeline of the compiler interleaves no copies"
 LAST = "follows copies between the steps"
 ROWS_UNKNOWN = "its rows are not known"
 EARLY = "comes with the first block, needed later"
@@ -94,8 +94,8 @@ class NoReport:
         self, operation: CopyOperation, is_own: bool, n: int, early: int, extent: int
     ) -> None:
         """``n`` commands of a copy, that the steps need or that needs them, or of another nest's,
-        are dealt out to the iterations of a loop of the steps; ``early`` ones to the first, whose
-        steps do not need them yet and come behind."""
+        are interleaved with the iterations of a loop of the steps; ``early`` ones with the first,
+        whose steps do not need them yet and come behind."""
 
     def at_once(
         self, operations: Sequence[tuple[CopyOperation, bool]], room: Mapping[Engine, int]

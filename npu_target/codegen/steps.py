@@ -78,16 +78,16 @@ class Steps:
         they are last.
     runs : the steps of a block of rows.
     overwrites : whether the first part of the reduction is written over what the sums were.
-    recut : whether the device cuts a block of rows as suits it; else a block is a step of the
+    coalesce : whether the device cuts a block of rows as suits it; else a block is a step of the
         definition.
     """
 
     def __init__(
-        self, step: Step, loops: tuple[LoopExtent, ...], overwrites: bool, *, recut: bool = True
+        self, step: Step, loops: tuple[LoopExtent, ...], overwrites: bool, *, coalesce: bool = True
     ) -> None:
         rows = step.rows
         around = list(loops)
-        while recut and around and step.follows(around[-1], rows):
+        while coalesce and around and step.follows(around[-1], rows):
             rows *= around[-1].extent
             step = step.substitute({around.pop().loop_id: Linear()})
         self.step = step
@@ -102,7 +102,7 @@ class Steps:
                 self.n_changing -= 1
         self.runs: list[Run] = []
         first = 0
-        for size, times in step.intrinsic.sizes(rows) if recut else [(rows, 1)]:
+        for size, times in step.intrinsic.sizes(rows) if coalesce else [(rows, 1)]:
             self.runs.append(Run(first, size, times))
             first += size * times
 

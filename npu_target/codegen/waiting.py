@@ -1,4 +1,4 @@
-"""What waits between two nests of steps: copies, dealt out by their dependences.
+"""What waits between two nests of steps: copies, distributed by their dependences.
 
 A copy that the next nest needs and that the open one does not touch goes between the steps of the
 open one; one that needs the open nest and that the next one does not touch goes between the steps
@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable
 from functools import cached_property, partial
 from typing import NamedTuple
 
-from .dealing import Copy
 from .dependences import Touched, conflict
+from .interleaving import Copy
 from .nests import CopyNest, StepNest, Values
 from .operations import CopyOperation
 
@@ -67,7 +67,7 @@ class Open(NamedTuple):
     held: tuple[Waiting, ...] = ()
 
 
-def dealt_out(
+def distributed(
     before: Open | None,
     copies: Iterable[Waiting],
     steps: Open,

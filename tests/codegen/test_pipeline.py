@@ -67,8 +67,8 @@ LEAVES = st.builds(
     st.tuples(TILE, TILE),
     st.booleans(),
 )
-# Two statements at least: a perfect nest around a load is one copy, whose iterations may be dealt
-# out in another order, and so have to touch rows of their own.
+# Two statements at least: a perfect nest around a load is one copy, whose iterations may come
+# in another order, and so have to touch rows of their own.
 LOOPS = st.builds(
     lambda times, body: Around(times, tuple(body)),
     st.integers(2, 7),

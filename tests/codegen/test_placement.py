@@ -10,8 +10,8 @@ from codegen_streams import Step, steps_and_copies
 from hypothesis import given
 from hypothesis import strategies as st
 
-from npu_target.codegen.dealing import Copy
 from npu_target.codegen.dependences import Touched
+from npu_target.codegen.interleaving import Copy
 from npu_target.codegen.operations import CopyKind, CopyOperation, Engine, LoopIds
 from npu_target.codegen.placed import emitted
 from npu_target.codegen.placement import Placer

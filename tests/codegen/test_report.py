@@ -63,7 +63,7 @@ def told(entries: list[Entry]) -> Counter[str]:
     ids=lambda operator: operator.name,
 )
 def test_every_command_is_told_once(operator):
-    """Whatever the structure: copies dealt out to several loops, phases made again."""
+    """Whatever the structure: copies interleaved with several loops, phases made again."""
     for template in operator.kernel().templates(CONFIG):
         schedule = kernel_schedule(operator, CONFIG, seed=1)
         template(schedule)

@@ -1,4 +1,4 @@
-"""Dealing out: which part of a copy is issued in which iterations of a loop of steps.
+"""Interleaving: which part of a copy is issued in which iterations of a loop of steps.
 
 The iterations of a copy are cut into parts of a fixed pattern: so many an iteration of the loop,
 for a range of its iterations.
@@ -79,8 +79,8 @@ class Part(NamedTuple):
         return (self.end - self.begin) * self.commands
 
 
-class Dealer:
-    """Deals copies out for a device, the queues of whose engines hold so many commands."""
+class Interleaver:
+    """Interleaves copies with steps for a device whose engines' queues hold so many commands."""
 
     def __init__(self, queue_entries: Mapping[Engine, int], ids: LoopIds) -> None:
         self.ids = ids
@@ -194,7 +194,7 @@ class Dealer:
         of those of all iterations, no more than a queue holds together."""
         room = {engine: [commands] * extent for engine, commands in self.room.items()}
         found = []
-        # To deal out others inside, the loop would have to be cut.
+        # To interleave others inside, the loop would have to be cut.
         for part in sorted(parts, key=lambda part: part.end - part.begin == extent):
             operation = part.copy.operation
             left = room[operation.kind.engine]
@@ -217,7 +217,7 @@ def _in_order(part: Part, other: Part) -> bool:
 
 
 def best_axis(extents: Sequence[int], iterations: int) -> int:
-    """The loop of a copy that is dealt out to so many iterations most evenly."""
+    """The loop of a copy that is interleaved with so many iterations most evenly."""
     return min(
         range(len(extents)),
         key=lambda i: (ceil_div(extents[i], iterations) * iterations / extents[i], -extents[i]),
