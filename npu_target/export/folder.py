@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
 from importlib.resources import files
 from pathlib import Path
 
@@ -56,6 +57,12 @@ def check_folder(folder: Path) -> None:
         raise ExportError(f"{folder} has other files in it; give a new folder, or an empty one")
     if not folder.resolve().parent.is_dir():
         raise ExportError(f"{folder} cannot be written: the folder {folder.parent} does not exist")
+    try:  # the rights alone do not tell: the file system may be read-only, or full
+        place = folder if folder.is_dir() else folder.resolve().parent
+        with tempfile.TemporaryDirectory(prefix=".npu-check-", dir=place):
+            pass
+    except OSError as error:
+        raise ExportError(f"{folder} cannot be written: {error.strerror or error}") from error
 
 
 def _is_export(folder: Path) -> bool:

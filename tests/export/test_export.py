@@ -195,6 +195,7 @@ def test_an_export_compiles_as_it_is_told(exported, tmp_path, capsys):
         (["--model=alexnet", "-o", "net"], "unknown model 'alexnet'"),
         (["--model=tiny", "-o", "net", "--device=abacus"], "no device is called 'abacus'"),
         (["--model=tiny", "-o", "nowhere/net"], "the folder nowhere does not exist"),
+        (["--model=tiny", "-o", "/proc/exported"], "/proc/exported cannot be written: "),
         (["--model=tiny", "-o", "file"], "file is a file, a folder is needed"),
         (["--model=tiny", "-o", "full"], "full has other files in it"),
         (["--model=tiny", "-o", "other"], "other has other files in it"),
