@@ -47,10 +47,15 @@ def check_can_bind(address: Address) -> None:
             probe.bind(info[4])
             probe.listen(1)
     except OSError as error:
-        raise AddressError(
-            f"cannot listen on {address}: {error.strerror or error}; "
-            "choose another --port (0 takes any free one) or --bind"
-        ) from error
+        raise cannot_listen(address, error) from error
+
+
+def cannot_listen(address: Address, error: OSError) -> AddressError:
+    """What to say, and to do, when `address` cannot be bound."""
+    return AddressError(
+        f"cannot listen on {address}: {error.strerror or error}; "
+        "choose another --port (0 takes any free one) or --bind"
+    )
 
 
 def free_port(host: str) -> int:

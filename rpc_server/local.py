@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -10,66 +12,104 @@ from pathlib import Path
 from npu_target.device import DeviceConfig
 
 from .address import LOOPBACK, Address
-from .process import Child, stop_all
-from .server import serving_child
+from .process import Child, ProcessError, stop_all
+from .server import WATCH_SECONDS, Restarts, serving_child
 from .tracker_client import device_key, wait_for_servers
 
 _START_SECONDS = 60.0
 
 
 class LocalServers:
-    """`count` servers of a device, each a process, and their tracker, on free ports.
+    """`count` servers of a device, each a process, and their tracker, on free ports. Those that die
+    are replaced; a new tracker listens where the old one did.
 
-    Use as a context manager. `tracker` is the tracker's address. The device's description is
-    handed to the servers as a file in `folder`, which must exist. Raises ProcessError or
-    TrackerError when they do not come up.
+    Use as a context manager. `tracker` is the tracker's address. The device's description, and
+    what the servers have of temporary files, is in `folder`, which must exist. Raises ProcessError
+    or TrackerError when they do not come up.
     """
 
     def __init__(self, config: DeviceConfig, count: int, folder: Path) -> None:
         self.config = config
         self.count = count
+        self._folder = folder
         self._device_file = folder / "device.json"
         self._children: list[Child] = []
         self._lock = threading.Lock()
+        self._stopping = threading.Event()
+        self._watch = threading.Thread(target=self._replace_ended, name="watch", daemon=True)
 
     def __enter__(self) -> LocalServers:
         self.config.save(self._device_file)
-        self._tracker = Child("npu_target", "serve", "tracker", f"--bind={LOOPBACK}", "--port=0")
+        self._tracker = _tracker_child(0)
         self.tracker = Address.parse(self._tracker.ready.rpartition(" ")[2])
         with ExitStack() as undo:
-            undo.push(self.__exit__)
+            undo.callback(self._stop)
             with ThreadPoolExecutor(self.count) as executor:
                 starts = [executor.submit(self._start_one) for _ in range(self.count)]
             for start in starts:
                 start.result()
             wait_for_servers(self.tracker, device_key(self.config), self.count, _START_SECONDS)
             undo.pop_all()
+        self._watch.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        stop_all([*self._children, self._tracker])
+        self._stopping.set()
+        self._watch.join()
+        self._stop()
 
     def replace(self, port: int) -> None:
         """End the server that listens on `port`, if one of these does, and start another.
 
         Does nothing for a server that was replaced already.
         """
-        with self._lock:
-            for child in self._children:
-                if int(child.ready) == port:
-                    self._children.remove(child)
-                    break
-            else:
-                return
-        child.kill()
-        self._start_one()
+        for child in self._taken_out(lambda child: int(child.ready) == port):
+            child.kill()
+            self._start_one()
 
     def pids(self) -> list[int]:
         """Process ids of the servers."""
         with self._lock:
             return [child.pid for child in self._children]
 
+    @property
+    def tracker_pid(self) -> int:
+        """Process id of the tracker."""
+        return self._tracker.pid
+
+    def _stop(self) -> None:
+        stop_all([*self._children, self._tracker])
+
+    def _replace_ended(self) -> None:
+        restarts = Restarts()
+        try:
+            while not self._stopping.wait(WATCH_SECONDS):
+                if self._tracker.exit_code() is not None:
+                    restarts.count()
+                    self._tracker.stop()
+                    # Where it was: the servers, and who measures, look for it there.
+                    self._tracker = _tracker_child(self.tracker.port)
+                for child in self._taken_out(lambda child: child.exit_code() is not None):
+                    restarts.count()
+                    child.stop()
+                    self._start_one()
+        except ProcessError as error:
+            # A run ends when it has been without servers for long; one may still be alive.
+            print(f"servers of this run are not replaced any more: {error}", file=sys.stderr)
+
+    def _taken_out(self, which: Callable[[Child], bool]) -> list[Child]:
+        """Those children, which from now on are the caller's alone to end."""
+        with self._lock:
+            found = [child for child in self._children if which(child)]
+            self._children = [child for child in self._children if child not in found]
+        return found
+
     def _start_one(self) -> None:
-        child = serving_child(str(self._device_file), self.tracker, LOOPBACK, 0)
+        child = serving_child(str(self._device_file), self.tracker, LOOPBACK, 0, self._folder)
         with self._lock:
             self._children.append(child)
+
+
+def _tracker_child(port: int) -> Child:
+    """A tracker on loopback; port 0 is any free one."""
+    return Child("npu_target", "serve", "tracker", f"--bind={LOOPBACK}", f"--port={port}")

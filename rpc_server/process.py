@@ -8,11 +8,13 @@ to the parent, which decides what stops and when.
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 from npu_target.errors import UserError
 from npu_target.process_tree import descendants, kill_all
@@ -28,16 +30,25 @@ class Child:
     """A running `python -m module arguments...`, ready for use.
 
     `ready` is the line it printed when it came up. Raises ProcessError when it ends, or prints
-    nothing for `wait_seconds`, before that; what it had to say went to stderr.
+    nothing for `wait_seconds`, before that; what it had to say went to stderr. Temporary files of
+    its, and of what it starts, are in `folder`, which is made for it and goes with it.
     """
 
-    def __init__(self, module: str, *arguments: str, wait_seconds: float = 60.0) -> None:
+    def __init__(
+        self, module: str, *arguments: str, wait_seconds: float = 60.0, folder: Path | None = None
+    ) -> None:
         self.module = module
+        self._folder = folder
+        environment = dict(os.environ)
+        if folder is not None:
+            folder.mkdir(mode=0o700)
+            environment["TMPDIR"] = str(folder)
         self._process = subprocess.Popen(
             [sys.executable, "-m", module, *arguments, "--with-parent"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
+            env=environment,
             start_new_session=True,
         )
         assert self._process.stdout is not None
@@ -73,6 +84,8 @@ class Child:
         kill_all(started)
         if self._process.stdout is not None:
             self._process.stdout.close()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
 
     def kill(self) -> None:
         """End it and everything it started at once, even where it is suspended or hung."""

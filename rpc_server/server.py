@@ -3,25 +3,29 @@ started again, and where the tracker has gone away that is noticed."""
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from .address import Address
 from .process import Child, ProcessError
 from .tracker_client import TrackerClient, TrackerError
 
 TRACKER_PATIENCE_SECONDS = 10.0
-_WATCH_SECONDS = 0.5
+WATCH_SECONDS = 0.5
 # A server that ends this often this soon would do so for ever.
 _MOST_RESTARTS = 5
 _RESTART_WINDOW_SECONDS = 30.0
+_numbers = itertools.count()
 
 
 def serving_child(
-    device: str, tracker: Address, host: str, port: int, *external_arguments: str
+    device: str, tracker: Address, host: str, port: int, folder: Path, *external_arguments: str
 ) -> Child:
-    """Start one server process; raises ProcessError when it does not come up."""
+    """Start one server process, whose temporary files are in a new folder in `folder`; raises
+    ProcessError when it does not come up."""
     return Child(
         "rpc_server.serving",
         f"--device={device}",
@@ -29,7 +33,23 @@ def serving_child(
         f"--host={host}",
         f"--port={port}",
         *external_arguments,
+        folder=folder / f"server-{next(_numbers)}",
     )
+
+
+class Restarts:
+    """How often children were started again of late."""
+
+    def __init__(self) -> None:
+        self._times: list[float] = []
+
+    def count(self) -> None:
+        """There is another one. Raises ProcessError for too many."""
+        now = time.monotonic()
+        self._times = [t for t in self._times if now - t < _RESTART_WINDOW_SECONDS]
+        self._times.append(now)
+        if len(self._times) > _MOST_RESTARTS:
+            raise ProcessError("servers end as soon as they are started; see the lines above")
 
 
 class Watch(threading.Thread):
@@ -45,11 +65,11 @@ class Watch(threading.Thread):
         self.given_up = threading.Event()
         self.stopping = threading.Event()
         self.reason = ""
-        self._restarts: list[float] = []
+        self._restarts = Restarts()
         self._tracker_seen = time.monotonic()
 
     def run(self) -> None:
-        while not self.stopping.wait(_WATCH_SECONDS):
+        while not self.stopping.wait(WATCH_SECONDS):
             try:
                 self._restart_ended()
                 self._check_tracker()
@@ -62,11 +82,7 @@ class Watch(threading.Thread):
         for index, child in enumerate(self.children):
             if child.exit_code() is None or self.stopping.is_set():
                 continue
-            now = time.monotonic()
-            self._restarts = [t for t in self._restarts if now - t < _RESTART_WINDOW_SECONDS]
-            self._restarts.append(now)
-            if len(self._restarts) > _MOST_RESTARTS:
-                raise ProcessError("servers end as soon as they are started; see the lines above")
+            self._restarts.count()
             print(f"server {child.pid} ended (exit code {child.exit_code()}); starting another")
             child.stop()
             self.children[index] = self.start_another()

@@ -10,18 +10,22 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import logging
 import math
 import os
+import socket
 import sys
 import threading
+import time
 from functools import partial
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import psutil
 import tvm
 import tvm_ffi
-from tvm.rpc.server import PopenRPCServerState
+from tvm.rpc.server import _listen_loop
 
 import npu_target
 from npu_target.device import DeviceConfig, find
@@ -31,7 +35,7 @@ from npu_target.external.options import add_external_options, add_runner_name, e
 from npu_target.packing import Packing
 from npu_target.program import Program, ProgramError
 
-from .address import Address, AddressError, check_can_bind, free_port
+from .address import Address, AddressError, cannot_listen
 from .process import StopSignal, leave_with_parent
 from .tracker_client import device_key
 
@@ -40,6 +44,9 @@ SET_DEADLINE = "npu.rpc.set_deadline"
 RUN = "npu.rpc.run"
 DIGEST = "npu.rpc.digest"
 PACK = "npu.rpc.pack"
+
+# Between two attempts, where there is trouble.
+_PAUSE_SECONDS = 0.2
 
 _deadline: threading.Timer | None = None
 
@@ -145,36 +152,41 @@ def register_functions(config: DeviceConfig, external: ExternalDevice | None) ->
     tvm_ffi.register_global_func(RUN, run, override=True)
 
 
-def start_server(host: str, port: int, tracker: Address, key: str) -> PopenRPCServerState:
-    """Start TVM's RPC server in a thread of this process; port 0 takes any free one.
+def listen(host: str, port: int) -> socket.socket:
+    """A socket on which a server can be reached; port 0 takes any free one. Raises AddressError."""
+    address = Address(host, port)
+    try:
+        info = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listener = socket.socket(info[0], info[1])
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(info[4])
+        listener.listen(1)
+    except OSError as error:
+        raise cannot_listen(address, error) from error
+    return listener
 
-    Raises AddressError when it cannot be bound.
+
+def serve(listener: socket.socket, port: int, tracker: Address, key: str) -> None:
+    """Have TVM's RPC server answer on a socket, in a thread of this process.
+
+    `port` is what the tracker is told. TVM's loop ends when a session's process ends in another way
+    than by its client's leave, which is no reason not to serve the next client.
     """
-    check_can_bind(Address(host, port))
-    for _ in range(20):
-        first = port or free_port(host)
-        try:
-            return PopenRPCServerState(
-                host,
-                first,
-                first + 1,
-                tracker_addr=tuple(tracker),
-                key=key,
-                silent=True,
-            )
-        except ValueError:  # somebody took the port since it was checked
-            continue
-    raise AddressError(f"cannot listen on {Address(host, port)}: its port was taken")
+    logging.getLogger("RPCServer").setLevel(logging.ERROR)
+    folder = Path.cwd()
 
+    def serve_for_ever() -> None:
+        while True:
+            began = time.monotonic()
+            try:
+                _listen_loop(listener, port, key, tuple(tracker), None, None)
+            except Exception as error:  # noqa: BLE001  whatever a client did, others are to be served
+                print(f"server {os.getpid()}: {error}", file=sys.stderr, flush=True)
+            os.chdir(folder)
+            if time.monotonic() - began < _PAUSE_SECONDS:
+                time.sleep(_PAUSE_SECONDS)
 
-def _report_uncaught(failed: threading.Event) -> None:
-    """One line on stderr, no traceback, for what ends TVM's listening thread."""
-
-    def hook(arguments: threading.ExceptHookArgs) -> None:
-        print(f"server {os.getpid()}: {arguments.exc_value}", file=sys.stderr, flush=True)
-        failed.set()
-
-    threading.excepthook = hook
+    threading.Thread(target=serve_for_ever, name="serving", daemon=True).start()
 
 
 def _quiet_excepthook(
@@ -196,27 +208,26 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
 
     config = find(options.device)
-    failed = threading.Event()
-    _report_uncaught(failed)
     sys.excepthook = _quiet_excepthook
     try:
         external = external_device(options, config)
         if external is not None:
             external.builder.prepare()  # not in the time of the first candidate
         register_functions(config, external)
-        key = device_key(config, "" if external is None else external.name)
-        state = start_server(options.host, options.port, Address.parse(options.tracker), key)
+        listener = listen(options.host, options.port)
     except (AddressError, ExternalError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    PopenRPCServerState.current = state
+    key = device_key(config, "" if external is None else external.name)
+    port = listener.getsockname()[1]
+    serve(listener, port, Address.parse(options.tracker), key)
     stop_signal = StopSignal()
-    print(state.port, flush=True)
+    print(port, flush=True)
     if options.with_parent:
         leave_with_parent()
-    stopped = stop_signal.wait(failed)
+    stop_signal.wait()
     # TVM's listening thread cannot be asked to stop; it holds nothing that needs closing.
-    os._exit(0 if stopped else 1)
+    os._exit(0)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ nobody serves. This one speaks the same protocol (`tvm.rpc.base`) and fails soon
 
 from __future__ import annotations
 
+import json
 import socket
 import struct
 import time
@@ -19,6 +20,7 @@ from npu_target.errors import UserError
 from .address import Address
 
 _Part = TypeVar("_Part", list, dict)
+_MOST_BYTES = 1 << 24  # of an answer: some 200,000 servers
 
 
 class TrackerError(UserError, RuntimeError):
@@ -37,6 +39,16 @@ class Endpoint(NamedTuple):
     matchkey: str
 
 
+class Counts(NamedTuple):
+    """Servers of one key: how many there are, how many of them wait for a client, and how many
+    requests of clients wait for one. A client that was killed may count as waiting until the next
+    server becomes free."""
+
+    registered: int
+    free: int
+    waiting: int
+
+
 def device_key(config: DeviceConfig, runner: str = "") -> str:
     """The key under which servers of a device register: its name and its hash, and what measures
     where that is not the simulator.
@@ -53,6 +65,7 @@ class TrackerClient:
         """Connect. Raises TrackerError when no tracker answers at `address`."""
         self.address = address
         self._timeout_seconds = timeout_seconds
+        self._received = b""
         try:
             self._socket = socket.create_connection(address, timeout=timeout_seconds)
         except OSError as error:
@@ -85,24 +98,32 @@ class TrackerClient:
         if answer != base.TrackerCode.SUCCESS:
             raise self._is_none(answer)
 
-    def servers(self) -> dict[str, int]:
-        """How many servers are registered under each key, busy ones included."""
-        counts: dict[str, int] = {}
-        for server in self._summary("server_info", list):
-            try:
-                key = server["key"].partition(":")[2]
-            except (TypeError, KeyError, AttributeError) as error:
-                raise self._is_none(server) from error
-            counts[key] = counts.get(key, 0) + 1
-        return counts
+    def servers(self) -> dict[str, list[Address]]:
+        """The addresses of the servers that are registered, by key, busy ones included."""
+        return self._servers_in(self._summary())
 
     def free_servers(self, key: str) -> int:
         """How many servers wait under `key` for a session."""
-        queue = self._summary("queue_info", dict).get(key, {"free": 0})
-        try:
-            return int(queue["free"])
-        except (TypeError, KeyError, ValueError) as error:
-            raise self._is_none(queue) from error
+        return self.counts(key).free
+
+    def counts(self, key: str) -> Counts:
+        """How many servers there are of a key, and how many want one."""
+        return self.all_counts().get(key, Counts(0, 0, 0))
+
+    def all_counts(self) -> dict[str, Counts]:
+        """The same of all keys that have servers or requests."""
+        summary = self._summary()
+        servers = self._servers_in(summary)
+        queues = self._part(summary, "queue_info", dict)
+        counts = {}
+        for key in [*servers, *(key for key in queues if key not in servers)]:
+            queue = queues.get(key, {"free": 0, "pending": 0})
+            try:
+                free, waiting = int(queue["free"]), int(queue["pending"])
+            except (TypeError, KeyError, ValueError) as error:
+                raise self._is_none(queue) from error
+            counts[key] = Counts(len(servers.get(key, [])), free, waiting)
+        return counts
 
     def require(self, config: DeviceConfig, runner: str = "") -> int:
         """The number of servers of a device that measure so (see `device_key`). Raises NoDevice,
@@ -110,8 +131,8 @@ class TrackerClient:
         servers = self.servers()
         key = device_key(config, runner)
         if key in servers:
-            return servers[key]
-        there = ", ".join(f"{count} x {name}" for name, count in sorted(servers.items()))
+            return len(servers[key])
+        there = ", ".join(f"{len(found)} x {name}" for name, found in sorted(servers.items()))
         raise NoDevice(
             f"tracker {self.address} has no server of {config.name} (key {key}); it has: "
             f"{there or 'none at all'}; start one with: npu-target serve devices "
@@ -125,55 +146,115 @@ class TrackerClient:
         The client cannot be used after a NoDevice, since its request stays with the tracker.
         Raises NoDevice when none became free in time, TrackerError when the tracker went away.
         """
-        message = [base.TrackerCode.REQUEST, key, "", 1]
-        try:
-            answer = self._ask(message, wait_seconds)
-        except TimeoutError:
+        self.ask_for(key)
+        endpoint = self.given(wait_seconds)
+        if endpoint is None:
             self.close()
             raise NoDevice(
                 f"tracker {self.address}: no server of {key} became free in {wait_seconds:g} s"
-            ) from None
+            )
+        return endpoint
+
+    def ask_for(self, key: str) -> None:
+        """Stand in line for a server of `key`: `given` says when there is one, and until then
+        nothing else can be asked. Raises TrackerError when the tracker has gone away."""
+        self._send([base.TrackerCode.REQUEST, key, "", 1])
+
+    def given(self, wait_seconds: float) -> Endpoint | None:
+        """The server that `ask_for` asked for; None where none became free in `wait_seconds`.
+        Raises TrackerError when the tracker went away, or is something else."""
+        try:
+            answer = self._receive(wait_seconds)
+        except TimeoutError:
+            return None
         try:
             code, value = answer
             if code != base.TrackerCode.SUCCESS:
-                raise TrackerError(f"tracker {self.address} refused a request for {key}: {value}")
+                raise TrackerError(f"tracker {self.address} refused a request: {value}")
             host, port, matchkey = value
             return Endpoint(str(host), int(port), str(matchkey))
         except (TypeError, ValueError) as error:
             raise self._is_none(answer) from error
 
-    def _summary(self, part: str, kind: type[_Part]) -> _Part:
-        """A part of what the tracker knows. Raises TrackerError where the answer is no such."""
+    def _summary(self) -> Any:
+        """What the tracker knows. Raises TrackerError where the answer is no such."""
         answer = self._ask([base.TrackerCode.SUMMARY])
         try:
             _, summary = answer
-            found = summary[part]
-        except (TypeError, ValueError, KeyError, IndexError) as error:
+        except (TypeError, ValueError) as error:
             raise self._is_none(answer) from error
+        return summary
+
+    def _part(self, summary: Any, name: str, kind: type[_Part]) -> _Part:
+        try:
+            found = summary[name]
+        except (TypeError, KeyError, IndexError) as error:
+            raise self._is_none(summary) from error
         if not isinstance(found, kind):
-            raise self._is_none(answer)
+            raise self._is_none(summary)
         return found
+
+    def _servers_in(self, summary: Any) -> dict[str, list[Address]]:
+        servers: dict[str, list[Address]] = {}
+        for server in self._part(summary, "server_info", list):
+            try:
+                key = server["key"].partition(":")[2]
+                host, port = server["addr"]
+                servers.setdefault(key, []).append(Address(str(host), int(port)))
+            except (TypeError, KeyError, ValueError, AttributeError) as error:
+                raise self._is_none(server) from error
+        return servers
 
     def _is_none(self, answer: object) -> TrackerError:
         return TrackerError(
             f"{self.address} is not a TVM RPC tracker, it answers {repr(answer)[:60]}"
         )
 
-    def _ask(self, message: list[Any], timeout_seconds: float | None = None) -> Any:
-        self._socket.settimeout(timeout_seconds or self._timeout_seconds)
+    def _ask(self, message: list[Any]) -> Any:
+        self._send(message)
+        try:
+            return self._receive(self._timeout_seconds)
+        except TimeoutError as error:
+            raise TrackerError(f"tracker {self.address} does not answer") from error
+
+    def _send(self, message: list[Any]) -> None:
+        self._socket.settimeout(self._timeout_seconds)
         try:
             base.sendjson(self._socket, message)
-            return base.recvjson(self._socket)
-        except TimeoutError as error:
-            if timeout_seconds is not None:
-                raise
-            raise TrackerError(f"tracker {self.address} does not answer") from error
         except OSError as error:
             raise TrackerError(f"tracker {self.address} went away: {error}") from error
-        except (struct.error, ValueError, MemoryError, OverflowError) as error:
+
+    def _receive(self, wait_seconds: float) -> Any:
+        """The next answer. Raises TimeoutError when it has not come, all of it, in so many seconds;
+        what has come of it is kept for the next time."""
+        deadline = time.monotonic() + wait_seconds
+        try:
+            while (answer := self._whole_answer()) is None:
+                self._socket.settimeout(max(1e-3, deadline - time.monotonic()))
+                data = self._socket.recv(1 << 16)
+                if not data:
+                    raise ConnectionResetError("it closed the connection")
+                self._received += data
+            return json.loads(answer)
+        except TimeoutError:
+            raise
+        except OSError as error:
+            raise TrackerError(f"tracker {self.address} went away: {error}") from error
+        except ValueError as error:
             raise TrackerError(
                 f"{self.address} is not a TVM RPC tracker, its answer is no JSON: {error}"
             ) from error
+
+    def _whole_answer(self) -> bytes | None:
+        if len(self._received) < 4:
+            return None
+        (size,) = struct.unpack("<i", self._received[:4])
+        if not 0 <= size <= _MOST_BYTES:
+            raise ValueError(f"it would have {size} bytes")
+        if len(self._received) < 4 + size:
+            return None
+        answer, self._received = self._received[4 : 4 + size], self._received[4 + size :]
+        return answer
 
 
 def wait_for_servers(address: Address, key: str, count: int, wait_seconds: float) -> None:

@@ -47,6 +47,7 @@ def run(options: argparse.Namespace) -> int:
         Interrupt() as interrupt,
         TuningProgress(console, total) as progress,
     ):
+        pool.told = progress.waits
         measurer = Measurer(
             config, builders, pool, interrupt, timeout_seconds=timeout, pipeline=header.options
         )

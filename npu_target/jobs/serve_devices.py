@@ -4,6 +4,7 @@ to stop or the tracker has gone away."""
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from contextlib import ExitStack
 
 from rpc_server.address import Address, check_can_bind
@@ -14,6 +15,7 @@ from rpc_server.tracker_client import TrackerClient, device_key
 
 from ..device import find
 from ..external.options import external_device, to_arguments
+from ..scratch import scratch_folder
 
 
 def run(options: argparse.Namespace) -> int:
@@ -32,21 +34,34 @@ def run(options: argparse.Namespace) -> int:
         runner = external.name
         name = f"{name}@{runner}"
 
-    def start(port: int = 0) -> Child:
-        more = to_arguments(options)
-        return serving_child(options.device, tracker, options.bind, port, *more)
+    with ExitStack() as stack:
+        folder = stack.enter_context(scratch_folder("servers"))
 
-    children: list[Child] = []
-    with ExitStack() as undo:
-        undo.callback(stop_all, children)
+        def start(port: int = 0) -> Child:
+            more = to_arguments(options)
+            return serving_child(options.device, tracker, options.bind, port, folder, *more)
+
+        children: list[Child] = []
+        stack.callback(stop_all, children)
         for port in ports:
             children.append(start(port))
             print(f"serving {name} on {Address(options.bind, int(children[-1].ready))}")
-        undo.pop_all()
+        return _serve(options, children, tracker, name, device_key(config, runner), start)
+
+
+def _serve(
+    options: argparse.Namespace,
+    children: list[Child],
+    tracker: Address,
+    name: str,
+    key: str,
+    start: Callable[[], Child],
+) -> int:
+    """Watch over servers until they should stop."""
     stop_signal = StopSignal()
     print(
         f"{len(children)} server(s) of {name} registered with tracker {tracker} "
-        f"as {device_key(config, runner)}; Ctrl-C stops",
+        f"as {key}; Ctrl-C stops",
         flush=True,
     )
     if options.with_parent:
@@ -56,7 +71,6 @@ def run(options: argparse.Namespace) -> int:
     stopped = stop_signal.wait(watch.given_up)
     watch.stopping.set()
     watch.join()
-    stop_all(watch.children)
     if not stopped:
         raise ProcessError(watch.reason)
     return 0

@@ -6,7 +6,6 @@ No host compiler takes part: the program is what a server runs.
 from __future__ import annotations
 
 import json
-import shutil
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,24 +30,19 @@ PACKINGS_FILE = "packings.json"
 class NpuBuilder(ms.builder.PyBuilder):
     """Compiles the candidates of `workload_module` and `function_workload` workloads.
 
-    An artifact is a program file in a folder of its own, since MetaSchedule's clean-up deletes
-    the folder it lies in. Error messages begin with their kind, as `str(Failure)` does. Call
-    `close` at the end.
+    An artifact is a program file in a folder of its own in `folder`, since MetaSchedule's clean-up
+    deletes the folder it lies in. Error messages begin with their kind, as `str(Failure)` does.
     """
 
-    def __init__(self, config: DeviceConfig) -> None:
+    def __init__(self, config: DeviceConfig, folder: Path) -> None:
         super().__init__()
         self._config = config
-        self._folder = Path(tempfile.mkdtemp(prefix="npu-build-"))
+        self._folder = folder
 
     def build(
         self, build_inputs: Sequence[ms.builder.BuilderInput]
     ) -> list[ms.builder.BuilderResult]:
         return [self._build_one(item.mod) for item in build_inputs]
-
-    def close(self) -> None:
-        """Delete what artifacts are left."""
-        shutil.rmtree(self._folder, ignore_errors=True)
 
     def _build_one(self, mod: IRModule) -> ms.builder.BuilderResult:
         computed = measured_by(mod)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from rpc_server.address import Address
 from rpc_server.local import LocalServers
 
 from ..device import DeviceConfig
+from ..scratch import scratch_folder
 from .errors import TuningError
 from .pool import PATIENCE_SECONDS, DevicePool
 
@@ -49,9 +49,9 @@ def device_pool(
                 tracker, config, output_file, servers, patience_seconds=patience, runner=runner
             )
         else:
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="npu-devices-"))
+            folder = stack.enter_context(scratch_folder("devices"))
             count = servers or os.cpu_count() or 1
             with console.status(f"starting {count} simulated devices"):
-                own = stack.enter_context(LocalServers(config, count, Path(folder)))
+                own = stack.enter_context(LocalServers(config, count, folder))
             pool = DevicePool(own.tracker, config, output_file, on_lost=own.replace)
         yield stack.enter_context(pool)

@@ -9,10 +9,8 @@ with measured_on(device) as (builder, runner):
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from rich.console import Console
 from tvm.ir import IRModule
@@ -26,6 +24,7 @@ from ..partition import Partitioned, partition
 from ..schedule_rules import default_schedule, space_generator
 from ..schedule_rules.mutators import MoveTileFactor
 from ..schedule_rules.rules import TileDescribedSteps
+from ..scratch import scratch_folder
 from ..target import make_target
 from ..topi import Operator
 from ..topi.definition import definition, operator_in
@@ -57,17 +56,13 @@ def measured_on(
     Inputs are drawn from `seed`; a candidate that takes longer than so many seconds fails.
     """
     console = Console(quiet=True)
-    with tempfile.TemporaryDirectory(prefix="npu-tuning-") as folder:
-        output = Path(folder) / "run.log"
+    with scratch_folder("tuning") as folder:
+        output = folder / "run.log"
         check_runner(runner, tracker)
         with device_pool(
             config, tracker, servers, output, console, runner, timeout_seconds
         ) as pool:
-            builder = NpuBuilder(config)
-            try:
-                yield builder, NpuRunner(pool, seed, timeout_seconds)
-            finally:
-                builder.close()
+            yield NpuBuilder(config, folder), NpuRunner(pool, seed, timeout_seconds)
 
 
 def workload_space(

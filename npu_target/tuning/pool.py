@@ -2,11 +2,13 @@
 
 A thread per server takes jobs from one queue. It talks to its server through a worker process,
 so that a call that hangs can be ended. A thread that lost its server asks the tracker for
-another one before it takes the next job: losing a server costs the job under way.
+another one before it takes the next job: losing a server costs the job under way. So does one that
+has given its server back because others wait for it, which it does between two jobs.
 """
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 import time
@@ -21,15 +23,18 @@ from rpc_server.tracker_client import Endpoint, NoDevice, TrackerClient, Tracker
 from ..device import DeviceConfig
 from .errors import TuningError
 from .failure import DEVICE_LOST, TIMED_OUT, Failure
-from .session import Job, Outcome, ServerMismatch, connect, measure
+from .session import Job, Outcome, ServerMismatch, connect, disconnect, measure
+from .sharing import Sharing
 from .worker_process import WorkerDied, WorkerError, WorkerProcess, WorkerTimeout
 
 # A server ends a run that takes too long by itself; past this much more it is hung as well.
 _HUNG_SECONDS = 5.0
 _CONNECT_SECONDS = 10.0
-_REQUEST_SECONDS = 2.0
 _RETRY_SECONDS = 0.5
-# How long a run goes on without any server.
+# How often one that waits looks whether it still should.
+_WAIT_SECONDS = 0.2
+_TELL_SECONDS = 1.0
+# How long a run goes on without any server; where others have them, it waits for its turn.
 PATIENCE_SECONDS = 60.0
 
 
@@ -43,6 +48,7 @@ class DevicePool:
     At most `servers` of them are used. They are the simulator's, or those on which `runner`
     measures. `on_lost` is told the port of a server whose session
     ended in an error, and may start another. What worker processes print goes to `output_file`.
+    `told` is called now and then with what is waited for, and with an empty text when that is over.
     Raises NoDevice or TrackerError when there is nothing to begin with.
     """
 
@@ -65,9 +71,12 @@ class DevicePool:
         self._on_lost = on_lost
         self._patience_seconds = patience_seconds
         self._jobs: queue.SimpleQueue[tuple[Job, Future[Outcome]]] = queue.SimpleQueue()
+        self.told: Callable[[str], None] = lambda text: None
         self._closing = threading.Event()
         self._failed: TuningError | None = None
         self._last_contact = time.monotonic()
+        self._sharing = Sharing(tracker, device_key(config, runner), config.name)
+        self._sharing.start()
         self._workers = [WorkerProcess(output_file, measure.__module__) for _ in range(self.size)]
         self._threads = [
             threading.Thread(target=self._serve, args=(worker,), daemon=True)
@@ -75,6 +84,8 @@ class DevicePool:
         ]
         for thread in self._threads:
             thread.start()
+        self._teller = threading.Thread(target=self._tell, daemon=True)
+        self._teller.start()
 
     def __enter__(self) -> DevicePool:
         return self
@@ -87,8 +98,9 @@ class DevicePool:
         self._closing.set()
         for worker in self._workers:
             worker.stop()
-        for thread in self._threads:
+        for thread in [*self._threads, self._teller]:
             thread.join()
+        self._sharing.stop()
         self._drain(Outcome(failure=Failure(DEVICE_LOST, "measuring was stopped")))
 
     def check(self) -> None:
@@ -106,9 +118,18 @@ class DevicePool:
 
     def _serve(self, worker: WorkerProcess) -> None:
         endpoint: Endpoint | None = None
+        since = 0.0
         while not self._closing.is_set() and self._failed is None:
             if endpoint is None:
+                if self._jobs.empty() and self._sharing.others_wait():
+                    self._closing.wait(_WAIT_SECONDS)  # they have something to measure
+                    continue
                 endpoint = self._connect(worker)
+                since = time.monotonic()
+                continue
+            if self._sharing.gives_back(time.monotonic() - since, self._jobs.empty()):
+                self._disconnect(worker)
+                endpoint = None
                 continue
             try:
                 job, future = self._jobs.get(timeout=0.1)
@@ -121,20 +142,34 @@ class DevicePool:
                 continue
             if outcome.session_lost:
                 endpoint = None
+                self._sharing.lost()
             else:
                 self._last_contact = time.monotonic()
             future.set_result(outcome)
 
+    def _tell(self) -> None:
+        """Say what is waited for, once that has lasted a little."""
+        before = ""
+        while not self._closing.wait(_TELL_SECONDS):
+            text = "" if self._jobs.empty() else self._sharing.waiting_text()
+            if text or before:
+                self.told(text)
+            before = text
+
     def _connect(self, worker: WorkerProcess) -> Endpoint | None:
         """A session of the worker with a server from the tracker; None where that failed."""
+        endpoint: Endpoint | None = None
         try:
             # First: a server waits only a few seconds for the client it was reserved for.
             worker.start()
-            with TrackerClient(self._tracker) as client:
-                endpoint = client.request(device_key(self._config, self._runner), _REQUEST_SECONDS)
+            endpoint = self._wait_for_turn()
+            if endpoint is None:
+                return None
             arguments = endpoint, self._config, self._runner
             worker.call(connect, *arguments, timeout_seconds=_CONNECT_SECONDS)
         except (NoDevice, TrackerError, WorkerDied, WorkerTimeout, WorkerError) as error:
+            if endpoint is not None:
+                self._sharing.lost()
             text = error.text if isinstance(error, WorkerError) else str(error)
             mismatch = isinstance(error, WorkerError) and error.kind == ServerMismatch.__name__
             if mismatch or time.monotonic() - self._last_contact > self._patience_seconds:
@@ -143,6 +178,37 @@ class DevicePool:
             return None
         self._last_contact = time.monotonic()
         return endpoint
+
+    def _wait_for_turn(self) -> Endpoint | None:
+        """A server from the tracker, however long others have them all; None when measuring ends.
+
+        Raises NoDevice when there were none for as long as the pool has patience.
+        """
+        began = time.monotonic()
+        with TrackerClient(self._tracker) as client:
+            client.ask_for(device_key(self._config, self._runner))
+            self._sharing.asks()
+            endpoint = None
+            try:
+                while endpoint is None and not self._closing.is_set() and self._failed is None:
+                    endpoint = client.given(_WAIT_SECONDS)
+                    away = time.monotonic() - self._sharing.last_seen
+                    if endpoint is None and away > self._patience_seconds:
+                        raise NoDevice(
+                            f"tracker {self._tracker} has had no server of {self._config.name} for "
+                            f"{away:.0f} s"
+                        )
+            finally:
+                self._sharing.has_asked(endpoint is not None)
+        # To wait while others measure is not to be without servers.
+        now = time.monotonic()
+        self._last_contact = min(now, self._last_contact + now - began)
+        return endpoint
+
+    def _disconnect(self, worker: WorkerProcess) -> None:
+        """Give the worker's server back. A process that ends instead does so as well."""
+        with contextlib.suppress(WorkerDied, WorkerTimeout):
+            worker.call(disconnect, timeout_seconds=_CONNECT_SECONDS)
 
     def _measure(self, worker: WorkerProcess, endpoint: Endpoint, job: Job) -> Outcome:
         limit = job.timeout_seconds + _HUNG_SECONDS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Mapping
@@ -34,6 +35,9 @@ class TuningProgress:
         self._rejected: Counter[str] = Counter()
         self._started = self._last_line = time.monotonic()
         self._cycles = ""
+        self._stage = ""
+        self._waits_for = ""
+        self._said_to_wait = False
         self._live = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}"),
@@ -66,12 +70,25 @@ class TuningProgress:
 
     def stage(self, text: str) -> None:
         """Say what is going on now."""
+        self._stage = text
         self._live.update(self._task, description=self._described(text))
         self._maybe_line(text)
 
     def stage_of(self, text: str, done: int, total: int) -> None:
         """The same of something that has got so far."""
         self.stage(f"{text}: {done} of {total}")
+
+    def waits(self, text: str) -> None:
+        """What all of it waits for, which is said in the place of the stage; empty when it goes on.
+        May be called by another thread."""
+        is_new = bool(text) and not self._waits_for
+        self._waits_for = text
+        self._live.update(self._task, description=self._described(self._stage))
+        if is_new and not self._said_to_wait:
+            self._said_to_wait = True
+            self._last_line = -math.inf  # once at once, later as any line
+        if text:
+            self._maybe_line(self._stage)
 
     def note(self, text: str) -> None:
         """A line that stays."""
@@ -120,6 +137,7 @@ class TuningProgress:
         return {kind: count for kind, count in self._rejected.items() if count}
 
     def _described(self, text: str) -> str:
+        text = self._waits_for or text
         return f"{text}  {self._cycles}" if self._cycles else text
 
     def _maybe_line(self, text: str) -> None:

@@ -179,6 +179,12 @@ def connect(endpoint: Endpoint, config: DeviceConfig, runner: str) -> None:
     _session = DeviceSession(endpoint, config, runner)
 
 
+def disconnect() -> None:
+    """End the session, so that its server is free for others."""
+    global _session
+    _session = None
+
+
 def measure(job: Job) -> Outcome:
     """Measure over the session that `connect` made."""
     global _session

@@ -82,6 +82,7 @@ def tune_layers(
             + (", which count" if options.resume else "; new ones are added to them")
         )
     progress = TuningProgress(console, options.trials, done)
+    pool.told = progress.waits
     with (
         logged_to(output_file),
         BuildPool(os.cpu_count() or 1, output_file) as builders,
