@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import socket
+from pathlib import Path
 from typing import NamedTuple
 
 from npu_target.errors import UserError
@@ -35,23 +36,50 @@ class Address(NamedTuple):
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-def check_can_bind(address: Address) -> None:
-    """Raise AddressError, saying what to do, unless a server can listen on `address`.
+def listen(address: Address) -> socket.socket:
+    """A socket that listens there; port 0 takes any free one.
 
-    Port 0 asks only whether the host is one of this machine's.
+    Raises AddressError, saying what to do, for an address that cannot be bound.
     """
     try:
         info = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)[0]
-        with socket.socket(info[0], info[1]) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(info[4])
-            probe.listen(1)
+        listener = socket.socket(info[0], info[1])
     except OSError as error:
-        raise cannot_listen(address, error) from error
+        raise _cannot_listen(address, error) from error
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(info[4])
+        listener.listen(16)
+    except OSError as error:
+        listener.close()
+        raise _cannot_listen(address, error) from error
+    return listener
 
 
-def cannot_listen(address: Address, error: OSError) -> AddressError:
-    """What to say, and to do, when `address` cannot be bound."""
+def listen_behind_door(path: Path) -> socket.socket:
+    """A Unix socket that listens at `path`, in the place of an earlier one. Raises AddressError."""
+    path.unlink(missing_ok=True)
+    listener = socket.socket(socket.AF_UNIX)
+    try:
+        listener.bind(str(path))
+        listener.listen(16)
+    except OSError as error:
+        listener.close()
+        raise AddressError(
+            f"cannot listen on {path}: {error}; set TMPDIR to a shorter one"
+        ) from error
+    return listener
+
+
+def check_can_bind(address: Address) -> None:
+    """Raise AddressError unless a server can listen on `address`.
+
+    Port 0 asks only whether the host is one of this machine's.
+    """
+    listen(address).close()
+
+
+def _cannot_listen(address: Address, error: OSError) -> AddressError:
     return AddressError(
         f"cannot listen on {address}: {error.strerror or error}; "
         "choose another --port (0 takes any free one) or --bind"
@@ -60,9 +88,7 @@ def cannot_listen(address: Address, error: OSError) -> AddressError:
 
 def free_port(host: str) -> int:
     """A port that is free at this moment; the caller binds it and tries again if it lost a race."""
-    info = socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0]
-    with socket.socket(info[0], info[1]) as probe:
-        probe.bind(info[4])
+    with listen(Address(host, 0)) as probe:
         return int(probe.getsockname()[1])
 
 
@@ -72,5 +98,13 @@ def is_loopback(host: str) -> bool:
         return True
     try:
         return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def is_wildcard(host: str) -> bool:
+    """Whether a server bound to `host` listens on all addresses of this machine."""
+    try:
+        return ipaddress.ip_address(host).is_unspecified
     except ValueError:
         return False

@@ -13,7 +13,7 @@ from npu_target.device import DeviceConfig
 
 from .address import LOOPBACK, Address
 from .process import Child, ProcessError, stop_all
-from .server import WATCH_SECONDS, Restarts, serving_child
+from .server import WATCH_SECONDS, OpenServers, Restarts, ServerKind
 from .tracker_client import device_key, wait_for_servers
 
 _START_SECONDS = 60.0
@@ -105,7 +105,8 @@ class LocalServers:
         return found
 
     def _start_one(self) -> None:
-        child = serving_child(str(self._device_file), self.tracker, LOOPBACK, 0, self._folder)
+        kind = ServerKind(str(self._device_file), self._folder)
+        child = OpenServers(kind, self.tracker, LOOPBACK, [0]).start(0)
         with self._lock:
             self._children.append(child)
 

@@ -19,6 +19,8 @@ from pathlib import Path
 from npu_target.errors import UserError
 from npu_target.process_tree import descendants, kill_all
 
+from .credentials import TOKEN_VARIABLE
+
 STOP_SECONDS = 2.0
 
 
@@ -40,6 +42,7 @@ class Child:
         self.module = module
         self._folder = folder
         environment = dict(os.environ)
+        environment.pop(TOKEN_VARIABLE, None)  # a door is its parent's, if there is one
         if folder is not None:
             folder.mkdir(mode=0o700)
             environment["TMPDIR"] = str(folder)

@@ -35,7 +35,7 @@ from npu_target.external.options import add_external_options, add_runner_name, e
 from npu_target.packing import Packing
 from npu_target.program import Program, ProgramError
 
-from .address import Address, AddressError, cannot_listen
+from .address import Address, AddressError, listen, listen_behind_door
 from .process import StopSignal, leave_with_parent
 from .tracker_client import device_key
 
@@ -152,25 +152,12 @@ def register_functions(config: DeviceConfig, external: ExternalDevice | None) ->
     tvm_ffi.register_global_func(RUN, run, override=True)
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """A socket on which a server can be reached; port 0 takes any free one. Raises AddressError."""
-    address = Address(host, port)
-    try:
-        info = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listener = socket.socket(info[0], info[1])
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(info[4])
-        listener.listen(1)
-    except OSError as error:
-        raise cannot_listen(address, error) from error
-    return listener
-
-
-def serve(listener: socket.socket, port: int, tracker: Address, key: str) -> None:
+def serve(listener: socket.socket, host: str | None, port: int, tracker: Address, key: str) -> None:
     """Have TVM's RPC server answer on a socket, in a thread of this process.
 
-    `port` is what the tracker is told. TVM's loop ends when a session's process ends in another way
-    than by its client's leave, which is no reason not to serve the next client.
+    The tracker is told `host` and `port`; None is as it sees this machine. TVM's loop ends when a
+    session's process ends in another way than by its client's leave, which is no reason not to
+    serve the next client.
     """
     logging.getLogger("RPCServer").setLevel(logging.ERROR)
     folder = Path.cwd()
@@ -179,7 +166,7 @@ def serve(listener: socket.socket, port: int, tracker: Address, key: str) -> Non
         while True:
             began = time.monotonic()
             try:
-                _listen_loop(listener, port, key, tuple(tracker), None, None)
+                _listen_loop(listener, port, key, tuple(tracker), None, host)
             except Exception as error:  # noqa: BLE001  whatever a client did, others are to be served
                 print(f"server {os.getpid()}: {error}", file=sys.stderr, flush=True)
             os.chdir(folder)
@@ -200,8 +187,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m rpc_server.serving")
     parser.add_argument("--tracker", required=True)
     parser.add_argument("--device", required=True)
-    parser.add_argument("--host", required=True)
-    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--host")
+    parser.add_argument("--port", type=int)
+    # Behind a door: a Unix socket, and where the door is.
+    parser.add_argument("--socket", type=Path)
+    parser.add_argument("--door", type=Address.parse)
     parser.add_argument("--with-parent", action="store_true")
     add_external_options(parser)
     add_runner_name(parser)
@@ -214,13 +204,17 @@ def main(arguments: list[str] | None = None) -> int:
         if external is not None:
             external.builder.prepare()  # not in the time of the first candidate
         register_functions(config, external)
-        listener = listen(options.host, options.port)
+        if options.socket is None:
+            listener = listen(Address(options.host, options.port))
+            host, port = None, listener.getsockname()[1]
+        else:
+            listener = listen_behind_door(options.socket)
+            host, port = options.door
     except (AddressError, ExternalError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     key = device_key(config, "" if external is None else external.name)
-    port = listener.getsockname()[1]
-    serve(listener, port, Address.parse(options.tracker), key)
+    serve(listener, host, port, Address.parse(options.tracker), key)
     stop_signal = StopSignal()
     print(port, flush=True)
     if options.with_parent:

@@ -7,7 +7,6 @@ nobody serves. This one speaks the same protocol (`tvm.rpc.base`) and fails soon
 from __future__ import annotations
 
 import json
-import socket
 import struct
 import time
 from typing import Any, NamedTuple, TypeVar
@@ -18,6 +17,10 @@ from npu_target.device import DeviceConfig
 from npu_target.errors import UserError
 
 from .address import Address
+from .connecting import ConnectError, NobodyThere, connect
+from .credentials import NONE as NO_CREDENTIALS
+from .credentials import Credentials
+from .handshake import is_greeting
 
 _Part = TypeVar("_Part", list, dict)
 _MOST_BYTES = 1 << 24  # of an answer: some 200,000 servers
@@ -61,24 +64,38 @@ def device_key(config: DeviceConfig, runner: str = "") -> str:
 class TrackerClient:
     """One connection to a tracker. Not for use from several threads at once."""
 
-    def __init__(self, address: Address, timeout_seconds: float = 5.0) -> None:
-        """Connect. Raises TrackerError when no tracker answers at `address`."""
+    def __init__(
+        self,
+        address: Address,
+        timeout_seconds: float = 5.0,
+        credentials: Credentials = NO_CREDENTIALS,
+    ) -> None:
+        """Connect. Raises TrackerError when no tracker answers at `address`, or one that these
+        credentials do not fit."""
         self.address = address
         self._timeout_seconds = timeout_seconds
         self._received = b""
         try:
-            self._socket = socket.create_connection(address, timeout=timeout_seconds)
-        except OSError as error:
+            self._socket = connect(address, credentials, timeout_seconds)
+        except NobodyThere as error:
             raise TrackerError(
-                f"no tracker answers at {address} ({error.strerror or error}); start one with: "
+                f"no tracker answers at {address} ({error.reason}); start one with: "
                 f"npu-target serve tracker --bind {address.host} --port {address.port}"
             ) from error
+        except ConnectError as error:
+            raise TrackerError(f"tracker {error}") from error
         try:
             self._socket.sendall(struct.pack("<i", base.RPC_TRACKER_MAGIC))
-            magic = struct.unpack("<i", base.recvall(self._socket, 4))[0]
-        except (OSError, struct.error) as error:
+            begin = base.recvall(self._socket, 4)
+        except OSError as error:
             self.close()
-            raise TrackerError(f"{address} is not a TVM RPC tracker: {error}") from error
+            raise TrackerError(
+                f"{address} is not a TVM RPC tracker, or one that wants TLS and a token: {error}"
+            ) from error
+        (magic,) = struct.unpack("<i", begin)
+        if is_greeting(begin):
+            self.close()
+            raise TrackerError(f"tracker {address} asks for a token: --token-file FILE")
         if magic != base.RPC_TRACKER_MAGIC:
             self.close()
             raise TrackerError(f"{address} is not a TVM RPC tracker, it answers 0x{magic:x}")
@@ -88,6 +105,11 @@ class TrackerClient:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    @property
+    def own_host(self) -> str:
+        """The address of this machine on the way to the tracker."""
+        return str(self._socket.getsockname()[0])
 
     def close(self) -> None:
         self._socket.close()

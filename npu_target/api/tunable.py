@@ -9,6 +9,7 @@ from pathlib import Path
 from rich.console import Console
 
 from rpc_server.address import Address
+from rpc_server.credentials import read_credentials
 from rpc_server.tracker_client import TrackerClient
 
 from ..device import DEFAULT_DEVICE, DeviceConfig, find
@@ -64,6 +65,8 @@ class Tunable:
         servers: int | None = None,
         runner: str = "",
         timeout_seconds: float | None = None,
+        token_file: str | Path | None = None,
+        tls_ca: str | Path | None = None,
         quiet: bool = False,
     ) -> Layers:
         """Search for faster schedules, measure them, write them into the logs.
@@ -80,6 +83,8 @@ class Tunable:
         servers : how many; None is one for each processor, or all of the tracker's.
         runner : the name of what measures instead of the simulator.
         timeout_seconds : of real time, after which a candidate counts as hung.
+        token_file, tls_ca : the token that the tracker asks for, and certificates of which one has
+            signed its own; None is the environment's NPU_TARGET_TOKEN, and no TLS.
         quiet : whether nothing is printed.
 
         Returns
@@ -102,8 +107,9 @@ class Tunable:
         check_can_make(asked.folder)
         address = None if tracker is None else Address.parse(tracker)
         check_runner(runner, address)
+        mine = read_credentials(_path(token_file), _path(tls_ca))
         if address is not None:
-            with TrackerClient(address) as client:
+            with TrackerClient(address, credentials=mine) as client:
                 client.require(self.config, runner)
         console = Console(quiet=True) if quiet else make_console()
         options = SearchOptions(trials, space, search, routes, seed, resume)
@@ -111,7 +117,9 @@ class Tunable:
         output = asked.folder / RUN_LOG_FILE
         with (
             open_log(asked.folder, header, asked.shipped) as log,
-            device_pool(self.config, address, servers, output, console, runner, timeout) as pool,
+            device_pool(
+                self.config, address, servers, output, console, runner, timeout, mine
+            ) as pool,
         ):
             tuned = tune_layers(
                 self.config, self.parts, log, pool, console, options, timeout, pipeline
@@ -200,3 +208,7 @@ def operator(text: str, device: str | DeviceConfig = DEFAULT_DEVICE) -> SingleOp
     found = parse_operator(text, config)
     found.prim_func(config)
     return SingleOperator(found.name, config, layers_of([found]), found)
+
+
+def _path(text: str | Path | None) -> Path | None:
+    return None if text is None else Path(text)

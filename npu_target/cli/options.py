@@ -167,11 +167,37 @@ def add_servers_options(parser: argparse._ActionsContainer) -> None:
         help="how many servers to start, or to use of the tracker's (default: one per processor, "
         "or all of the tracker's)",
     )
+    add_client_options(parser)
     add_timeout_option(
         parser,
         "after which a candidate counts as hung",
         f"{default_timeout(''):g}, with --runner {default_timeout('any'):g}",
     )
+
+
+def add_token_option(parser: argparse._ActionsContainer, what: str) -> None:
+    parser.add_argument(
+        "--token-file",
+        type=Path,
+        metavar="FILE",
+        help=f"{what} (default: the environment variable NPU_TARGET_TOKEN, where it is set)",
+    )
+
+
+def add_tls_ca_option(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument(
+        "--tls-ca",
+        type=Path,
+        metavar="FILE",
+        help="speak TLS with the tracker and its servers, whose certificates one of these must "
+        "have signed",
+    )
+
+
+def add_client_options(parser: argparse._ActionsContainer) -> None:
+    """How a client shows itself to a tracker and its servers."""
+    add_token_option(parser, "the token that the tracker and its servers ask for")
+    add_tls_ca_option(parser)
 
 
 def add_timeout_option(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from ..external.options import add_external_options, add_runner_name
-from .options import add_device_option
+from .options import add_device_option, add_tls_ca_option, add_token_option
 from .parsers import at_least, does, port
 
 _TRACKER_PORT = 9190
@@ -41,6 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         f"of a tracker. {_WARNING}",
     )
     devices.add_argument("--tracker", required=True, metavar="HOST:PORT", help="where to register")
+    add_tls_ca_option(devices)
     add_device_option(devices)
     devices.add_argument(
         "--count",
@@ -69,5 +71,9 @@ def _add_bind(parser: argparse.ArgumentParser) -> None:
         metavar="ADDRESS",
         help="where to listen (default: %(default)s)",
     )
+    doors = parser.add_argument_group("who is let in")
+    add_token_option(doors, "let in only who proves to know the token in this file")
+    doors.add_argument("--tls-cert", type=Path, metavar="FILE", help="speak TLS, as who has this")
+    doors.add_argument("--tls-key", type=Path, metavar="FILE", help="the key of that certificate")
     # For the children of a run: leave when stdin closes.
     parser.add_argument("--with-parent", action="store_true", help=argparse.SUPPRESS)

@@ -6,6 +6,7 @@ import argparse
 import os
 
 from rpc_server.address import Address
+from rpc_server.credentials import read_credentials
 
 from ..device import find, preset
 from ..tuning.build_pool import BuildPool
@@ -28,6 +29,7 @@ def run(options: argparse.Namespace) -> int:
     runner = header.runner if options.runner is None else options.runner
     tracker = None if options.tracker is None else Address.parse(options.tracker)
     check_runner(runner, tracker)
+    mine = read_credentials(options.token_file, options.tls_ca)
     target = remeasured_folder(options.folder, header, runner)
     timeout = options.timeout or default_timeout(runner)
     console = make_console()
@@ -42,6 +44,7 @@ def run(options: argparse.Namespace) -> int:
             console,
             runner,
             timeout,
+            mine,
         ) as pool,
         BuildPool(os.cpu_count() or 1, options.folder / RUN_LOG_FILE) as builders,
         Interrupt() as interrupt,

@@ -8,6 +8,7 @@ from rich.console import Console
 from tvm.s_tir import Schedule
 
 from rpc_server.address import Address
+from rpc_server.credentials import read_credentials
 from rpc_server.tracker_client import TrackerClient
 
 from ..device import DeviceConfig, find
@@ -73,8 +74,9 @@ def run(options: argparse.Namespace) -> int:
     check_can_make(folder)
     tracker = None if options.tracker is None else Address.parse(options.tracker)
     check_runner(options.runner, tracker)
+    mine = read_credentials(options.token_file, options.tls_ca)
     if tracker is not None:
-        with TrackerClient(tracker) as client:
+        with TrackerClient(tracker, credentials=mine) as client:
             client.require(config, options.runner)
     if options.json is not None:
         check_can_write(options.json)
@@ -96,6 +98,7 @@ def run(options: argparse.Namespace) -> int:
             console,
             options.runner,
             timeout,
+            mine,
         ) as pool,
     ):
         return _tune(options, timeout, config, layers, partitioned, log, pool, console)

@@ -10,6 +10,8 @@ from pathlib import Path
 from rich.console import Console
 
 from rpc_server.address import Address
+from rpc_server.credentials import NONE as NO_CREDENTIALS
+from rpc_server.credentials import Credentials
 from rpc_server.local import LocalServers
 
 from ..device import DeviceConfig
@@ -37,16 +39,23 @@ def device_pool(
     console: Console,
     runner: str = "",
     timeout_seconds: float = 0.0,
+    credentials: Credentials = NO_CREDENTIALS,
 ) -> Iterator[DevicePool]:
     """`servers` of the tracker's (None: all) on which `runner` measures, or, without a tracker,
     that many simulated ones (None: one per processor) on loopback. What processes have to say goes
     to `output_file`. Without a server it goes on for a minute, or for `timeout_seconds`, which a
-    measurement may take."""
+    measurement may take. The tracker's servers are told `credentials`."""
     with contextlib.ExitStack() as stack:
         if tracker is not None:
             patience = max(PATIENCE_SECONDS, timeout_seconds)
             pool = DevicePool(
-                tracker, config, output_file, servers, patience_seconds=patience, runner=runner
+                tracker,
+                config,
+                output_file,
+                servers,
+                patience_seconds=patience,
+                runner=runner,
+                credentials=credentials,
             )
         else:
             folder = stack.enter_context(scratch_folder("devices"))

@@ -18,6 +18,8 @@ from tvm.s_tir import meta_schedule as ms
 from tvm.tirx import PrimFunc
 
 from rpc_server.address import Address
+from rpc_server.credentials import NONE as NO_CREDENTIALS
+from rpc_server.credentials import Credentials
 
 from ..device import DeviceConfig
 from ..partition import Partitioned, partition
@@ -48,6 +50,7 @@ def measured_on(
     seed: int = 0,
     timeout_seconds: float = 30.0,
     runner: str = "",
+    credentials: Credentials = NO_CREDENTIALS,
 ) -> Iterator[tuple[NpuBuilder, NpuRunner]]:
     """A builder and a runner on simulated devices: a tracker's, or some of its own on loopback
     while it runs, `servers` of them (None: all, or one per processor). With a `runner`, on those of
@@ -60,7 +63,7 @@ def measured_on(
         output = folder / "run.log"
         check_runner(runner, tracker)
         with device_pool(
-            config, tracker, servers, output, console, runner, timeout_seconds
+            config, tracker, servers, output, console, runner, timeout_seconds, credentials
         ) as pool:
             yield NpuBuilder(config, folder), NpuRunner(pool, seed, timeout_seconds)
 

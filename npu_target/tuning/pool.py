@@ -17,6 +17,9 @@ from concurrent.futures import Future
 from pathlib import Path
 
 from rpc_server.address import Address
+from rpc_server.credentials import NONE as NO_CREDENTIALS
+from rpc_server.credentials import Credentials
+from rpc_server.door import Doors
 from rpc_server.process import ProcessError
 from rpc_server.tracker_client import Endpoint, NoDevice, TrackerClient, TrackerError, device_key
 
@@ -61,11 +64,13 @@ class DevicePool:
         on_lost: Callable[[int], None] | None = None,
         patience_seconds: float = PATIENCE_SECONDS,
         runner: str = "",
+        credentials: Credentials = NO_CREDENTIALS,
     ) -> None:
-        with TrackerClient(tracker) as client:
+        with TrackerClient(tracker, credentials=credentials) as client:
             available = client.require(config, runner)
         self.size = min(available, servers or available)
         self._tracker = tracker
+        self._credentials = credentials
         self._config = config
         self._runner = runner
         self._on_lost = on_lost
@@ -75,7 +80,8 @@ class DevicePool:
         self._closing = threading.Event()
         self._failed: TuningError | None = None
         self._last_contact = time.monotonic()
-        self._sharing = Sharing(tracker, device_key(config, runner), config.name)
+        self._doors = Doors()
+        self._sharing = Sharing(tracker, credentials, device_key(config, runner), config.name)
         self._sharing.start()
         self._workers = [WorkerProcess(output_file, measure.__module__) for _ in range(self.size)]
         self._threads = [
@@ -101,6 +107,7 @@ class DevicePool:
         for thread in [*self._threads, self._teller]:
             thread.join()
         self._sharing.stop()
+        self._doors.close()
         self._drain(Outcome(failure=Failure(DEVICE_LOST, "measuring was stopped")))
 
     def check(self) -> None:
@@ -165,12 +172,13 @@ class DevicePool:
             endpoint = self._wait_for_turn()
             if endpoint is None:
                 return None
-            arguments = endpoint, self._config, self._runner
+            arguments = self._reached(endpoint), self._config, self._runner
             worker.call(connect, *arguments, timeout_seconds=_CONNECT_SECONDS)
         except (NoDevice, TrackerError, WorkerDied, WorkerTimeout, WorkerError) as error:
             if endpoint is not None:
                 self._sharing.lost()
             text = error.text if isinstance(error, WorkerError) else str(error)
+            text = self._doors.trouble or text
             mismatch = isinstance(error, WorkerError) and error.kind == ServerMismatch.__name__
             if mismatch or time.monotonic() - self._last_contact > self._patience_seconds:
                 self._fail(DevicesLost(f"{text}; what was measured is in the logs"))
@@ -185,7 +193,7 @@ class DevicePool:
         Raises NoDevice when there were none for as long as the pool has patience.
         """
         began = time.monotonic()
-        with TrackerClient(self._tracker) as client:
+        with TrackerClient(self._tracker, credentials=self._credentials) as client:
             client.ask_for(device_key(self._config, self._runner))
             self._sharing.asks()
             endpoint = None
@@ -204,6 +212,13 @@ class DevicePool:
         now = time.monotonic()
         self._last_contact = min(now, self._last_contact + now - began)
         return endpoint
+
+    def _reached(self, endpoint: Endpoint) -> Endpoint:
+        """Where TVM's client, which knows of no doors, gets to a server that may have one."""
+        if self._credentials.token is None:
+            return endpoint
+        way = self._doors.way_to(Address(endpoint.host, endpoint.port), self._credentials)
+        return endpoint._replace(host=way.host, port=way.port)
 
     def _disconnect(self, worker: WorkerProcess) -> None:
         """Give the worker's server back. A process that ends instead does so as well."""

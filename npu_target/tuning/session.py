@@ -180,7 +180,7 @@ def connect(endpoint: Endpoint, config: DeviceConfig, runner: str) -> None:
 
 
 def disconnect() -> None:
-    """End the session, so that its server is free for others."""
+    """End the session, if there is one, so that its server is free for others."""
     global _session
     _session = None
 

@@ -11,6 +11,7 @@ import threading
 import time
 
 from rpc_server.address import Address
+from rpc_server.credentials import Credentials
 from rpc_server.tracker_client import Counts, TrackerClient, TrackerError
 
 # As long as a batch of candidates takes. To change hands costs some 0.1 s.
@@ -26,10 +27,13 @@ class Sharing(threading.Thread):
     `name` is what users call them. `last_seen` is when there was one last, by `time.monotonic`.
     """
 
-    def __init__(self, tracker: Address, key: str, device_name: str) -> None:
+    def __init__(
+        self, tracker: Address, credentials: Credentials, key: str, device_name: str
+    ) -> None:
         super().__init__(name="sharing", daemon=True)
         self.last_seen = time.monotonic()
         self._tracker = tracker
+        self._credentials = credentials
         self._key = key
         self._device_name = device_name
         self._lock = threading.Lock()
@@ -45,7 +49,7 @@ class Sharing(threading.Thread):
         client: TrackerClient | None = None
         while not self._stopping.wait(_LOOK_SECONDS):
             try:
-                client = client or TrackerClient(self._tracker)
+                client = client or TrackerClient(self._tracker, credentials=self._credentials)
                 with self._lock:
                     ours = self._asked
                 counts, self._trouble = client.counts(self._key), ""
