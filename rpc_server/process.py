@@ -121,9 +121,23 @@ class StopSignal:
     def wait(self, *gone: threading.Event) -> bool:
         """Block until the signal came (True), or until one of `gone` is set (False)."""
         while not any(event.is_set() for event in gone):
-            if self._came.wait(0.1):
+            if self.came(0.1):
                 return True
         return False
+
+    def came(self, wait_seconds: float) -> bool:
+        """Whether the signal came, or comes in so many seconds."""
+        return self._came.wait(wait_seconds)
+
+    def also_with_parent(self) -> None:
+        """Take it for the signal when stdin closes."""
+
+        def watch() -> None:
+            while os.read(0, 4096):
+                pass
+            self._came.set()
+
+        threading.Thread(target=watch, name="stop-with-parent", daemon=True).start()
 
 
 def stop_all(children: list[Child]) -> None:

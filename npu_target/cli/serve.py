@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
+from rpc_server.launch import LAUNCHERS
+
 from ..external.options import add_external_options, add_runner_name
-from .options import add_device_option, add_tls_ca_option, add_token_option
+from .options import add_client_options, add_device_option, add_tls_ca_option, add_token_option
 from .parsers import at_least, does, port
 
 _TRACKER_PORT = 9190
 _LOOPBACK = "127.0.0.1"
 _WARNING = (
-    "TVM's RPC has no authentication: bind to other addresses than loopback only in a network that "
-    "you trust."
+    "TVM's RPC has no authentication: bind to other addresses than loopback with --token-file, or in "
+    "a network that you trust."
 )
 
 SUMMARY = "serve devices for tuning runs, and their tracker"
@@ -21,7 +24,7 @@ DESCRIPTION = f"Serve devices for tuning runs, and the tracker that lists them. 
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    commands = parser.add_subparsers(dest="action", required=True, metavar="tracker|devices")
+    commands = parser.add_subparsers(dest="action", required=True, metavar="tracker|devices|status")
     tracker = commands.add_parser(
         "tracker",
         help="keep the list of device servers",
@@ -61,7 +64,41 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     measuring = devices.add_argument_group("measuring on something else than the simulator")
     add_external_options(measuring)
     add_runner_name(measuring)
+    launching = devices.add_argument_group("on other hosts")
+    launching.add_argument(
+        "--launch",
+        choices=LAUNCHERS,
+        help="start these servers on each host of --hosts, by this command, and end them with this "
+        "one; files that are named must be there under the same paths",
+    )
+    launching.add_argument(
+        "--hosts", type=Path, metavar="FILE", help="hosts, one a line; # begins a comment"
+    )
+    launching.add_argument(
+        "--remote-python",
+        default=sys.executable,
+        metavar="PATH",
+        help="the Python there that has npu_target (default: %(default)s)",
+    )
     does(devices, "serve_devices")
+    status = commands.add_parser(
+        "status",
+        help="show a tracker's servers: how many are free, with whom, how many wait",
+        description="Show what servers a tracker has, of which devices, how many of them are free "
+        "or busy, and how many requests of clients wait for one. The exit code is 0 where there is "
+        "a server, of --device where that is given, else 1.",
+    )
+    status.add_argument("--tracker", required=True, metavar="HOST:PORT", help="which tracker")
+    status.add_argument("--device", metavar="NAME|FILE", help="only servers of this device")
+    status.add_argument(
+        "--json",
+        nargs="?",
+        const="-",
+        metavar="FILE",
+        help="write it for machines, to standard output instead of the table or to FILE",
+    )
+    add_client_options(status)
+    does(status, "serve_status")
 
 
 def _add_bind(parser: argparse.ArgumentParser) -> None:

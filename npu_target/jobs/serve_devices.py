@@ -1,15 +1,16 @@
-"""Servers of a device, or of what a command of the user's runs programs on, until they are asked
-to stop or the tracker has gone away."""
+"""Servers of a device, or of what a command of the user's runs programs on, here or on other hosts,
+until they are asked to stop or the tracker has gone away."""
 
 from __future__ import annotations
 
 import argparse
 from contextlib import ExitStack
 
-from rpc_server.address import Address, check_can_bind, is_wildcard
-from rpc_server.credentials import read_credentials
+from rpc_server.address import Address, check_can_bind, is_loopback, is_wildcard
+from rpc_server.credentials import read_credentials, read_token
 from rpc_server.door import Doors
-from rpc_server.process import Child, ProcessError, StopSignal, leave_with_parent, stop_all
+from rpc_server.launch import launch, read_hosts
+from rpc_server.process import Child, ProcessError, StopSignal, stop_all
 from rpc_server.server import GuardedServers, OpenServers, ServerKind, Watch
 from rpc_server.tracker import warn_if_exposed
 from rpc_server.tracker_client import TrackerClient, device_key
@@ -18,9 +19,54 @@ from ..device import find
 from ..external.options import external_device, to_arguments
 from ..scratch import scratch_folder
 from .door_keeper import door_keeper
+from .errors import UsageError
 
 
 def run(options: argparse.Namespace) -> int:
+    if options.launch is not None:
+        return _launch(options)
+    if options.hosts is not None:
+        raise UsageError("--hosts needs --launch ssh or --launch srun")
+    return _serve_here(options)
+
+
+def _launch(options: argparse.Namespace) -> int:
+    """Have the same command run on other hosts, for as long as this one runs."""
+    tracker = Address.parse(options.tracker)
+    if options.hosts is None:
+        raise UsageError(f"--launch {options.launch} needs --hosts FILE")
+    if is_loopback(options.bind) and not is_loopback(tracker.host):
+        raise UsageError(
+            f"--bind {options.bind}: servers that listen on other hosts' loopback are not reached; "
+            "give --bind 0.0.0.0"
+        )
+    if options.token_file is None and read_token(None) is not None:
+        raise UsageError("--launch needs the token in a file that all hosts have: --token-file")
+    hosts = read_hosts(options.hosts)
+    files = ("token_file", "tls_cert", "tls_key", "tls_ca")
+    command = [
+        options.remote_python,
+        *("-m", "npu_target", "serve", "devices", "--with-parent"),
+        f"--tracker={tracker}",
+        f"--device={options.device}",
+        f"--count={options.count}",
+        f"--bind={options.bind}",
+        f"--port={options.port}",
+        *(
+            f"--{name.replace('_', '-')}={value}"
+            for name in files
+            if (value := vars(options)[name])
+        ),
+        *to_arguments(options),
+    ]
+    stop_signal = StopSignal()
+    if options.with_parent:
+        stop_signal.also_with_parent()
+    launch(options.launch, hosts, command, stop_signal)
+    return 0
+
+
+def _serve_here(options: argparse.Namespace) -> int:
     tracker = Address.parse(options.tracker)
     config = find(options.device)
     keeper = door_keeper(options)
@@ -61,7 +107,7 @@ def run(options: argparse.Namespace) -> int:
             flush=True,
         )
         if options.with_parent:
-            leave_with_parent()
+            stop_signal.also_with_parent()
         _watch(Watch(children, tracker, mine, servers.start), stop_signal)
     return 0
 

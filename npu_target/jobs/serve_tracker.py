@@ -8,7 +8,7 @@ from contextlib import ExitStack
 
 from rpc_server.address import Address, listen, listen_behind_door
 from rpc_server.door import Doors
-from rpc_server.process import StopSignal, leave_with_parent
+from rpc_server.process import StopSignal
 from rpc_server.tracker import start_tracker, warn_if_exposed
 
 from ..scratch import scratch_folder
@@ -33,6 +33,6 @@ def run(options: argparse.Namespace) -> int:
             # Its only clients are the parent's, which reports what it loses; a client that the
             # parent ended in the middle of a request is no news.
             logging.getLogger("RPCTracker").setLevel(logging.ERROR)
-            leave_with_parent()
+            stop_signal.also_with_parent()
         stop_signal.wait()
     return 0

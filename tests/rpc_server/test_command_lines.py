@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import socket
@@ -13,6 +12,7 @@ import time
 import psutil
 import pytest
 from command_lines import said
+from served import running, running_tracker
 
 from npu_target.device import preset
 from rpc_server.address import Address, free_port
@@ -22,34 +22,6 @@ pytestmark = pytest.mark.rpc
 
 CONFIG = preset("gemmini-16x16")
 KEY = device_key(CONFIG)
-
-
-@contextlib.contextmanager
-def running(what, *arguments):
-    """`npu-target serve WHAT ...`, ended afterwards with all it started."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "npu_target", "serve", what, *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        yield process
-    finally:
-        family = [psutil.Process(process.pid)] if process.poll() is None else []
-        family += [child for parent in family for child in parent.children(recursive=True)]
-        for member in family:
-            with contextlib.suppress(psutil.NoSuchProcess):
-                member.kill()
-        process.communicate()
-
-
-@contextlib.contextmanager
-def running_tracker():
-    with running("tracker", "--port", 0) as process:
-        line = process.stdout.readline()
-        assert line.startswith("tracker listens on 127.0.0.1:")
-        yield process, Address.parse(line.split()[-1])
 
 
 def ends_with_one_line(what, *arguments):
