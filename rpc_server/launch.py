@@ -7,7 +7,6 @@ that is.
 from __future__ import annotations
 
 import re
-import shlex
 import subprocess
 import sys
 import threading
@@ -18,9 +17,9 @@ from typing import IO
 
 from npu_target.errors import UserError
 
+from .launchers import launch_command
 from .process import ProcessError, StopSignal
 
-LAUNCHERS = ("ssh", "srun")
 _STOP_SECONDS = 15.0
 _LOOK_SECONDS = 0.2
 # A user and a host's name or address; none begins as an option does.
@@ -50,15 +49,6 @@ def read_hosts(file: Path) -> list[str]:
     if not hosts:
         raise HostsError(f"{file} has no hosts; one a line")
     return list(hosts)
-
-
-def launch_command(launcher: str, host: str, command: Sequence[str]) -> list[str]:
-    """What to run here so that `command` runs on `host`."""
-    if launcher == "srun":
-        return ["srun", "--nodes=1", "--ntasks=1", f"--nodelist={host}", *command]
-    # It asks for nothing, since nobody may be there to answer.
-    settings = ["-o", "BatchMode=yes", "-o", "ConnectTimeout=15"]
-    return ["ssh", *settings, "--", host, shlex.join(command)]
 
 
 class _Remote:

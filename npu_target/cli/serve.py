@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from rpc_server.launch import LAUNCHERS
+from rpc_server.launchers import LAUNCHERS
 
 from ..external.options import add_external_options, add_runner_name
 from .options import add_client_options, add_device_option, add_tls_ca_option, add_token_option
@@ -15,8 +15,8 @@ from .parsers import at_least, does, port
 _TRACKER_PORT = 9190
 _LOOPBACK = "127.0.0.1"
 _WARNING = (
-    "TVM's RPC has no authentication: bind to other addresses than loopback with --token-file, or in "
-    "a network that you trust."
+    "TVM's RPC has no authentication: bind to other addresses than loopback only with "
+    "--token-file, or in a network that you trust."
 )
 
 SUMMARY = "serve devices for tuning runs, and their tracker"

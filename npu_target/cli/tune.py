@@ -22,8 +22,8 @@ DESCRIPTION = (
     "Compile a network, or one operator, for an NPU, search for faster schedules of its layers by "
     "measuring them on simulated devices, write what was found to logs, and print what was gained. "
     "`npu-target build` uses the logs. Ctrl-C stops after the current step; nothing measured is "
-    "lost. TVM's RPC has no authentication: use --tracker with --token-file, or in a network that you "
-    "trust."
+    "lost. TVM's RPC has no authentication: use --tracker only with --token-file, or in a network "
+    "that you trust."
 )
 
 

@@ -13,7 +13,8 @@ import pytest
 from served import running, running_tracker
 
 from npu_target.device import preset
-from rpc_server.launch import HostsError, launch_command, read_hosts
+from rpc_server.launch import HostsError, read_hosts
+from rpc_server.launchers import launch_command
 from rpc_server.tracker_client import TrackerClient, device_key, wait_for_servers
 
 CONFIG = preset("gemmini-16x16")
