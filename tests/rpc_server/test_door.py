@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import socket
 import struct
 import subprocess
@@ -28,7 +27,7 @@ from rpc_server.credentials import (
 from rpc_server.door import Doors
 from rpc_server.tracker_client import TrackerClient, TrackerError
 
-TOKEN = secrets.token_hex(32).encode()
+TOKEN = b"a token of some length"
 
 
 @pytest.fixture(scope="module")
