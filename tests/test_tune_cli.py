@@ -213,13 +213,15 @@ def test_a_killed_run_leaves_readable_logs_and_no_processes(tmp_path):
 
 @pytest.mark.long
 @pytest.mark.rpc
-def test_a_run_survives_its_servers(tmp_path):
+def test_a_run_survives_its_servers_and_its_tracker(tmp_path):
     process = tune_process(tmp_path, "--trials=30", "--servers=2")
     wait_for_records(tmp_path, 2, process)
-    servers = [child for child in family_of(process) if "rpc_server.serving" in child.cmdline()]
-    assert servers
-    for server in servers:
-        server.kill()
+    family = family_of(process)
+    servers = [child for child in family if "rpc_server.serving" in child.cmdline()]
+    trackers = [child for child in family if "tracker" in child.cmdline()]
+    assert servers and len(trackers) == 1
+    for child in [*trackers, *servers]:
+        child.kill()
     _, error = process.communicate(timeout=300)
     assert process.returncode == 0, error
     log = read_log(folder_of(tmp_path), HEADER)

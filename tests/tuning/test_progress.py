@@ -49,3 +49,34 @@ def test_without_a_terminal_there_are_lines_before_the_first_trial(clock):
     assert text.getvalue().splitlines() == [
         f"[0/8] measuring default schedules: {done} of 21" for done in range(1, 4)
     ]
+
+
+def test_what_is_waited_for_is_said_at_once_and_then_like_the_stage(clock):
+    text = io.StringIO()
+    progress = TuningProgress(Console(file=text, width=200), 20)
+    progress.stage("conv")
+    for second in range(25):
+        progress.waits("waits for a server: 1 of 1 is with others")
+        assert text.getvalue().count("\n") == 1 + second // 11
+        clock.now += 1
+    progress.waits("")
+    clock.now += 20
+    progress.stage("conv")
+    *waiting, last = text.getvalue().splitlines()
+    assert waiting == ["[0/20] waits for a server: 1 of 1 is with others"] * 3
+    assert last == "[0/20] conv"
+
+
+def test_in_a_terminal_it_is_in_the_place_of_the_stage():
+    text = io.StringIO()
+    progress = TuningProgress(Console(file=text, width=120, force_terminal=True), 20)
+    with progress:
+        progress.stage("conv")
+        progress.waits("waits for a server: 2 of 2 are with others")
+        progress._live.refresh()
+        assert "2 of 2 are with others" in text.getvalue()
+        text.truncate(0)
+        progress.waits("")
+        progress._live.refresh()
+        assert "with others" not in text.getvalue().rpartition("conv")[2]
+        assert "conv" in text.getvalue()

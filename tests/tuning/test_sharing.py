@@ -117,8 +117,9 @@ def test_who_waits_is_told_and_waits_longer_than_it_has_patience(pools, job):
     first, _ = pools()
     assert first.submit(job()).result(60).failure is None
     # Between two measurements it may be another's turn, never during one.
-    long = first.submit(job(repeat=ENDLESS, timeout_seconds=9.0))
-    second, said = pools(patience_seconds=3.0)
+    # Long enough for a busy machine to start a client meanwhile.
+    long = first.submit(job(repeat=ENDLESS, timeout_seconds=30.0))
+    second, said = pools(patience_seconds=5.0)
     waiting = second.submit(job())
     assert long.result(60).failure.kind == "timed_out"
     assert waiting.result(60).failure is None
@@ -139,6 +140,8 @@ def test_a_client_that_has_nothing_to_measure_gives_its_server_back(pools, job):
 
 def test_alone_a_client_keeps_its_session(pools, server, job):
     pool, said = pools()
+    assert pool.submit(job()).result(60).failure is None
+    said.clear()  # the clients of the test before may have been about to leave
     deadline = time.monotonic() + 10
     with TrackerClient(server.tracker) as client:
         while time.monotonic() < deadline:
