@@ -24,6 +24,16 @@ _Noreturn void core_begin(void);
 
 static size_t stack_bytes(void) { return (size_t)(__stack - __stack_end); }
 
+// By words, and not by memset, which a compiler may see in the loop: picolibc's takes 4
+// instructions a byte, half of what ResNet-18 takes on the device for its arena of 1 MB.
+__attribute__((optimize("no-tree-loop-distribute-patterns"))) static void clear(char* from,
+                                                                                const char* end) {
+  typedef uint64_t __attribute__((may_alias)) word;
+  while (from < end && (uintptr_t)from % sizeof(word) != 0) *from++ = 0;
+  for (; (size_t)(end - from) >= sizeof(word); from += sizeof(word)) *(word*)from = 0;
+  while (from < end) *from++ = 0;
+}
+
 // Up to the lowest place that has ever been written to.
 static size_t stack_used(void) {
   const uint64_t* word = (const uint64_t*)__stack_watched;
@@ -43,7 +53,7 @@ void core_check(void) {
 
 void core_begin(void) {
   memcpy(__data_start, __data_source, (size_t)(__data_end - __data_start));
-  memset(__bss_start, 0, (size_t)(__bss_end - __bss_start));
+  clear(__bss_start, __bss_end);
   __asm__ volatile("mv tp, %0" ::"r"(__tls_base));  // where the C library has errno
 #if defined(__riscv_flen)
   // mstatus.FS: floats, whose instructions trap otherwise; as if nothing had been computed yet.
