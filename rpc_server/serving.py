@@ -30,8 +30,10 @@ from tvm.rpc.server import _listen_loop
 import npu_target
 from npu_target.device import DeviceConfig, find
 from npu_target.device_api import create_module, last_stats, set_limits
-from npu_target.external import ExternalDevice, ExternalError
-from npu_target.external.options import add_external_options, add_runner_name, external_device
+from npu_target.external.asked import external_device
+from npu_target.external.device import ExternalDevice
+from npu_target.external.errors import ExternalError
+from npu_target.external.options import add_external_options, add_runner_name
 from npu_target.packing import Packing
 from npu_target.program import Program, ProgramError
 

@@ -1,23 +1,15 @@
 """The options by which a command of the user's becomes a device, and the way back to a command
-line."""
+line. `asked` makes the device; commands import this one, which must not take time."""
 
 from __future__ import annotations
 
 import argparse
-import os
-import shlex
-from pathlib import Path
 
-from ..device import DeviceConfig
-from .command import RunCommand
-from .device import ExternalDevice
-from .elf import ElfBuilder
-from .errors import CommandError
-from .toolchain import FLAVOURS, LINUX, Toolchain
+from .toolchain import FLAVOURS, LINUX
 
 
 def add_external_options(parser: argparse._ActionsContainer, required: bool = False) -> None:
-    """What `external_device` makes a device of."""
+    """What `asked.external_device` makes a device of."""
     parser.add_argument(
         "--run-with",
         required=required,
@@ -52,27 +44,6 @@ def add_runner_name(parser: argparse._ActionsContainer) -> None:
         help="what measures, as logs and trackers name it beside the device (default: the name of "
         "the program in --run-with)",
     )
-
-
-def external_device(options: argparse.Namespace, config: DeviceConfig) -> ExternalDevice | None:
-    """The device that the options describe; None for the simulated one.
-
-    Raises CommandError and ElfError for what cannot be, before anything runs.
-    """
-    if options.run_with is None:
-        if options.runner is not None or options.elf_cc is not None or options.elf_flags:
-            raise CommandError("--runner, --elf-cc and --elf-flags say how to use --run-with")
-        return None
-    try:
-        flags = tuple(shlex.split(options.elf_flags))
-    except ValueError as error:
-        raise CommandError(f"--elf-flags cannot be read: {error}") from error
-    command = RunCommand.parse(options.run_with)
-    compiler = options.elf_cc
-    if compiler is not None and os.sep in compiler:  # it will run in other folders
-        compiler = str(Path(compiler).absolute())
-    builder = ElfBuilder(config, Toolchain(options.elf_for, compiler, flags))
-    return ExternalDevice(command, builder, options.runner)
 
 
 def to_arguments(options: argparse.Namespace) -> list[str]:

@@ -16,7 +16,8 @@ from ..calibrate.measurements import Measurements
 from ..calibrate.report import print_result
 from ..calibrate.result import calibrate
 from ..device import DEFAULT_DEVICE, DeviceConfig, find, kind_of
-from ..external.options import external_device, to_arguments
+from ..external.asked import external_device
+from ..external.options import to_arguments
 from ..files import check_can_write
 from ..tuning.report import make_console
 from .errors import Stopped

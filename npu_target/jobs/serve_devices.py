@@ -16,7 +16,8 @@ from rpc_server.tracker import warn_if_exposed
 from rpc_server.tracker_client import TrackerClient, device_key
 
 from ..device import find
-from ..external.options import external_device, to_arguments
+from ..external.asked import external_device
+from ..external.options import to_arguments
 from ..scratch import scratch_folder
 from .door_keeper import door_keeper
 from .errors import UsageError

@@ -14,8 +14,8 @@ from typing import Any
 from rich.console import Console
 
 from ..device import DEFAULT_DEVICE, DeviceConfig, find, kind_named
-from ..external import ExternalDevice
-from ..external.options import external_device
+from ..external.asked import external_device
+from ..external.device import ExternalDevice
 from ..files import check_can_write, open_atomically, write_atomically
 from ..sim.breakdown import breakdown_table
 from ..sim.compare import comparison_tables, difference, explanation, read_result

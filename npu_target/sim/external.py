@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from npu_target.device import DeviceConfig
-from npu_target.external import ExternalDevice
+from npu_target.external.device import ExternalDevice
 from npu_target.program import Program
 
 

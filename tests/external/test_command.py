@@ -11,8 +11,8 @@ from fake_device import sleepers
 from hypothesis import given
 from hypothesis import strategies as st
 
-from npu_target.external import CommandError, ExternalError, Measured, RunCommand
-from npu_target.external.command import cycles_of, printed_outputs
+from npu_target.external.command import Measured, RunCommand, cycles_of, printed_outputs
+from npu_target.external.errors import CommandError, ExternalError
 
 FAKE = Path(__file__).with_name("fake_runner.py")
 DATA = bytes(range(20))

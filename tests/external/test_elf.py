@@ -17,19 +17,12 @@ from npu_target import topi
 from npu_target.codegen_tir import build_program
 from npu_target.device import DeviceConfig, kind_of, preset
 from npu_target.device_api import create_module, last_stats
-from npu_target.external import (
-    BAREMETAL,
-    EMULATED,
-    LINUX,
-    ElfBuilder,
-    ElfError,
-    ExternalDevice,
-    ExternalError,
-    RunCommand,
-    Toolchain,
-    objects,
-)
-from npu_target.external.elf import PAGE_BYTES, offsets
+from npu_target.external import objects
+from npu_target.external.command import RunCommand
+from npu_target.external.device import ExternalDevice
+from npu_target.external.elf import PAGE_BYTES, ElfBuilder, offsets
+from npu_target.external.errors import ElfError, ExternalError
+from npu_target.external.toolchain import BAREMETAL, EMULATED, LINUX, Toolchain
 from npu_target.program import Arg, Program
 from npu_target.schedule_rules import default_schedule
 

@@ -9,13 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from npu_target.device import preset
-from npu_target.external import EMULATED, ExternalError
+from npu_target.external.asked import external_device
+from npu_target.external.errors import ExternalError
 from npu_target.external.options import (
     add_external_options,
     add_runner_name,
-    external_device,
     to_arguments,
 )
+from npu_target.external.toolchain import EMULATED
 
 CONFIG = preset("gemmini-16x16")
 
