@@ -71,8 +71,6 @@ class BuiltNetwork(LoadedNetwork):
     Attributes
     ----------
     layers : what each takes, by default and by the schedule that was taken.
-    time : of the whole network, its layers one after another with what the caches then hold, and
-        the host's own parts; None where that is not known.
     """
 
     def __init__(
@@ -80,14 +78,17 @@ class BuiltNetwork(LoadedNetwork):
         executable: tvm.runtime.Executable,
         built: Built,
         layers: Layers,
-        time: NetworkTime | None,
     ) -> None:
         self._folder = TemporaryDirectory(prefix="npu-built-")  # gone with this object
         self._file = Path(self._folder.name) / "network.so"
         write_built(executable, self._file, built)
         super().__init__(load_function(self._file), built)
         self.layers = layers
-        self.time = time
+
+    @property
+    def time(self) -> NetworkTime | None:
+        """Of the whole network, as `Layers.time`."""
+        return self.layers.time
 
     def save(self, path: str | Path) -> None:
         """Write it into a file for `load_built`, for `npu-target run`, and for any process that has

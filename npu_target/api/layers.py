@@ -6,14 +6,16 @@ import io
 from collections.abc import Sequence
 from typing import Any, overload
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.table import Table
 
 from ..device import DeviceConfig
+from ..export.times import NetworkTime
 from ..tuning.layer_table import layer_table
 from ..tuning.report import LayerResult, to_json
+from ..whole_network import time_table
 
-_TEXT_COLUMNS = 120
+_TEXT_COLUMNS = 132
 
 
 class Layers(Sequence[LayerResult]):
@@ -23,10 +25,22 @@ class Layers(Sequence[LayerResult]):
     Each has `layer.name`, `layer.count`, `layer.operator`, `default_cycles`, `cycles`, `source`
     ("default", "tuned"; "forced" for a route that was asked for): see
     :class:`npu_target.tuning.report.LayerResult`.
+
+    Attributes
+    ----------
+    config : the device.
+    time : of the whole network, its layers one after another with what the caches then hold, and
+        the host's own parts; None where that is not known.
     """
 
-    def __init__(self, config: DeviceConfig, results: Sequence[LayerResult]) -> None:
+    def __init__(
+        self,
+        config: DeviceConfig,
+        results: Sequence[LayerResult],
+        time: NetworkTime | None = None,
+    ) -> None:
         self.config = config
+        self.time = time
         self._results = tuple(results)
 
     @overload
@@ -70,10 +84,14 @@ class Layers(Sequence[LayerResult]):
 
     def to_json(self) -> dict[str, Any]:
         """As `npu-target build --json` has it."""
-        return to_json(self._results, self.config)
+        more = {} if self.time is None else {"in_sequence": self.time.to_json()}
+        return to_json(self._results, self.config, **more)
 
-    def __rich__(self) -> Table:
-        return layer_table(self._results, self.config)
+    def __rich__(self) -> Table | Group:
+        table = layer_table(self._results, self.config, in_sequence=True)
+        if self.time is None:
+            return table
+        return Group(table, "", time_table(self._results, self.config, self.time))
 
     def __str__(self) -> str:
         console = Console(file=io.StringIO(), width=_TEXT_COLUMNS)

@@ -11,21 +11,20 @@ from tvm.ir import IRModule
 from ..build import compile_network
 from ..built_file import Built
 from ..device import DEFAULT_DEVICE, DeviceConfig, find
-from ..export.calls import calls_of
 from ..export.errors import ExportError
-from ..export.network import place
-from ..export.times import NetworkTime, network_time
 from ..files import check_name
 from ..frontend import TensorInfo
 from ..models import Model
 from ..numerics import NumericsOptions
-from ..partition.partitioner import Decision, Partitioned
+from ..partition.partitioner import Decision, Lowering, Partitioned
 from ..pipeline_options import DEFAULT as DEFAULT_PIPELINE
 from ..pipeline_options import PipelineOptions
 from ..tuning.errors import TuningError
 from ..tuning.models import check_model, inputs_of, load_model, model_name
 from ..tuning.network import Network, network_of
+from ..tuning.report import LayerResult
 from ..tuning.routes import BESIDE
+from ..whole_network import time_of, with_sequence
 from .built import BuiltNetwork
 from .layers import Layers
 from .tunable import Tunable
@@ -65,18 +64,21 @@ class LoadedModel(Tunable):
         """Compile it, with the schedules that tuning found; nothing is tuned. Parameters and errors
         are those of `layers`."""
         chooser = self._chooser(logs, own_logs_only, require_tuned, routes, pipeline, runner)
-        layers = Layers(self.config, chooser.results(self.parts))
+        results = chooser.results(self.parts)
         partitioned = self.network.with_kernels(chooser.device_function)
         built = Built(self.name, self.config.name, self.inputs)
-        return BuiltNetwork(
-            compile_network(partitioned.mod), built, layers, self._time(partitioned)
-        )
+        layers = self._timed(results, partitioned)
+        return BuiltNetwork(compile_network(partitioned.mod), built, layers)
 
-    def _time(self, partitioned: Partitioned) -> NetworkTime | None:
+    def _layers(self, results: Sequence[LayerResult], lower: Lowering) -> Layers:
+        return self._timed(results, self.network.with_kernels(lower))
+
+    def _timed(self, results: Sequence[LayerResult], partitioned: Partitioned) -> Layers:
         try:
-            return network_time(place(self.name, self.config, calls_of(partitioned.mod)))
+            time = time_of(self.name, self.config, partitioned)
         except ExportError:
-            return None
+            return Layers(self.config, results)
+        return Layers(self.config, with_sequence(results, time, partitioned), time)
 
 
 def load(

@@ -13,6 +13,7 @@ from rpc_server.credentials import read_credentials
 from rpc_server.tracker_client import TrackerClient
 
 from ..device import DEFAULT_DEVICE, DeviceConfig, find
+from ..partition.partitioner import Lowering
 from ..pipeline_options import DEFAULT as DEFAULT_PIPELINE
 from ..pipeline_options import PipelineOptions
 from ..topi import Operator
@@ -22,10 +23,11 @@ from ..tuning.choose import Chooser
 from ..tuning.devices import check_runner, device_pool
 from ..tuning.errors import TuningError
 from ..tuning.header import Header
+from ..tuning.kernels import best_kernels
 from ..tuning.layers import Layer, layers_of
 from ..tuning.log import RUN_LOG_FILE, check_can_make, check_log, open_log
 from ..tuning.places import NO_LOGS
-from ..tuning.report import make_console
+from ..tuning.report import LayerResult, make_console
 from ..tuning.routes import BESIDE
 from ..tuning.time_limits import default_timeout
 from ..tuning.tune_layers import SearchOptions, tune_layers
@@ -124,9 +126,10 @@ class Tunable:
             tuned = tune_layers(
                 self.config, self.parts, log, pool, console, options, timeout, pipeline
             )
-        if tuned.was_interrupted:
-            raise KeyboardInterrupt(f"what was measured is in {asked.folder}")
-        return Layers(self.config, tuned.results)
+            if tuned.was_interrupted:
+                raise KeyboardInterrupt(f"what was measured is in {asked.folder}")
+            kernels = best_kernels(tuned.results, self.config, log, pipeline)
+            return self._layers(tuned.results, kernels)
 
     def layers(
         self,
@@ -156,7 +159,11 @@ class Tunable:
             for a layer whose program is wrong or that does not fit the device.
         """
         chooser = self._chooser(logs, own_logs_only, require_tuned, routes, pipeline, runner)
-        return Layers(self.config, chooser.results(self.parts))
+        return self._layers(chooser.results(self.parts), chooser.device_function)
+
+    def _layers(self, results: Sequence[LayerResult], lower: Lowering) -> Layers:
+        """With what a whole network takes, if this is one, whose kernels `lower` makes."""
+        return Layers(self.config, results)
 
     def _chooser(
         self,

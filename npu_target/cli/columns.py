@@ -8,6 +8,8 @@ columns of the table of layers:
   MACs       multiply-accumulates
   default    simulated cycles by the schedule that is taken without tuning *
   cycles     by the schedule that is taken
+  in sequence  cycles of a run in the network, on average, where the caches
+             hold what layers before it left ***
   speedup    default cycles over these
   array use  share of the multiply-accumulates that the array could do meanwhile
   schedule   default; tuned: from the logs; tuned now: found by this run; or a
@@ -16,4 +18,5 @@ columns of the table of layers:
   host/cmd   instructions of the host core for a command of the device **
   loop code  bytes of code in loops **
   once       share of the cycles in code that runs once **
-* in terminals of 112 columns and more; ** with --host-columns"""
+* in terminals of 112 columns and more; ** with --host-columns;
+*** of 128 columns and more, where all layers of a network are known"""

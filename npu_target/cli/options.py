@@ -94,18 +94,22 @@ def _devices(**_: object) -> list[str]:
 
 def add_logs_options(parser: argparse._ActionsContainer) -> None:
     """Where tuning logs are."""
-    parser.add_argument(
-        "--logs",
-        default=None,
-        metavar="DIR",
-        help="your tuning logs are in DIR/<device>/<model>/; those that come with this package "
-        f"count besides, and the faster one of both is taken; '{NO_LOGS}' is no logs at all "
-        f"(default: {_shown(own_logs())})",
+    add_logs_folder_option(
+        parser,
+        "your tuning logs are in DIR/<device>/<model>/; those that come with this package "
+        f"count besides, and the faster one of both is taken; '{NO_LOGS}' is no logs at all",
     )
     parser.add_argument(
         "--own-logs-only",
         action="store_true",
         help="leave out the logs that come with this package",
+    )
+
+
+def add_logs_folder_option(parser: argparse._ActionsContainer, text: str) -> None:
+    """Where one's own tuning logs are; `text` says what they are."""
+    parser.add_argument(
+        "--logs", default=None, metavar="DIR", help=f"{text} (default: {_shown(own_logs())})"
     )
 
 

@@ -6,14 +6,21 @@ import argparse
 import os
 from pathlib import Path
 
-from .options import add_device_option, add_json_option, add_model_options, add_output_option
-from .parsers import at_least, does, varied
+from .options import (
+    add_device_option,
+    add_json_option,
+    add_logs_folder_option,
+    add_model_options,
+    add_output_option,
+    add_servers_options,
+)
+from .parsers import at_least, does, seed, varied
 
 SUMMARY = "one network on many devices: which are worth their area"
 DESCRIPTION = (
     "Compile and simulate a network on every combination of a device's numbers, layers by their "
-    "default schedules, and print which devices are worth their area. Ctrl-C stops; the same "
-    "command goes on."
+    "default schedules or, with --trials, by tuned ones, and print which devices are worth their "
+    "area. Ctrl-C stops; the same command goes on."
 )
 
 
@@ -51,4 +58,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="draw area against time into a .png, .svg or .pdf file (needs Matplotlib)",
     )
+    tuning = parser.add_argument_group("tuning")
+    tuning.add_argument(
+        "--trials",
+        type=at_least(1),
+        metavar="N",
+        help="tune the layers of each device as well: how many candidates to measure on each, with "
+        "those that its logs hold (default: default schedules only)",
+    )
+    tuning.add_argument(
+        "--seed", type=seed, default=0, metavar="N", help="of the search (default: %(default)s)"
+    )
+    add_logs_folder_option(
+        tuning,
+        "tuning logs are in DIR/<device>/<model>/; those that come with this package do not count, "
+        "so that all devices have equal chances",
+    )
+    add_servers_options(tuning)
     does(parser, "sweep")

@@ -14,11 +14,16 @@ from .network import Layer, PlacedNetwork
 @dataclass(frozen=True)
 class LayerTime:
     """cycles : of a kernel, simulated, from a fence to a fence; of a part of the host, an estimate:
-    a cycle for each of the instructions that it is told to run, caches left aside."""
+    a cycle for each of the instructions that it is told to run, caches left aside. `region` : which
+    of the network's a kernel computes, by its name; None for a part of the host."""
 
     name: str
-    is_on_device: bool
     cycles: int
+    region: str | None = None
+
+    @property
+    def is_on_device(self) -> bool:
+        return self.region is not None
 
 
 @dataclass(frozen=True)
@@ -71,9 +76,9 @@ def network_time(network: PlacedNetwork) -> NetworkTime:
     per_instruction = network.config.host_cycles_per_instruction
     return NetworkTime(
         tuple(
-            LayerTime(layer.name, True, next(cycles))
+            LayerTime(layer.name, next(cycles), layer.program.name)
             if layer.program is not None
-            else LayerTime(layer.name, False, _host_instructions(network, layer) * per_instruction)
+            else LayerTime(layer.name, _host_instructions(network, layer) * per_instruction)
             for layer in network.layers
         )
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..accuracy.report import Report as AccuracyReport
@@ -46,6 +46,7 @@ def network_document(
         layers.append(layer_entry(number, result, program(result), config))
     numbers = {result.layer.operator: n for n, result in enumerate(results, start=1)}
     graph: list[Document] = []
+    cycles: dict[str, int] = {}  # of regions
     if partitioned is not None:
         regions = {
             region.name: numbers.get(region.operator.canonical()) for region in partitioned.regions
@@ -60,7 +61,7 @@ def network_document(
         "layers": layers,
         "totals": _totals(results, config),
         "graph": graph,
-        "in_sequence": None if time is None else time.to_json(),
+        "in_sequence": None if time is None else _in_sequence(time, cycles),
         "search": search_curves(log, names),
         "accuracy": None,
     }
@@ -82,6 +83,14 @@ def accuracy_document(report: AccuracyReport, config: DeviceConfig, command: str
 
 def _frame(title: str, config: DeviceConfig, command: str) -> Document:
     return {"title": title, "device": device_entry(config), "versions": versions_entry(command)}
+
+
+def _in_sequence(time: NetworkTime, alone: Mapping[str, int]) -> Document:
+    """Each call with what its region takes `alone`, which of the host's parts is not known."""
+    document = time.to_json()
+    for call, layer in zip(document["layers"], time.layers, strict=True):
+        call["alone_cycles"] = alone.get(layer.region) if layer.region is not None else None
+    return document
 
 
 def _totals(results: Sequence[LayerResult], config: DeviceConfig) -> dict[str, float]:

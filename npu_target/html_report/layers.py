@@ -34,6 +34,7 @@ def layer_entry(
         "route": result.route,
         "packed": list(result.packed or ()),
         "trials": result.trials,
+        "in_sequence_cycles": list(result.in_sequence or ()),
         "measured_cycles": None if found.cycles == result.cycles else result.cycles,
         "simulated_cycles": found.cycles,
         "counts": dict(found.counts),

@@ -15,10 +15,8 @@ from tvm.s_tir import Schedule
 from ..build import check_can_write_built, compile_network, write_built
 from ..built_file import Built
 from ..codegen_tir import build_program
-from ..export.calls import calls_of
 from ..export.errors import ExportError
-from ..export.network import place
-from ..export.times import NetworkTime, network_time
+from ..export.times import NetworkTime
 from ..files import check_can_write
 from ..html_report.available import check_can_report
 from ..html_report.documents import network_document
@@ -31,6 +29,7 @@ from ..tuning.models import inputs_of, model_name
 from ..tuning.print_stages import print_stages
 from ..tuning.production import choose, production
 from ..tuning.report import LayerResult, make_console, to_json, write_json
+from ..whole_network import print_network, said_unknown, time_of, with_sequence
 
 
 def run(options: argparse.Namespace) -> int:
@@ -58,16 +57,20 @@ def run(options: argparse.Namespace) -> int:
         partitioned = network.with_kernels(chooser.device_function)
         built = Built(model_name(options.model), config.name, inputs_of(network.model))
         write_built(compile_network(partitioned.mod), options.output, built)
-    console.print(f"{chooser.n_checked} programs compute what NumPy does", highlight=False)
     more: dict[str, Any] = {"runner": wanted.runner} if wanted.runner else {}
     time: NetworkTime | None = None
-    try:
-        placed = place(model_name(options.model), config, calls_of(partitioned.mod))
-        time = network_time(placed)
-        console.print(time.text(config.clock_khz), highlight=False)
-        more["in_sequence"] = time.to_json()
-    except ExportError as error:
-        console.print(f"what layers take one after another is not known: {error}", highlight=False)
+    why_not = ""
+    with console.status("running layers one after another"):
+        try:
+            time = time_of(model_name(options.model), config, partitioned)
+            results = with_sequence(results, time, partitioned)
+            more["in_sequence"] = time.to_json()
+        except ExportError as error:
+            why_not = said_unknown(error)
+    print_network(console, results, config, time, runner=wanted.runner)
+    if why_not:
+        console.print(why_not, highlight=False)
+    console.print(f"{chooser.n_checked} programs compute what NumPy does", highlight=False)
     if options.json is not None:
         write_json(options.json, to_json(results, config, model=options.model, **more))
     if options.report is not None:

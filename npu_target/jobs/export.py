@@ -15,6 +15,7 @@ from ..export.scales import scales_of
 from ..export.times import network_time
 from ..files import check_can_write
 from ..tuning.choose import cycles_of
+from ..tuning.layer_table import print_layers
 from ..tuning.models import model_name
 from ..tuning.production import choose, production
 from ..tuning.report import make_console, write_json
@@ -28,7 +29,8 @@ def run(options: argparse.Namespace) -> int:
     if options.json is not None:
         check_can_write(options.json)
     console = make_console()
-    model, _ = choose(wanted, options, console)
+    model, results = choose(wanted, options, console)
+    print_layers(console, results, config, runner=wanted.runner)
     with console.status("compiling"):
         mod = model.with_kernels(wanted.chooser.device_function).mod
         calls = calls_of(mod)

@@ -4,30 +4,38 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import tvm
+from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 import npu_target
+from rpc_server.address import Address
 
 from ..device import DeviceConfig, find
 from ..files import check_can_write
 from ..sweep.devices import grid
-from ..sweep.measure import measure_all
+from ..sweep.measure import layers_on, measure_all
 from ..sweep.report import plot, print_sweep, to_json
 from ..sweep.results import DeviceResult, ResultFiles
+from ..sweep.tune import SweepTuning
 from ..tuning.errors import TuningError
 from ..tuning.models import check_model, is_file, model_name
 from ..tuning.report import make_console, write_json
-from .errors import Stopped
+from .errors import Stopped, UsageError
 
 
 def run(options: argparse.Namespace) -> int:
     base = find(options.device)
     check_model(options.model)
     points = grid(base, options.vary)
+    configs = [point.config for point in points if point.config is not None]
+    tuning = _tuning(options)
+    if tuning is not None:
+        tuning.check(configs)
     for path in (options.json, options.plot):
         if path is not None:
             check_can_write(path)
@@ -56,14 +64,22 @@ def run(options: argparse.Namespace) -> int:
                 files.save(config, result)
                 known[config] = result
                 progress.advance(task)
+        if not any(known[config].layers for config in configs):
+            raise TuningError(f"no device can run {model}: {known[configs[0]].reason}")
+        if tuning is not None:
+            for config, result in _tuned(options, tuning, configs, known, console):
+                files.save(config, result)
+                known[config] = result
     except KeyboardInterrupt:
+        n_tuned = sum(result.trials > 0 for result in known.values())
         raise Stopped(
-            f"{folder} holds {len(known)} of the {len(points)} devices; go on with: "
-            f"{options.command_line}"
+            f"{folder} holds {len(known)} of the {len(points)} devices"
+            + (f", {n_tuned} of them tuned, and logs what was measured" if tuning else "")
+            + f"; go on with: {options.command_line}"
         ) from None
-    results = [known[point.config] for point in points if point.config is not None]
-    if not any(result.layers for result in results):
-        raise TuningError(f"no device can run {model}: {results[0].reason}")
+    results = [known[config] for config in configs]
+    if tuning is None:
+        results = [result.by_default() for result in results]
     print_sweep(console, model, points, results)
     if options.json is not None:
         write_json(options.json, to_json(model, points, results))
@@ -71,6 +87,42 @@ def run(options: argparse.Namespace) -> int:
         plot(options.plot, model, results)
     console.print(f"results and devices are in {folder}", highlight=False)
     return 0
+
+
+def _tuning(options: argparse.Namespace) -> SweepTuning | None:
+    """How to tune, None for not at all. Raises UsageError for options without effect."""
+    if options.trials is None:
+        for name in ("logs", "tracker", "servers", "timeout"):
+            if getattr(options, name) is not None:
+                raise UsageError(f"--{name}: is for tuning; give --trials as well")
+        return None
+    return SweepTuning(
+        model_name(options.model),
+        options.trials,
+        options.logs,
+        None if options.tracker is None else Address.parse(options.tracker),
+        options.servers,
+        options.seed,
+        options.timeout,
+        options.command_line,
+    )
+
+
+def _tuned(
+    options: argparse.Namespace,
+    tuning: SweepTuning,
+    configs: Sequence[DeviceConfig],
+    known: Mapping[DeviceConfig, DeviceResult],
+    console: Console,
+) -> Iterator[tuple[DeviceConfig, DeviceResult]]:
+    """What is known of those that are not tuned yet, after they are."""
+    able = [config for config in configs if known[config].layers]
+    for number, config in enumerate(able, start=1):
+        if known[config].trials < tuning.trials:
+            console.print(f"tuning {config.name}, {number} of {len(able)}", highlight=False)
+            with console.status("loading, quantizing and partitioning the model"):
+                layers = layers_on(options, config)
+            yield config, tuning.tune(config, layers, known[config], console)
 
 
 def _asked(options: argparse.Namespace) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from rich.console import Console
 from tvm.s_tir import Schedule
@@ -12,11 +13,13 @@ from rpc_server.credentials import read_credentials
 from rpc_server.tracker_client import TrackerClient
 
 from ..device import DeviceConfig, find
+from ..export.errors import ExportError
+from ..export.times import NetworkTime
 from ..files import check_can_write
 from ..html_report.available import check_can_report
 from ..html_report.documents import network_document
 from ..html_report.page import write_page
-from ..partition import Partitioned, explain
+from ..partition import explain
 from ..stages import check_stages
 from ..topi import Operator
 from ..topi.spelled import parse_operator
@@ -32,11 +35,11 @@ from ..tuning.dump import (
 from ..tuning.explain_schedule import explain_schedules
 from ..tuning.failure import DOES_NOT_APPLY, DOES_NOT_FIT
 from ..tuning.header import Header
-from ..tuning.layer_table import print_layers
+from ..tuning.kernels import best_kernels
 from ..tuning.layers import Layer, layers_of
 from ..tuning.log import RUN_LOG_FILE, TuningLog, check_can_make, check_log, open_log
 from ..tuning.models import check_model, model_name
-from ..tuning.network import asked_network, check_ops, select_layers
+from ..tuning.network import Network, asked_network, check_ops, select_layers
 from ..tuning.pool import DevicePool
 from ..tuning.print_stages import print_stages
 from ..tuning.progress import TuningProgress
@@ -44,6 +47,7 @@ from ..tuning.report import LayerResult, make_console, to_json, write_json
 from ..tuning.search import PRUNED
 from ..tuning.time_limits import default_timeout
 from ..tuning.tune_layers import SearchOptions, tune_layers
+from ..whole_network import print_network, said_unknown, time_of, with_sequence
 from .errors import Stopped, UsageError
 
 # What only a network has, by the options' names.
@@ -87,7 +91,7 @@ def run(options: argparse.Namespace) -> int:
             check_can_dump(folder_to_fill)
     timeout = options.timeout or default_timeout(options.runner)
     console = make_console()
-    layers, partitioned = _layers(options, operator, config, console)
+    layers, network = _layers(options, operator, config, console)
     with (
         open_log(folder, header, asked.shipped) as log,
         device_pool(
@@ -101,7 +105,7 @@ def run(options: argparse.Namespace) -> int:
             mine,
         ) as pool,
     ):
-        return _tune(options, timeout, config, layers, partitioned, log, pool, console)
+        return _tune(options, timeout, config, layers, network, log, pool, console)
 
 
 def _operator(options: argparse.Namespace, config: DeviceConfig) -> Operator | None:
@@ -118,7 +122,7 @@ def _operator(options: argparse.Namespace, config: DeviceConfig) -> Operator | N
 
 def _layers(
     options: argparse.Namespace, operator: Operator | None, config: DeviceConfig, console: Console
-) -> tuple[list[Layer], Partitioned | None]:
+) -> tuple[list[Layer], Network | None]:
     """What to tune, and the network that it is of."""
     if operator is not None:
         operator.prim_func(config)  # raises OperatorError for what the device cannot compute
@@ -127,7 +131,7 @@ def _layers(
         network = asked_network(options, config, status.update)
     if options.explain:
         explain(network.partitioned, console)
-    return select_layers(network.layers, options.ops), network.partitioned
+    return select_layers(network.layers, options.ops), network
 
 
 def _tune(
@@ -135,7 +139,7 @@ def _tune(
     timeout_seconds: float,
     config: DeviceConfig,
     layers: list[Layer],
-    partitioned: Partitioned | None,
+    network: Network | None,
     log: TuningLog,
     pool: DevicePool,
     console: Console,
@@ -145,8 +149,19 @@ def _tune(
     def tell(results: list[LayerResult]) -> None:
         if options.host_columns or options.json is not None:
             results = with_host_costs(results, config, log, pipeline)
+        time, why_not = None, ""
+        if network is not None and len(results) == len(network.layers):
+            with console.status("running the network's layers one after another"):
+                try:
+                    partitioned = network.with_kernels(best_kernels(results, config, log, pipeline))
+                    time = time_of(log.header.model, config, partitioned)
+                    results = with_sequence(results, time, partitioned)
+                except ExportError as error:
+                    why_not = said_unknown(error)
         if results:
-            print_layers(console, results, config, options.host_columns, options.runner)
+            print_network(console, results, config, time, options.host_columns, options.runner)
+        if why_not:
+            console.print(why_not, highlight=False)
 
         def schedule(result: LayerResult) -> Schedule:
             return best_schedule(result, config, log)
@@ -156,13 +171,15 @@ def _tune(
         stages = check_stages(options.print_ir_after)
         print_stages(stages, options.print_ir_to, results, config, schedule, pipeline)
         if options.json is not None:
-            more = {"runner": options.runner} if options.runner else {}
+            more: dict[str, Any] = {"runner": options.runner} if options.runner else {}
+            if time is not None:
+                more["in_sequence"] = time.to_json()
             write_json(
                 options.json,
                 to_json(results, config, model=options.model or log.header.model, **more),
             )
         if options.report is not None and results:
-            _report(options, config, results, partitioned, log, console)
+            _report(options, config, results, network, time, log, console)
 
     search = SearchOptions(
         options.trials,
@@ -187,7 +204,8 @@ def _report(
     options: argparse.Namespace,
     config: DeviceConfig,
     results: list[LayerResult],
-    partitioned: Partitioned | None,
+    network: Network | None,
+    time: NetworkTime | None,
     log: TuningLog,
     console: Console,
 ) -> None:
@@ -199,8 +217,9 @@ def _report(
             options.command_line,
             results,
             lambda result: best_program(result, config, log, pipeline),
-            partitioned,
+            None if network is None else network.partitioned,
             log,
+            time,
             runner=options.runner,
             progress=lambda name: status.update(f"running for the report: {name}"),
         )

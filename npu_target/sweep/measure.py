@@ -14,6 +14,7 @@ from ..device import DeviceConfig
 from ..numerics import NumericsError
 from ..tuning.choose import Chooser
 from ..tuning.errors import TuningError
+from ..tuning.layers import Layer
 from ..tuning.network import Network, asked_network, asked_numerics, on_device
 from .devices import Point
 from .results import DeviceResult
@@ -25,16 +26,21 @@ _network: Network | None = None
 def measure(options: argparse.Namespace, config: DeviceConfig, point: Point) -> DeviceResult:
     """What a device takes for the network that `cli.options.add_model_options` ask for, each layer
     by its default schedule, whose result is compared with NumPy's."""
-    global _network
     try:
-        if _network is None:
-            _network = asked_network(options, config, lambda text: None)
-        else:
-            _network = on_device(_network, config, asked_numerics(options), options.all_on_device)
-        results = Chooser(config, None).results(_network.layers)
+        results = Chooser(config, None).results(layers_on(options, config))
     except (CodegenError, DoesNotFit, NumericsError) as error:
         return DeviceResult.of(config, point, reason=str(error))
     return DeviceResult.of(config, point, results)
+
+
+def layers_on(options: argparse.Namespace, config: DeviceConfig) -> list[Layer]:
+    """The network's layers on a device, of what this process has loaded, or now loads."""
+    global _network
+    if _network is None:
+        _network = asked_network(options, config, lambda text: None)
+    else:
+        _network = on_device(_network, config, asked_numerics(options), options.all_on_device)
+    return _network.layers
 
 
 def measure_all(

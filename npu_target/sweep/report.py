@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -23,16 +24,26 @@ def print_sweep(
     cannot run the network, is below with the reason."""
     front = pareto_front(results)
     names = list(points[0].numbers)
-    table = Table(title=f"{model}: devices by their area", title_justify="left")
-    for heading in (*names, "area mm2", "cycles", "ms", "array use", ""):
-        table.add_column(heading, justify="right", no_wrap=True)
+    table = Table(
+        title=f"{model}: devices by their area",
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+        show_edge=False,
+    )
+    is_tuned = any(each.trials for each in results)
+    cycles = ("default", "tuned", "speedup") if is_tuned else ("cycles",)
+    for heading in (*names, "area\nmm2", *cycles, "ms", "array\nuse", ""):
+        table.add_column(heading, justify="right")
     able = sorted((each for each in results if each.layers), key=lambda each: each.area_mm2)
     most_macs = max((each.macs for each in able), default=0)
     for each in able:
         table.add_row(
             *(str(each.numbers[name]) for name in names),
             f"{each.area_mm2:.2f}",
+            *((f"{each.default_cycles:,}",) if is_tuned else ()),
             f"{each.cycles:,}" + ("" if each.macs == most_macs else " *"),
+            *((f"{each.default_cycles / each.cycles:.2f}x",) if is_tuned else ()),
             f"{each.milliseconds:.2f}",
             f"{each.utilization:.1%}",
             "front" if each in front else "",
@@ -41,8 +52,9 @@ def print_sweep(
     if any(each.macs < most_macs for each in able):
         console.print("* without layers that this device leaves to the host", highlight=False)
     console.print(
-        "front: no smaller device is as fast. Area: array and memories, scaled from what was "
-        "published of a Gemmini in 22 nm; buses and what surrounds the memories are not in it.",
+        f"front: no smaller device is as fast{', tuned' if is_tuned else ''}. Area: array and "
+        "memories, scaled from what was published of a Gemmini in 22 nm; buses and what surrounds "
+        "the memories are not in it.",
         highlight=False,
     )
     for reason, number in _reasons(points, results).items():
@@ -57,12 +69,17 @@ def _reasons(points: Sequence[Point], results: Sequence[DeviceResult]) -> dict[s
     return found
 
 
+def _by_default(results: Sequence[DeviceResult]) -> list[DeviceResult]:
+    return [result.by_default() for result in results]
+
+
 def to_json(model: str, points: Sequence[Point], results: Sequence[DeviceResult]) -> dict[str, Any]:
     """Everything as plain values."""
     return {
         "model": model,
         "devices": [result.to_json() for result in results],
         "front": [result.name for result in pareto_front(results)],
+        "default_front": [result.name for result in pareto_front(_by_default(results))],
         "no_devices": [
             {"numbers": dict(point.numbers), "reason": point.reason}
             for point in points
@@ -89,17 +106,28 @@ def plot(path: Path, model: str, results: Sequence[DeviceResult]) -> None:
     figure, axes = pyplot.subplots(figsize=(8, 5.5), layout="constrained")
     able = [result for result in results if result.layers]
     front = pareto_front(results)
-    axes.scatter(
-        [each.area_mm2 for each in able], [each.milliseconds for each in able], color="0.6", s=18
-    )
-    axes.plot(
-        [each.area_mm2 for each in front],
-        [each.milliseconds for each in front],
-        color="C0",
-        marker="o",
-        drawstyle="steps-post",
-        label="Pareto front",
-    )
+    drawn: list[tuple[Sequence[DeviceResult], dict[str, Any]]] = []
+    if any(each.trials for each in able):
+        style = {"color": "0.45", "linestyle": "--", "marker": "s", "markersize": 4}
+        drawn.append((_by_default(able), {**style, "label": "Pareto front, default schedules"}))
+    tuned = ", tuned" if drawn else ""
+    drawn.append((able, {"color": "C0", "marker": "o", "label": f"Pareto front{tuned}"}))
+    for devices, look in drawn:
+        axes.scatter(
+            [each.area_mm2 for each in devices],
+            [each.milliseconds for each in devices],
+            color=look["color"],
+            marker=look["marker"],
+            alpha=0.5,
+            s=18,
+        )
+        best = pareto_front(devices)
+        axes.plot(
+            [each.area_mm2 for each in best],
+            [each.milliseconds for each in best],
+            drawstyle="steps-post",
+            **look,
+        )
     for each in front:
         text = "\n".join(f"{name} {value}" for name, value in each.numbers.items())
         axes.annotate(

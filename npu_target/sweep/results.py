@@ -6,7 +6,7 @@ import hashlib
 import json
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +16,29 @@ from ..tuning.errors import TuningError
 from ..tuning.report import LayerResult
 from .devices import Point
 
-_FORMAT = 1
+_FORMAT = 2
 
 
 @dataclass(frozen=True)
 class LayerCycles:
-    """One run of a layer that a network has `count` times; `macs` of one run."""
+    """One run of a layer that a network has `count` times: by its default schedule, and by the best
+    one that is known. `macs` of one run."""
 
     name: str
     count: int
     macs: int
+    default_cycles: int
     cycles: int
+
+
+def layer_cycles(results: Sequence[LayerResult]) -> tuple[LayerCycles, ...]:
+    """Of what was measured."""
+    return tuple(
+        LayerCycles(
+            each.layer.name, each.layer.count, each.layer.macs, each.default_cycles, each.cycles
+        )
+        for each in results
+    )
 
 
 @dataclass(frozen=True)
@@ -35,6 +47,7 @@ class DeviceResult:
 
     numbers : that were varied, by name.
     layers : on the device; without any, `reason` says why.
+    trials : how many candidates were asked for; 0 where only default schedules were measured.
     """
 
     name: str
@@ -44,6 +57,7 @@ class DeviceResult:
     peak_macs: int
     layers: tuple[LayerCycles, ...] = ()
     reason: str = ""
+    trials: int = 0
 
     @classmethod
     def of(
@@ -54,10 +68,6 @@ class DeviceResult:
         reason: str = "",
     ) -> DeviceResult:
         """From what was measured, or the reason why nothing was."""
-        layers = tuple(
-            LayerCycles(each.layer.name, each.layer.count, each.layer.macs, each.cycles)
-            for each in results
-        )
         numbers = dict(point.numbers)
         return cls(
             config.name,
@@ -65,14 +75,24 @@ class DeviceResult:
             point.area_mm2,
             config.clock_khz,
             config.peak_macs,
-            layers,
+            layer_cycles(results),
             reason,
         )
 
+    def by_default(self) -> DeviceResult:
+        """The same as if nothing had been tuned."""
+        layers = tuple(replace(layer, cycles=layer.default_cycles) for layer in self.layers)
+        return replace(self, layers=layers, trials=0)
+
     @property
     def cycles(self) -> int:
-        """Of all layers, one after another."""
+        """Of all layers by their best known schedules, each alone, added up."""
         return sum(layer.count * layer.cycles for layer in self.layers)
+
+    @property
+    def default_cycles(self) -> int:
+        """The same by default schedules."""
+        return sum(layer.count * layer.default_cycles for layer in self.layers)
 
     @property
     def macs(self) -> int:
@@ -92,6 +112,7 @@ class DeviceResult:
         """Everything, sums too, for machines."""
         return {
             **asdict(self),
+            "default_cycles": self.default_cycles,
             "cycles": self.cycles,
             "milliseconds": self.milliseconds,
             "macs": self.macs,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from tvm.s_tir import Schedule
 from tvm.tirx import PrimFunc
 
-from ..codegen_tir import PIPELINE, build_program
+from ..codegen_tir import build_program
 from ..device import DeviceConfig
 from ..device_api import program_cycles
 from ..passes.packings import packings
@@ -18,20 +18,17 @@ from ..pipeline_options import PipelineOptions
 from ..program import Program
 from ..schedule_rules import default_schedule
 from ..schedule_rules.traces import trace_json
-from ..target import make_target
 from ..topi import Operator
 from ..topi.routed import route_name, routes_of
 from .check import ProgramCheck
 from .errors import LogError, TuningError
+from .kernels import device_kernel
 from .layers import Layer
 from .log import RecordLine, TuningLog
 from .report import DEFAULT, FORCED, TUNED, LayerResult
 from .routes import BESIDE, ONLY
 from .schedules import default_of, routed_schedule, tuned_schedule
 from .workload import workload_module
-
-# TVM's mark for a function that must not be fused with others.
-_OPAQUE = 8
 
 
 @dataclass(frozen=True)
@@ -69,7 +66,6 @@ class Chooser:
         self._only_routes = routes == ONLY
         if log is not None:
             log.routes = routes
-        self._target = make_target(config)
         self._check = ProgramCheck(config)
         self._choices: dict[Operator, _Choice] = {}
 
@@ -81,12 +77,7 @@ class Chooser:
         """
         schedule = self.schedule(operator)
         self._cycles(operator.kernel(), schedule, self._choice(operator).source)
-        func = schedule.mod["main"]
-        if self._pipeline != DEFAULT_PIPELINE:
-            func = func.with_attr(PIPELINE, str(self._pipeline))
-        return func.with_attr(
-            {"target": self._target, "tirx.is_scheduled": True, "op_pattern": _OPAQUE}
-        )
+        return device_kernel(schedule, self._config, self._pipeline)
 
     def schedule(self, operator: Operator) -> Schedule:
         """The chosen schedule on the operator's kernel, with its own scales and activation.

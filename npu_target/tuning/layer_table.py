@@ -13,6 +13,7 @@ from .report import TUNED, LayerResult, quantity
 
 # From here on there is room for all columns, which `cli.columns` explains.
 _WIDE_COLUMNS = 112
+_WIDEST_COLUMNS = 128
 
 
 def print_layers(
@@ -25,7 +26,8 @@ def print_layers(
     """One line a layer, the network's total, and that as time; on request, what the host does for
     each. `runner` is what measured, empty for the simulator."""
     is_wide = console.width >= _WIDE_COLUMNS
-    console.print(layer_table(results, config, has_host_columns, runner, is_wide))
+    in_sequence = console.width >= _WIDEST_COLUMNS
+    console.print(layer_table(results, config, has_host_columns, runner, is_wide, in_sequence))
     cycles = sum(r.layer.count * r.cycles for r in results)
     if cycles:
         milliseconds = cycles / config.clock_khz
@@ -38,8 +40,12 @@ def layer_table(
     has_host_columns: bool = False,
     runner: str = "",
     is_wide: bool = True,
+    in_sequence: bool = False,
 ) -> Table:
-    """The table by itself; `is_wide` is for at least 112 columns, else 80 are enough."""
+    """The table by itself; `is_wide` is for at least 112 columns, else 80 are enough; with
+    `in_sequence`, for at least 128, what runs take in the network on average, where that is known.
+    """
+    in_sequence = in_sequence and any(result.in_sequence for result in results)
     by = f", measured by {runner}" if runner else ""
     table = Table(
         title=f"{config.name}: cycles of one run{by}",
@@ -51,7 +57,8 @@ def layer_table(
     table.add_column("layer", overflow="fold")  # in two lines rather than not all of it
     default = ("default",) if is_wide else ()
     use = "array use" if is_wide else "array\nuse"
-    for heading in ("count", "MACs", *default, "cycles", "speedup", use):
+    sequence = ("in sequence",) if in_sequence else ()
+    for heading in ("count", "MACs", *default, "cycles", *sequence, "speedup", use):
         table.add_column(heading, justify="right", no_wrap=is_wide)
     table.add_column("schedule")
     if is_wide:
@@ -66,6 +73,7 @@ def layer_table(
             quantity(result.layer.macs),
             *((f"{result.default_cycles:,}",) if is_wide else ()),
             f"{result.cycles:,}",
+            *((_in_sequence(result),) if in_sequence else ()),
             f"{result.default_cycles / result.cycles:.2f}x",
             f"{result.utilization(config):.1%}" if result.layer.macs else "-",
             _schedule(result),
@@ -83,11 +91,17 @@ def layer_table(
             quantity(macs),
             *((f"{before:,}",) if is_wide else ()),
             f"{cycles:,}",
+            *((f"{sum(sum(r.in_sequence or ()) for r in results):,}",) if in_sequence else ()),
             f"{before / cycles:.2f}x",
             f"{macs / (cycles * config.peak_macs):.1%}",
             "",
         )
     return table
+
+
+def _in_sequence(result: LayerResult) -> str:
+    runs = result.in_sequence
+    return f"{round(sum(runs) / len(runs)):,}" if runs else "-"
 
 
 def _schedule(result: LayerResult) -> str:

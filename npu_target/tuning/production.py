@@ -11,7 +11,6 @@ from ..partition import explain
 from .asked_logs import AskedLogs, asked_logs
 from .choose import Chooser
 from .header import Header
-from .layer_table import print_layers
 from .log import TuningLog
 from .models import check_model, model_name
 from .network import Network, asked_network
@@ -53,8 +52,8 @@ def production(options: argparse.Namespace, command: str) -> Production:
 def choose(
     wanted: Production, options: argparse.Namespace, console: Console
 ) -> tuple[Network, list[LayerResult]]:
-    """The network, and what each of its layers costs by default and as chosen, which is printed;
-    before it where its operations run and why, with `options.explain`.
+    """The network, and what each of its layers costs by default and as chosen. Where its operations
+    run and why is printed, with `options.explain`.
 
     Raises as `load_network`, `Chooser.require_tuned` and `Chooser.results` do.
     """
@@ -68,5 +67,4 @@ def choose(
         results = wanted.chooser.results(
             network.layers, lambda name: status.update(f"choosing and checking: {name}")
         )
-    print_layers(console, results, wanted.config, runner=wanted.runner)
     return network, results

@@ -33,6 +33,8 @@ class LayerResult:
     `packed` the arguments that it has packed; None where that is not known. `route` is the device's
     route that computes the layer, None for a schedule. `is_simulated` marks, where a runner's logs
     give the cycles, a layer that they do not have; `is_new` a best that no log had before this run.
+    `in_sequence` has the simulated cycles of each of its runs in the network, where the caches hold
+    what those before left; None where that is not known.
     """
 
     layer: Layer
@@ -45,6 +47,7 @@ class LayerResult:
     route: str | None = None
     is_simulated: bool = False
     is_new: bool = False
+    in_sequence: tuple[int, ...] | None = None
 
     def utilization(self, config: DeviceConfig) -> float:
         """Share of the array's peak, 0 to 1."""
@@ -80,6 +83,11 @@ def to_json(results: Sequence[LayerResult], config: DeviceConfig, **more: Any) -
                 **({} if result.route is None else {"route": result.route}),
                 **({"is_simulated": True} if result.is_simulated else {}),
                 **({"is_new": True} if result.is_new else {}),
+                **(
+                    {}
+                    if result.in_sequence is None
+                    else {"in_sequence_cycles": list(result.in_sequence)}
+                ),
                 **({} if result.trials is None else {"trials": result.trials}),
                 **({} if result.packed is None else {"packed": list(result.packed)}),
                 **result.host_columns(),

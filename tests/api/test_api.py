@@ -65,6 +65,20 @@ def test_tuning_gives_what_the_command_gives(network, logs, tmp_path, capsys):
     assert f"{layers.cycles:,}" in capsys.readouterr().out
 
 
+def test_the_whole_networks_time_is_that_of_a_build(network, logs, built):
+    """Of the same schedules, whoever asks: layers, tuning, a build."""
+    tuned = network.tune(30, logs=logs, resume=True, servers=1, quiet=True)
+    assert built.time is not None and built.layers.time == built.time
+    assert tuned.time == network.layers(logs=logs).time == built.time
+    for layers in (tuned, built.layers):
+        runs = [cycles for layer in layers for cycles in layer.in_sequence]
+        assert sum(runs) == built.time.device_cycles
+        assert all(len(layer.in_sequence) == layer.layer.count for layer in layers)
+    assert layers.to_json()["in_sequence"] == built.time.to_json()
+    assert f"{built.time.host_cycles:,}" in str(layers) and "in sequence" in str(layers)
+    assert max(map(len, str(layers).splitlines())) <= 132
+
+
 @pytest.mark.long
 def test_a_quiet_one_prints_nothing(network, logs, capsys):
     network.tune(31, logs=logs, resume=True, servers=1, quiet=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -75,6 +76,26 @@ def test_accuracy_of_a_quantized_network_says_how_many_elements_differ(here, int
     text = (here / "out.html").read_text()
     assert "against its own integers" in text and ">differ<" in text
     assert "steps are at other sums" in text and "over 100" in text
+
+
+def test_tune_of_an_operator_has_its_layer_and_no_network(here, capsys):
+    arguments = ["--op=matmul(m=40, k=64, n=48)", "--trials=4", "--servers=1", "--logs=logs"]
+    assert tune([*arguments, "--own-logs-only", "--report=out.html"]) == 0
+    assert "wrote out.html" in capsys.readouterr().out
+    text = (here / "out.html").read_text()
+    assert "matmul_40x64x48" in text and 'id="layers"' in text and 'id="search-curves"' in text
+    assert 'id="network"' not in text and 'id="sequence"' not in text
+
+
+def test_tune_shows_what_the_network_takes(here, capsys):
+    arguments = ["--model=tiny", "--trials=2", "--servers=1", "--logs=logs", "--json=out.json"]
+    assert tune([*arguments, "--report=out.html"]) == 0
+    printed = capsys.readouterr().out
+    found = json.loads((here / "out.json").read_text())["in_sequence"]
+    text = (here / "out.html").read_text()
+    assert 'id="sequence"' in text
+    for cycles in (found["device_cycles"], found["host_cycles_estimate"]):
+        assert f"{cycles:,}" in printed and f"{cycles:,}" in text
 
 
 @pytest.mark.long

@@ -52,6 +52,15 @@ def test_what_layers_take_in_sequence_is_there(document):
     assert sum(call["cycles"] for call in on_device) == document["in_sequence"]["device_cycles"]
 
 
+def test_runs_in_sequence_are_those_of_the_layers(document):
+    calls = [call for call in document["in_sequence"]["layers"] if call["on_device"]]
+    for layer in document["layers"]:
+        assert len(layer["in_sequence_cycles"]) == layer["count"]
+    runs = [cycles for layer in document["layers"] for cycles in layer["in_sequence_cycles"]]
+    assert sorted(runs) == sorted(call["cycles"] for call in calls)
+    assert sum(call["alone_cycles"] for call in calls) == document["totals"]["cycles"]
+
+
 def log_of(measured, failures=(), beneath=None):
     return SimpleNamespace(
         measurements=[{"task": t, "trial": n, "cycles": c} for t, n, c in measured],

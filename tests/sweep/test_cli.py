@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib.util
 import json
 from pathlib import Path
 
@@ -10,9 +12,14 @@ from command_lines import misuse, refusal
 from command_lines import sweep as main
 
 from npu_target.device import load, preset
-from npu_target.sweep import measure
+from npu_target.sweep import measure, tune
+from npu_target.sweep.devices import grid
+from npu_target.sweep.tune import SweepTuning
 from npu_target.tuning.choose import Chooser
+from npu_target.tuning.header import Header
+from npu_target.tuning.log import read_log
 from npu_target.tuning.network import load_network
+from rpc_server.local import LocalServers
 
 pytestmark = pytest.mark.usefixtures("tiny_model")
 
@@ -57,11 +64,100 @@ def test_what_is_measured_is_not_measured_again(
     monkeypatch.setattr(measure, "measure", watched)
     assert sweep(tmp_path, "--vary", "dim=16,32") == 0
     assert measured == [32]
-    table = [line for line in first.splitlines() if line.startswith("│")]
+    row = next(line for line in first.splitlines() if line.split()[:1] == ["16"])
     second = capsys.readouterr().out
     assert "holds 1 of the devices" in second
-    for line in table:
-        assert line.split("│")[1:4] in [each.split("│")[1:4] for each in second.splitlines()]
+    assert row.split() in [line.split() for line in second.splitlines()]
+
+
+def tuned_sweep(folder: Path, *arguments: str) -> int:
+    logs = str(folder / "logs")
+    return sweep(folder, "--logs", logs, "--servers", "1", *arguments)
+
+
+def test_tuned_devices(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Both cycles are in the table and in the JSON; what is tuned is not tuned again, and what the
+    logs hold counts when more is asked for."""
+    json_file, picture = tmp_path / "sweep.json", tmp_path / "front.svg"
+    draw = ["--plot", str(picture)] if has_matplotlib() else []
+    assert (
+        tuned_sweep(tmp_path, "--vary", "dim=8", "--trials", "12", "--json", str(json_file), *draw)
+        == 0
+    )
+    text = capsys.readouterr().out
+    assert "tuning gemmini-16x16_dim-8, 1 of 1" in text and "default" in text and "speedup" in text
+    found = json.loads(json_file.read_text())
+    for device in found["devices"]:
+        config = load(tmp_path / "out" / f"{device['name']}.json")
+        log = read_log(tmp_path / "logs" / device["name"] / "tiny", Header.of(config, "tiny", ""))
+        results = Chooser(config, log).results(load_network("tiny", config).layers)
+        assert log.trials == device["trials"] == 12
+        for layer, result in zip(device["layers"], results, strict=True):
+            assert layer["cycles"] == result.cycles <= layer["default_cycles"]
+            assert layer["default_cycles"] == result.default_cycles
+        assert f"{device['cycles']:,}" in text and f"{device['default_cycles']:,}" in text
+    if has_matplotlib():
+        assert "default schedules" in picture.read_text()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SweepTuning, "tune", _must_not_be_called)
+        assert tuned_sweep(tmp_path, "--vary", "dim=8", "--trials", "12") == 0
+        assert f"{found['devices'][0]['cycles']:,}" in capsys.readouterr().out
+        assert sweep(tmp_path, "--vary", "dim=8") == 0
+        assert "speedup" not in capsys.readouterr().out
+    assert tuned_sweep(tmp_path, "--vary", "dim=8", "--trials", "14", "--json", str(json_file)) == 0
+    assert "12 trials, which count" in capsys.readouterr().out
+    for before, device in zip(
+        found["devices"], json.loads(json_file.read_text())["devices"], strict=True
+    ):
+        assert device["trials"] == 14 and device["cycles"] <= before["cycles"]
+
+
+def has_matplotlib() -> bool:
+    return importlib.util.find_spec("matplotlib") is not None
+
+
+def _must_not_be_called(*_: object) -> None:
+    raise AssertionError("what is done was done again")
+
+
+@pytest.mark.rpc
+def test_servers_of_a_tracker_measure_where_they_have_the_device(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    @contextlib.contextmanager
+    def watched(config, tracker, *more):  # type: ignore[no-untyped-def]
+        asked.append((config.dim, tracker))
+        with original(config, tracker, *more) as pool:
+            yield pool
+
+    original = tune.device_pool
+    monkeypatch.setattr(tune, "device_pool", watched)
+    (point,) = grid(preset("gemmini-16x16"), [("dim", [8])])
+    assert point.config is not None
+    with LocalServers(point.config, 1, tmp_path) as others:
+        given = ("--trials", "2", "--tracker", str(others.tracker))
+        assert tuned_sweep(tmp_path, "--vary", "dim=8,16", *given) == 0
+        assert asked == [(8, others.tracker), (16, None)]
+
+
+def test_ctrl_c_while_tuning_keeps_what_there_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(self, config, *more):  # type: ignore[no-untyped-def]
+        if config.dim == 16:
+            raise KeyboardInterrupt
+        return original(self, config, *more)
+
+    original = SweepTuning.tune
+    monkeypatch.setattr(SweepTuning, "tune", interrupted)
+    assert tuned_sweep(tmp_path, "--vary", "dim=8,16", "--trials", "2") == 130
+    said = capsys.readouterr().err
+    assert "holds 2 of the 2 devices, 1 of them tuned" in said and "--trials 2" in said
 
 
 def test_devices_are_files_for_other_commands(tmp_path: Path) -> None:
@@ -83,12 +179,20 @@ def test_a_picture(tmp_path: Path) -> None:
         (["--vary", "dim=12"], "none of the 1 combinations is a device"),
         (["--vary", "dim=8", "--json", "/no/folder/x.json"], "/no/folder does not exist"),
         (["--vary", "dim=8", "--all-on-device"], "no device can run tiny"),
+        (["--vary", "dim=8", "--logs", "x"], "--logs: is for tuning; give --trials as well"),
+        (["--vary", "dim=8", "--trials", "1", "--logs", "none"], "needs a folder"),
+        (["--vary", "dim=8", "--trials", "1", "--logs", "/proc/x"], "/proc/x"),
+        (["--vary", "dim=8", "--trials", "1", "--tracker", "127.0.0.1:1"], "no tracker answers"),
     ],
 )
 def test_wrong_use(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], text: str
 ) -> None:
     assert text in refusal(lambda given: sweep(tmp_path, *given), capsys, *arguments)
+
+
+def test_trials_are_at_least_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "--trials" in misuse(main, capsys, "--model=tiny", "--vary=dim=8", "--trials=-3")
 
 
 @pytest.mark.parametrize("text", ["dim", "dim=", "=8", "dim=8,", "dim=8,x", "dim=-8", "dim=8,8"])

@@ -12,7 +12,7 @@ NUMBER = st.integers(1, 12)
 
 
 def device(area: int, cycles: int | None) -> DeviceResult:
-    layers = () if cycles is None else (LayerCycles("layer", 1, 100, cycles),)
+    layers = () if cycles is None else (LayerCycles("layer", 1, 100, 2 * cycles, cycles),)
     return DeviceResult(f"{area}_{cycles}", {}, area, 1_000, 256, layers, "" if layers else "no")
 
 

@@ -15,7 +15,7 @@ from npu_target.tuning.errors import TuningError
 
 CONFIG = preset("gemmini-16x16")
 RESULT = DeviceResult(
-    CONFIG.name, {"dim": 16}, 0.8, 500_000, 256, (LayerCycles("matmul", 2, 4096, 64),)
+    CONFIG.name, {"dim": 16}, 0.8, 500_000, 256, (LayerCycles("matmul", 2, 4096, 80, 64),)
 )
 
 

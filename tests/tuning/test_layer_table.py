@@ -57,6 +57,20 @@ def test_layers_and_the_total():
     assert "0.00 ms on the device at 500 MHz" in printed(RESULTS)
 
 
+def test_runs_in_sequence_are_a_column_where_there_is_room():
+    results = [
+        replace(RESULTS[0], in_sequence=(390, 395, 400)),
+        replace(RESULTS[1], in_sequence=(41,)),
+    ]
+    assert "in sequence" not in printed(results) and "in sequence" not in printed(
+        RESULTS, width=160
+    )
+    rows = cells(results, width=160)
+    assert rows[CONV.name][4] == "395" and rows["total"][4] == f"{390 + 395 + 400 + 41:,}"
+    rows = cells([results[0], RESULTS[1]], width=160)
+    assert rows[RESULTS[1].layer.name][4] == "-"
+
+
 def test_what_this_run_has_found_is_told_from_what_the_logs_had():
     rows = cells([replace(RESULTS[0], is_new=True), RESULTS[1]])
     assert rows[CONV.name][-3:] == ["tuned", "now", "-"]
