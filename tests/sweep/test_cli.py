@@ -179,7 +179,6 @@ def test_a_picture(tmp_path: Path) -> None:
         (["--vary", "dim=12"], "none of the 1 combinations is a device"),
         (["--vary", "dim=8", "--json", "/no/folder/x.json"], "/no/folder does not exist"),
         (["--vary", "dim=8", "--all-on-device"], "no device can run tiny"),
-        (["--vary", "dim=8", "--logs", "x"], "--logs: is for tuning; give --trials as well"),
         (["--vary", "dim=8", "--trials", "1", "--logs", "none"], "needs a folder"),
         (["--vary", "dim=8", "--trials", "1", "--logs", "/proc/x"], "/proc/x"),
         (["--vary", "dim=8", "--trials", "1", "--tracker", "127.0.0.1:1"], "no tracker answers"),
@@ -189,6 +188,12 @@ def test_wrong_use(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], text: str
 ) -> None:
     assert text in refusal(lambda given: sweep(tmp_path, *given), capsys, *arguments)
+
+
+@pytest.mark.parametrize("option", ["--logs=x", "--tracker=127.0.0.1:1", "--servers=1"])
+def test_options_of_tuning_without_trials(capsys: pytest.CaptureFixture[str], option: str) -> None:
+    error = misuse(main, capsys, "--model=tiny", "--vary=dim=8", option)
+    assert error == f"{option.partition('=')[0]}: is for tuning; give --trials as well\n"
 
 
 def test_trials_are_at_least_one(capsys: pytest.CaptureFixture[str]) -> None:
