@@ -193,7 +193,7 @@ def test_wrong_use(
 @pytest.mark.parametrize("option", ["--logs=x", "--tracker=127.0.0.1:1", "--servers=1"])
 def test_options_of_tuning_without_trials(capsys: pytest.CaptureFixture[str], option: str) -> None:
     error = misuse(main, capsys, "--model=tiny", "--vary=dim=8", option)
-    assert error == f"{option.partition('=')[0]}: is for tuning; give --trials as well\n"
+    assert error.startswith(f"{option.partition('=')[0]}: is for tuning; give --trials as well")
 
 
 def test_trials_are_at_least_one(capsys: pytest.CaptureFixture[str]) -> None:
