@@ -279,10 +279,16 @@ class TrackerClient:
         return answer
 
 
-def wait_for_servers(address: Address, key: str, count: int, wait_seconds: float) -> None:
+def wait_for_servers(
+    address: Address,
+    key: str,
+    count: int,
+    wait_seconds: float,
+    credentials: Credentials = NO_CREDENTIALS,
+) -> None:
     """Return when `count` servers of `key` are free; raises NoDevice after `wait_seconds`."""
     deadline = time.monotonic() + wait_seconds
-    with TrackerClient(address) as client:
+    with TrackerClient(address, credentials=credentials) as client:
         while (free := client.free_servers(key)) < count:
             if time.monotonic() > deadline:
                 raise NoDevice(f"tracker {address}: {free} of {count} servers of {key} came up")

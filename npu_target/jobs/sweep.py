@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 import npu_target
 from rpc_server.address import Address
+from rpc_server.credentials import read_credentials
 
 from ..device import DeviceConfig, find
 from ..files import check_can_write
@@ -92,9 +93,10 @@ def run(options: argparse.Namespace) -> int:
 def _tuning(options: argparse.Namespace) -> SweepTuning | None:
     """How to tune, None for not at all. Raises UsageError for options without effect."""
     if options.trials is None:
-        for name in ("logs", "tracker", "servers", "timeout"):
+        for name in ("logs", "tracker", "servers", "token_file", "tls_ca", "timeout"):
             if getattr(options, name) is not None:
-                raise UsageError(f"--{name}: is for tuning; give --trials as well")
+                option = name.replace("_", "-")
+                raise UsageError(f"--{option}: is for tuning; give --trials as well")
         return None
     return SweepTuning(
         model_name(options.model),
@@ -105,6 +107,7 @@ def _tuning(options: argparse.Namespace) -> SweepTuning | None:
         options.seed,
         options.timeout,
         options.command_line,
+        read_credentials(options.token_file, options.tls_ca),
     )
 
 

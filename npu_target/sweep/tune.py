@@ -9,6 +9,7 @@ from pathlib import Path
 from rich.console import Console
 
 from rpc_server.address import Address
+from rpc_server.credentials import NONE, Credentials
 from rpc_server.tracker_client import TrackerClient, device_key
 
 from ..device import DeviceConfig
@@ -35,6 +36,7 @@ class SweepTuning:
         machine (None: one a processor), or of the tracker's (None: all).
     timeout_seconds : of real time, after which a candidate counts as hung; None is the default.
     command : what is told of in the logs.
+    credentials : what is shown to the tracker and its servers.
     """
 
     model: str
@@ -45,6 +47,7 @@ class SweepTuning:
     seed: int = SearchOptions.seed
     timeout_seconds: float | None = None
     command: str = ""
+    credentials: Credentials = NONE
 
     def check(self, configs: Sequence[DeviceConfig]) -> None:
         """Raise LogError, WriteError, TuningError or TrackerError for what can be refused before
@@ -54,7 +57,7 @@ class SweepTuning:
             check_log(folder, header)
             check_can_make(folder)
         if self.tracker is not None:
-            with TrackerClient(self.tracker) as client:
+            with TrackerClient(self.tracker, credentials=self.credentials) as client:
                 client.ping()
 
     def tune(
@@ -77,7 +80,9 @@ class SweepTuning:
         tracker = self._tracker_of(config)
         with (
             open_log(folder, header) as log,
-            device_pool(config, tracker, self.servers, output, console, "", timeout) as pool,
+            device_pool(
+                config, tracker, self.servers, output, console, "", timeout, self.credentials
+            ) as pool,
         ):
             tuned = tune_layers(config, layers, log, pool, console, options, timeout)
         if tuned.was_interrupted:
@@ -94,5 +99,5 @@ class SweepTuning:
     def _tracker_of(self, config: DeviceConfig) -> Address | None:
         if self.tracker is None:
             return None
-        with TrackerClient(self.tracker) as client:
+        with TrackerClient(self.tracker, credentials=self.credentials) as client:
             return self.tracker if device_key(config) in client.servers() else None

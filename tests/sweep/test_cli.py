@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from command_lines import misuse, refusal
 from command_lines import sweep as main
+from served import running, running_tracker
 
 from npu_target.device import load, preset
 from npu_target.sweep import measure, tune
@@ -19,7 +20,8 @@ from npu_target.tuning.choose import Chooser
 from npu_target.tuning.header import Header
 from npu_target.tuning.log import read_log
 from npu_target.tuning.network import load_network
-from rpc_server.local import LocalServers
+from rpc_server.credentials import read_credentials
+from rpc_server.tracker_client import device_key, wait_for_servers
 
 pytestmark = pytest.mark.usefixtures("tiny_model")
 
@@ -125,7 +127,7 @@ def _must_not_be_called(*_: object) -> None:
 
 @pytest.mark.rpc
 def test_servers_of_a_tracker_measure_where_they_have_the_device(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked = []
 
@@ -137,12 +139,24 @@ def test_servers_of_a_tracker_measure_where_they_have_the_device(
 
     original = tune.device_pool
     monkeypatch.setattr(tune, "device_pool", watched)
+    monkeypatch.delenv("NPU_TARGET_TOKEN", raising=False)
     (point,) = grid(preset("gemmini-16x16"), [("dim", [8])])
     assert point.config is not None
-    with LocalServers(point.config, 1, tmp_path) as others:
-        given = ("--trials", "2", "--tracker", str(others.tracker))
-        assert tuned_sweep(tmp_path, "--vary", "dim=8,16", *given) == 0
-        assert asked == [(8, others.tracker), (16, None)]
+    point.config.save(tmp_path / "mine.json")
+    token = tmp_path / "token"
+    token.write_text("of sixteen letters")
+    token.chmod(0o600)
+    guard = ("--token-file", str(token))
+    with running_tracker(*guard) as (_, address):
+        device = ("--device", str(tmp_path / "mine.json"))
+        with running("devices", "--tracker", address, *device, *guard):
+            mine = read_credentials(token, None)
+            wait_for_servers(address, device_key(point.config), 1, 60, mine)
+            given = ("--vary", "dim=8,16", "--trials", "2", "--tracker", str(address))
+            unguarded = refusal(lambda more: tuned_sweep(tmp_path, *more), capsys, *given)
+            assert "asks for a token: --token-file FILE" in unguarded
+            assert tuned_sweep(tmp_path, *given, *guard) == 0
+            assert asked == [(8, address), (16, None)]
 
 
 def test_ctrl_c_while_tuning_keeps_what_there_is(
@@ -190,7 +204,9 @@ def test_wrong_use(
     assert text in refusal(lambda given: sweep(tmp_path, *given), capsys, *arguments)
 
 
-@pytest.mark.parametrize("option", ["--logs=x", "--tracker=127.0.0.1:1", "--servers=1"])
+@pytest.mark.parametrize(
+    "option", ["--logs=x", "--tracker=127.0.0.1:1", "--servers=1", "--tls-ca=x"]
+)
 def test_options_of_tuning_without_trials(capsys: pytest.CaptureFixture[str], option: str) -> None:
     error = misuse(main, capsys, "--model=tiny", "--vary=dim=8", option)
     assert error.startswith(f"{option.partition('=')[0]}: is for tuning; give --trials as well")

@@ -19,7 +19,7 @@ from npu_target.topi import Add
 from npu_target.tuning.pool import DevicePool
 from npu_target.tuning.session import Job
 from rpc_server.credentials import Credentials
-from rpc_server.tracker_client import TrackerClient, TrackerError, device_key
+from rpc_server.tracker_client import TrackerClient, TrackerError, device_key, wait_for_servers
 
 pytestmark = pytest.mark.rpc
 
@@ -38,14 +38,6 @@ def token(tmp_path):
 
 def secret(file):
     return file.read_text().encode()
-
-
-def wait_for_servers(address, mine, count=1):
-    deadline = time.monotonic() + 60
-    with TrackerClient(address, credentials=mine) as client:
-        while client.free_servers(device_key(CONFIG)) < count:
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
 
 
 def measured(address, mine, output, add_program, count=3):
@@ -71,7 +63,7 @@ def test_measuring_through_doors(token, tmp_path, add_program, with_tls):
         mine = Credentials(secret(token), certificate)
     with running_tracker(*guard) as (tracker, address):
         with running("devices", "--tracker", address, *guard, *trust) as server:
-            wait_for_servers(address, mine)
+            wait_for_servers(address, device_key(CONFIG), 1, 60, mine)
             output = tmp_path / "output.log"
             assert measured(address, mine, output, add_program) == [None] * 3
             # Behind the doors nothing can be reached, and the token is in no command line.
@@ -89,7 +81,7 @@ def test_measuring_through_doors(token, tmp_path, add_program, with_tls):
             child.kill()
             psutil.wait_procs([child])
             time.sleep(1)
-            wait_for_servers(address, mine)
+            wait_for_servers(address, device_key(CONFIG), 1, 60, mine)
             assert measured(address, mine, output, add_program) == [None] * 3
             with TrackerClient(address, credentials=mine) as client:
                 assert client.servers() == before
@@ -150,7 +142,7 @@ def test_temporary_folders_are_gone_after_every_end(tmp_path, how):
     settings = {"env": {**os.environ, "TMPDIR": str(tmp_path)}}
     with running_tracker() as (_, address):
         with running("devices", "--tracker", address, **settings) as server:
-            wait_for_servers(address, Credentials())
+            wait_for_servers(address, device_key(CONFIG), 1, 60)
             with TrackerClient(address) as client:
                 endpoint = client.request(device_key(CONFIG), 10)
             session = rpc.connect(*endpoint)
@@ -162,7 +154,7 @@ def test_temporary_folders_are_gone_after_every_end(tmp_path, how):
             del session
         if how == signal.SIGKILL:  # the next start clears what that one left
             with running("devices", "--tracker", address, **settings) as server:
-                wait_for_servers(address, Credentials())
+                wait_for_servers(address, device_key(CONFIG), 1, 60)
                 assert len(list(home.glob("*.lock"))) == 1
                 server.send_signal(signal.SIGTERM)
                 assert server.wait(20) == 0
