@@ -146,11 +146,13 @@ def _tune(
 ) -> int:
     pipeline = options.pipeline
 
-    def tell(results: list[LayerResult]) -> None:
+    def tell(results: list[LayerResult], was_interrupted: bool) -> None:
         if options.host_columns or options.json is not None:
             results = with_host_costs(results, config, log, pipeline)
         time, why_not = None, ""
-        if network is not None and len(results) == len(network.layers):
+        # Who pressed Ctrl-C does not wait for it.
+        is_whole = network is not None and len(results) == len(network.layers)
+        if network is not None and is_whole and not was_interrupted:
             with console.status("running the network's layers one after another"):
                 try:
                     partitioned = network.with_kernels(best_kernels(results, config, log, pipeline))

@@ -65,12 +65,13 @@ def tune_layers(
     options: SearchOptions,
     timeout_seconds: float,
     pipeline: PipelineOptions = DEFAULT,
-    tell: Callable[[list[LayerResult]], None] = lambda results: None,
+    tell: Callable[[list[LayerResult], bool], None] = lambda results, was_interrupted: None,
 ) -> Tuned:
     """Search for faster schedules of `layers`, measure them on `pool`, and write them into `log`.
 
     timeout_seconds : of real time, after which a candidate counts as hung.
-    tell : is called with the results at the end, also where that is an error.
+    tell : is called with the results at the end, also where that is an error, and with whether it
+        was Ctrl-C that ended it.
 
     Ctrl-C ends it after the current step. Raises as `Tuner.run` does.
     """
@@ -101,5 +102,5 @@ def tune_layers(
                 tuner.run(max(0, options.trials - done))
         finally:
             results = with_layouts(tuner.results(), config, log)
-            tell(results)
+            tell(results, interrupt.requested)
     return Tuned(results, progress, interrupt.requested)
