@@ -71,6 +71,7 @@ def test_stays_close_to_float(small):
     assert compare(small[0], small[1].mod, inputs(SMALL, 3, seed=5)).sqnr_db > LEAST_SQNR_DB
 
 
+@pytest.mark.long
 def test_on_the_device(small):
     (x,) = inputs(SMALL, 1, seed=7)
     partitioned = partition(small[1].mod, CONFIG, Chooser(CONFIG, None).device_function)

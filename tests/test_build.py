@@ -171,6 +171,7 @@ def test_the_file_runs_in_another_process(network, logs, tmp_path):
     assert lines[0].split()[0] == str(wanted[0].argmax()) and "class" in lines[0]
 
 
+@pytest.mark.long
 def test_the_dump_has_every_region_with_its_own_numbers(network, logs, tmp_path):
     from reference import operators as reference
 
@@ -280,11 +281,13 @@ def test_what_the_device_refuses_is_refused_by_name(network):
     assert "[undefined_configuration]" in str(error.value)
 
 
+@pytest.mark.long
 def test_explain_prints_where_operations_run(logs, tmp_path, capsys):
     built(tmp_path, logs, "--explain")
     assert "Where each operation runs" in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_explain_schedule_prints_where_copies_are_placed(network, logs, tmp_path, capsys):
     built(tmp_path, logs, "--explain-schedule")
     printed = capsys.readouterr().out

@@ -64,6 +64,7 @@ def test_its_export_is_right(common):
     assert "output: 10 of 10 values equal" in done.stdout
 
 
+@pytest.mark.long
 @pytest.mark.rpc
 def test_its_schedules_are_logged_under_the_files_name(common, integer_file, capsys):
     assert tune([*common, "--logs=logs", "--trials=4", "--servers=1"]) == 0

@@ -61,6 +61,7 @@ def _fields(emit, expression):
     return [made[0], made[1]]
 
 
+@pytest.mark.long
 def test_a_llama_block():
     """RMS norm, RoPE, several heads of queries to one of keys, SwiGLU."""
     sequence, hidden, query_heads, key_heads, size, middle = 12, 32, 4, 2, 8, 48
@@ -189,6 +190,7 @@ def test_a_u_net_block(up):
     assert ("image.resize2d" in ran.on_host) == (up != "transposed")
 
 
+@pytest.mark.long
 def test_convolutions_that_no_device_has():
     """Dilated, grouped, of lines, in batches, between pools of all kinds."""
     w = Weights(5)
@@ -215,6 +217,7 @@ def test_convolutions_that_no_device_has():
     assert ran.regions == kinds
 
 
+@pytest.mark.long
 def test_a_detector_head():
     """Two sizes of maps, boxes and scores of each joined; centers and sizes decoded."""
     w = Weights(4)

@@ -91,6 +91,7 @@ def test_counts_are_those_of_commands():
     assert counts.host == host_cost(program.to_bytes())
 
 
+@pytest.mark.long
 def test_features_are_as_many_for_all_operators():
     rows = [COST.work(default_program(layer), layer).features() for layer in LAYERS]
     assert len({row.shape for row in rows}) == 1

@@ -39,6 +39,7 @@ for folder in {folders!r}:
     assert set(printed[1::2]) == {"True"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("module", ["intrin", "step_functions", "device", "target", "tags"])
 def test_intrinsics_are_there_whichever_is_imported_first(module):
     printed = run(

@@ -39,6 +39,7 @@ def assert_layers_match(partitioned, quantized, image, blocks_per_stage):
     np.testing.assert_array_equal(logits, wanted["logits"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("config", [SMALL, BOTTLENECKS], ids=["basic", "bottleneck"])
 def test_a_small_network_matches_layer_by_layer(config):
     parameters = seeded_parameters(parameter_shapes(config), 0, config)

@@ -162,6 +162,7 @@ def test_the_dump_replays_to_what_is_expected(tuned):
         np.testing.assert_array_equal(actual, arrays[output["name"]].ravel(), layer["name"])
 
 
+@pytest.mark.long
 @pytest.mark.rpc
 def test_resuming_a_finished_run_measures_nothing_new(tuned, capfd):
     logs = tuned[0]
@@ -310,6 +311,7 @@ def test_the_help_explains_every_option():
     }
 
 
+@pytest.mark.long
 def test_one_operator_alone(tmp_path, capsys):
     operator = "conv2d(h=8, w=8, ci=16, co=16, k=3, pad=1)"
     arguments = [f"--op={operator}", f"--logs={tmp_path / 'logs'}", f"--json={tmp_path / 'x.json'}"]

@@ -83,6 +83,7 @@ def test_logs_say_what_measured_them(tuned, layer):
     assert found["cycles"] == round(best * CONFIG.clock_khz * 1e3) <= found["default_cycles"]
 
 
+@pytest.mark.long
 def test_a_run_goes_on_where_the_last_one_stopped(tuned, tracker, capsys):
     logs, _ = tuned
     assert tune(logs, tracker, RUNNER, "--resume") == 0

@@ -116,6 +116,7 @@ def test_weights_of_the_wrong_shape(tmp_path, capsys):
     assert "fc.weight" in error and "(3, 3)" in error
 
 
+@pytest.mark.long
 def test_a_model_too_large_for_a_memory(tmp_path, capsys):
     small = CONFIG.replace(name="small", spad_banks=1, spad_bank_rows=16)
     small.save(tmp_path / "small.json")

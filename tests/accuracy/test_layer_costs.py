@@ -47,6 +47,7 @@ def whole(decided):
     return Cost(sum(r.cycles * r.layer.count for r in results), sum(instructions))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "options",
     [NumericsOptions(), NumericsOptions(FAST), NumericsOptions(host=frozenset({"second"}))],

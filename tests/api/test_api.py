@@ -65,6 +65,7 @@ def test_tuning_gives_what_the_command_gives(network, logs, tmp_path, capsys):
     assert f"{layers.cycles:,}" in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_the_whole_networks_time_is_that_of_a_build(network, logs, built):
     """Of the same schedules, whoever asks: layers, tuning, a build."""
     tuned = network.tune(30, logs=logs, resume=True, servers=1, quiet=True)
@@ -99,6 +100,7 @@ def test_layers_are_a_sequence_and_a_table(network):
     assert f"{layers.cycles:,} cycles" in repr(layers)
 
 
+@pytest.mark.long
 def test_a_build_runs_and_is_saved(network, built, image, tmp_path):
     (scores,) = built.run(image)
     default = compile_network(network.network.with_kernels(npu_default(network)).mod)
@@ -141,6 +143,7 @@ def test_where_operations_run(network):
     assert [info.name for info in network.inputs] == ["image"]
 
 
+@pytest.mark.long
 def test_a_module_of_ones_own(image):
     import tiny_network
 

@@ -12,6 +12,7 @@ from npu_target.devices.gemmini import GemminiConfig
 from npu_target.topi import Add, Matmul
 
 
+@pytest.mark.long
 def test_a_model_is_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     operators = [Matmul(1, 16, 16, 16, True, False), Add(16, 16, 16)]
     rows = list(compare(units_of(operators), GemminiConfig(), None))

@@ -95,6 +95,7 @@ def at_iteration(touched: Sequence[Touched], values: Values) -> list[Touched]:
     return [one._replace(version=one.version.substitute(values)) for one in touched]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("operator", OPERATORS, ids=lambda operator: operator.name)
 def test_what_shares_rows_conflicts(operator, monkeypatch):
     """Of two engines that touch a row after one another, of which one writes it, the tiles tell."""

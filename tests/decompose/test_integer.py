@@ -65,6 +65,7 @@ def test_small_images_need_no_more_products_than_the_kernel_has():
     assert (operator.n, operator.kh, operator.macs) == (16, 3, 16 * 16 * 9 * 8 * 8)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("groups", "inputs", "outputs", "regions"),
     [(2, 3, 4, 1), (3, 16, 16, 3), (4, 20, 5, 4), (8, 4, 4, 2), (6, 1, 3, 2), (5, 7, 2, 3)],

@@ -52,6 +52,7 @@ def test_a_network_without_hooks_compiles(exported, tmp_path):
     subprocess.run(command, cwd=folder, check=True)
 
 
+@pytest.mark.long
 @needs_make
 def test_a_caller_may_give_integers(exported, tmp_path):
     folder = tmp_path / "net"
@@ -168,6 +169,7 @@ def test_the_readme_says_where_memory_is(exported):
         assert f"| {layer['name']} |" in text
 
 
+@pytest.mark.long
 def test_the_same_network_is_exported_the_same(exported, tmp_path):
     folder = tmp_path / "again"
     assert main(["--model=tiny", "--logs=none", f"--output={folder}", "--input-type=integer"]) == 0

@@ -14,6 +14,7 @@ from npu_target.quantize import quantize
 LAYOUT = {"data_layout": "NHWC", "kernel_layout": "HWIO"}
 
 
+@pytest.mark.long
 @pytest.mark.skipif(COMPILER is None, reason="needs a C compiler")
 @pytest.mark.parametrize("size", [(16, 21), (4, 5)])  # half as large: between two pixels
 def test_c_says_what_the_build_says(tmp_path, size):

@@ -25,6 +25,7 @@ def network(tiny_model) -> PlacedNetwork:
     return place("tiny", CONFIG, calls_of(partitioned.mod))
 
 
+@pytest.mark.long
 def test_every_call_has_its_time(network: PlacedNetwork) -> None:
     found = network_time(network)
     times = found.layers

@@ -59,6 +59,7 @@ def test_accuracy_with_cycles_has_no_report(no_work, capsys):
     assert "--report" in misuse(accuracy, capsys, *arguments)
 
 
+@pytest.mark.long
 def test_accuracy_writes_what_it_prints(here, capsys):
     assert accuracy(["--model=tiny", "--input=x.npy", "--report=out.html"]) == 0
     printed = capsys.readouterr().out
@@ -78,6 +79,7 @@ def test_accuracy_of_a_quantized_network_says_how_many_elements_differ(here, int
     assert "steps are at other sums" in text and "over 100" in text
 
 
+@pytest.mark.long
 def test_tune_of_an_operator_has_its_layer_and_no_network(here, capsys):
     arguments = ["--op=matmul(m=40, k=64, n=48)", "--trials=4", "--servers=1", "--logs=logs"]
     assert tune([*arguments, "--own-logs-only", "--report=out.html"]) == 0
@@ -87,6 +89,7 @@ def test_tune_of_an_operator_has_its_layer_and_no_network(here, capsys):
     assert 'id="network"' not in text and 'id="sequence"' not in text
 
 
+@pytest.mark.long
 def test_tune_shows_what_the_network_takes(here, capsys):
     arguments = ["--model=tiny", "--trials=2", "--servers=1", "--logs=logs", "--json=out.json"]
     assert tune([*arguments, "--report=out.html"]) == 0

@@ -9,6 +9,7 @@ import pytest
 from npu_target.html_report.search import search_curves
 
 
+@pytest.mark.long
 def test_layers_are_those_of_the_build(document):
     layers, totals = document["layers"], document["totals"]
     assert [layer["number"] for layer in layers] == list(range(1, len(layers) + 1))

@@ -141,6 +141,7 @@ def test_matmul(shapes, matrix):
     assert bool(region.operator.layout_free) is (matrix is not None)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("has_relu", [False, True])
 @pytest.mark.parametrize("shape", [(1, 5, 4, 19), (3, 7), (8,)])
 @pytest.mark.parametrize("multipliers", [(1, 1), (1, 3), (127, -128), (0, 1)])
@@ -193,6 +194,7 @@ def padded_by(emit, x, value, widths=(1, 2, 0, 1)):
     return emit(op.nn.pad(x, [0, 0, top, bottom, left, right, 0, 0], pad_value=value), "padding")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("has_sums", [False, True])
 @pytest.mark.parametrize("value", [-128, 0, 3])
 @pytest.mark.parametrize("kind", ["conv2d", "depthwise_conv2d", "max_pool2d"])

@@ -63,6 +63,7 @@ def test_a_network_on_a_device_with_shifts(install):
     assert not any("requantize" in reason for reason in on_host), on_host
 
 
+@pytest.mark.long
 def test_what_shifts_cost():
     """Measured: 33.3 dB with float32 scales, 27.5 with shifts, 24.2 with such that round down."""
     model = tiny_network.tiny(None, 0)

@@ -257,6 +257,7 @@ MOVES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("move", MOVES)
 def test_moves_are_exact_in_int8(move):
     def body(emit, x):

@@ -104,6 +104,7 @@ def test_servers_stop_when_the_tracker_goes_away():
             assert f"lost the tracker, servers stopped: no tracker answers at {address}" in error
 
 
+@pytest.mark.long
 def test_a_port_in_use():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -147,6 +148,7 @@ def test_a_command_that_cannot_be(options, says, monkeypatch, tmp_path):
         assert says in ends_with_one_line("devices", "--tracker", address, *options)
 
 
+@pytest.mark.long
 def test_something_else_where_the_tracker_should_be():
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
@@ -211,6 +213,7 @@ def test_a_session_whose_run_takes_too_long_ends_and_the_server_goes_on():
             assert session_of(address).ext_dev(0).exist
 
 
+@pytest.mark.long
 def test_a_device_of_a_file(tmp_path):
     small = CONFIG.replace(name="my_npu.small", dim=8)
     small.save(tmp_path / "small.json")

@@ -52,6 +52,7 @@ def launching(address, file, **settings):
     )
 
 
+@pytest.mark.long
 @pytest.mark.rpc
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_servers_on_hosts_of_a_list_live_as_long_as_this_command(tmp_path, with_ssh, how):

@@ -94,6 +94,7 @@ def check_generated(op: str, data: st.DataObject) -> None:
         assert operator.name in str(error)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("op", ["add", "conv2d", "depthwise_conv2d", "global_avg_pool", "matmul"])
 @settings(max_examples=6)
 @given(data=st.data())

@@ -37,6 +37,7 @@ def tilings_of(operator: Operator, config: GemminiConfig) -> tuple[Schedule, Til
     return sch, mac_tilings(sch, operator, operator.mac_shape(config), config)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("op", sorted(set(topi.operators()) - {"max_pool2d"}))
 @settings(max_examples=5)
 @given(data=st.data())
@@ -78,6 +79,7 @@ def test_a_slower_device_takes_no_less(layer, slower):
     assert np.any(after.estimates > before.estimates)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("layer", LAYERS[:-1], ids=lambda layer: layer.name)
 @pytest.mark.parametrize(
     "slower",

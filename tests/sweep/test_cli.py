@@ -51,6 +51,7 @@ def test_cycles_are_those_of_builds(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert found["front"] == ["gemmini-16x16_dim-8", "gemmini-16x16_dim-16"]
 
 
+@pytest.mark.long
 def test_what_is_measured_is_not_measured_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -77,6 +78,7 @@ def tuned_sweep(folder: Path, *arguments: str) -> int:
     return sweep(folder, "--logs", logs, "--servers", "1", *arguments)
 
 
+@pytest.mark.long
 def test_tuned_devices(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -125,6 +127,7 @@ def _must_not_be_called(*_: object) -> None:
     raise AssertionError("what is done was done again")
 
 
+@pytest.mark.long
 @pytest.mark.rpc
 def test_servers_of_a_tracker_measure_where_they_have_the_device(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -57,6 +57,7 @@ def test_weights_for_another_device_are_an_error():
         Add(2, 8, 16).prim_func(config)
 
 
+@pytest.mark.long
 @settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.sampled_from(["gemmini-16x16", "gemmini-8x8"]),

@@ -128,6 +128,7 @@ print("right")
 """
 
 
+@pytest.mark.long
 def test_its_default_schedule_computes_what_numpy_does(environment, tmp_path):
     program = tmp_path / "check.py"
     program.write_text(CHECK)

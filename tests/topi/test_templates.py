@@ -28,6 +28,7 @@ def check_template(op: str, data: st.DataObject) -> None:
         assert operator.name in str(error)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("op", sorted(topi.operators()))
 @settings(max_examples=6)
 @given(data=st.data())
@@ -47,6 +48,7 @@ def tiled_loops(schedule: Schedule) -> int:
     return sum(inst.kind.name == "SamplePerfectTile" for inst in schedule.trace.insts)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kernel", "splits"), [((3, 3), False), ((8, 8), False), ((11, 11), True), ((1, 65), True)]
 )

@@ -50,6 +50,7 @@ def job(add_program):
     return make
 
 
+@pytest.mark.long
 def test_clients_do_not_mix_them_up(tracker, tmp_path):
     wait_for_servers(tracker, device_key(CONFIG, RUNNER), 1, 60)
     with TrackerClient(tracker) as client:

@@ -47,6 +47,7 @@ def measured(address, mine, output, add_program, count=3):
         return [pool.submit(job).result(60).failure for _ in range(count)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("with_tls", [False, True])
 def test_measuring_through_doors(token, tmp_path, add_program, with_tls):
     guard, trust, mine = ["--token-file", token], [], Credentials(secret(token))
@@ -136,6 +137,7 @@ def test_options_that_do_not_go_together(options, says):
         assert says in process.stderr.read()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_temporary_folders_are_gone_after_every_end(tmp_path, how):
     """Also with a session under way, which has a folder of TVM's."""

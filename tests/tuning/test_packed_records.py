@@ -74,6 +74,7 @@ def test_equal_programs_on_other_layouts_are_others():
     assert len(digests) > 1
 
 
+@pytest.mark.long
 @pytest.mark.rpc
 def test_candidates_are_measured_on_packed_weights(tmp_path):
     """Of several layouts in turn, and none, on one server."""

@@ -46,6 +46,7 @@ def job(add_program):
     return make
 
 
+@pytest.mark.long
 def test_a_right_program_gets_its_simulated_time(pool, job, add_program):
     from npu_target import device_api
 
@@ -152,6 +153,7 @@ def test_closing_ends_what_waits(servers, tmp_path, job):
     assert {outcome.result(0).failure.kind for outcome in running} == {"device_lost"}
 
 
+@pytest.mark.long
 def test_closing_ends_what_is_under_way(tmp_path, job):
     with LocalServers(CONFIG, 1, tmp_path) as servers:
         pool = DevicePool(servers.tracker, CONFIG, tmp_path / "output.log")
@@ -170,6 +172,7 @@ def test_no_server_of_the_device(servers, tmp_path):
         DevicePool(servers.tracker, other, tmp_path / "output.log")
 
 
+@pytest.mark.long
 def test_when_all_servers_stay_away_the_run_ends(tmp_path, job):
     with LocalServers(CONFIG, 1, tmp_path) as servers:
         with DevicePool(

@@ -49,6 +49,7 @@ def contents(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
+@pytest.mark.long
 @pytest.mark.rpc
 def test_times_become_true_and_what_cannot_be_compiled_goes(folder, capsys):
     assert main(["remeasure", str(folder), "--servers", "1"]) == 0
@@ -63,6 +64,7 @@ def test_times_become_true_and_what_cannot_be_compiled_goes(folder, capsys):
     assert [path.name for path in folder.parent.iterdir()] == ["log"]
 
 
+@pytest.mark.long
 @pytest.mark.rpc
 def test_a_layer_of_another_form_goes(folder, capsys):
     """Its operator had other attributes when it was tuned."""

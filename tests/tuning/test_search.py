@@ -61,6 +61,7 @@ def test_the_traces_of_candidates_are_what_they_compile_to():
         assert again.digest == candidate.digest and again.program == candidate.compiled.program
 
 
+@pytest.mark.long
 def test_what_cannot_be_faster_than_the_best_is_pruned(some_compiled):
     bounds = sorted(compiled.least_cycles for compiled in some_compiled)
     middle = bounds[len(bounds) // 2]

@@ -113,6 +113,7 @@ def test_two_with_much_to_measure_get_about_the_same(pools, job):
     assert min(done) > 0.25 * max(done), done
 
 
+@pytest.mark.long
 def test_who_waits_is_told_and_waits_longer_than_it_has_patience(pools, job):
     first, _ = pools()
     assert first.submit(job()).result(60).failure is None
@@ -138,6 +139,7 @@ def test_a_client_that_has_nothing_to_measure_gives_its_server_back(pools, job):
     assert idle.submit(job()).result(30).failure is None
 
 
+@pytest.mark.long
 def test_alone_a_client_keeps_its_session(pools, server, job):
     pool, said = pools()
     assert pool.submit(job()).result(60).failure is None
@@ -151,6 +153,7 @@ def test_alone_a_client_keeps_its_session(pools, server, job):
     assert not any(said)
 
 
+@pytest.mark.long
 def test_a_client_that_died_in_line_holds_nobody_up(pools, server, job):
     pool, _ = pools()
     assert pool.submit(job()).result(60).failure is None
@@ -192,6 +195,7 @@ def test_the_runs_own_tracker_and_servers_are_replaced(tmp_path, job):
                 time.sleep(0.2)
 
 
+@pytest.mark.long
 def test_servers_that_are_gone_end_the_run_in_time(tmp_path, job):
     with LocalServers(CONFIG, 1, tmp_path) as servers:
         with DevicePool(

@@ -53,6 +53,7 @@ def check_both(numbers: dict[str, int]) -> None:
         assert library is not None
 
 
+@pytest.mark.long
 @given(st.dictionaries(st.sampled_from(sorted(NUMBERS)), VALUES, max_size=4))
 @settings(max_examples=3000)
 def test_both_say_the_same(changes: dict[str, int]) -> None:

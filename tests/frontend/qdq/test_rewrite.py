@@ -93,6 +93,7 @@ def image(dtype, *shape):
     return random().integers(0, 256, shape, dtype="uint8").view(dtype)
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=8)
 @given(
     dtype=st.sampled_from(["int8", "uint8"]),
@@ -141,6 +142,7 @@ def test_convolutions(
     assert bool(made.remarks) == (bias == "float")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 def test_a_residual_network_is_all_integers(dtype):
     def body(emit, x):
@@ -204,6 +206,7 @@ def test_products_of_two_activations(points, dtype):
     check(function_of([(2, 5, 6), (2, 6, 30)], body, dtype), *inputs)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("operator", [op.add, op.subtract, op.multiply])
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 @pytest.mark.parametrize("shape", [(1, 4, 5, 6), (1, 4, 1, 1)])
