@@ -93,6 +93,8 @@ def _schedule_function(function: tirx.PrimFunc) -> tirx.PrimFunc:
         static = all(isinstance(axis.dom, int) for axis in block.iters)
         if not static or len(spatial) + len(reduction) != len(block.iters):
             continue
+        if not all(axis.dom for axis in block.iters):  # TVM cannot fuse loops of no iterations
+            continue
         if not reduction and spatial:
             _schedule_elementwise(schedule, spatial)
         elif len(spatial) > 1:

@@ -51,3 +51,10 @@ def test_results_are_those_of_the_stock_pipeline(body):
     stock = run_host(relax.build(mod, "llvm"), x)
     for a, b in zip(stock, run_host(build_host(mod), x), strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("shape", [(0, 9, 11, 6), (1, 9, 0, 6)])
+def test_empty_tensors(shape):
+    mod = function_of([shape], lambda emit, x: emit(op.nn.relu(emit(op.sum(x, [3])))))
+    (found,) = run_host(build_host(mod), normal(*shape))
+    assert found.shape == shape[:3]
