@@ -81,7 +81,7 @@ def stages(operator: Operator, config: DeviceConfig, seed: int) -> dict[str, flo
         except CodegenError:
             spent = before
             continue
-        timed("of that, TVM's lowering passes", lower, func)
+        timed("of that, TVM's lowering passes", lower, func, config)
         timed("program file", program.to_bytes)
         work = timed("counts and bound", kind_of(config).cost.work, program, operator)
         timed("features", features_of, operator, work)

@@ -136,11 +136,10 @@ class _Search:
             yield before.cutting(loop.loop_id)
         if options.unrolling:
             commands, extent = _commands_of(loop.body), loop.extent.value
-            if extent * commands <= _MOST_COMMANDS:
-                yield before.joining(loop.loop_id, extent)
-            if extent > 2 and 2 * commands <= _MOST_COMMANDS:
-                yield before.joining(loop.loop_id, 2)
-            yield before.joining(loop.loop_id, 1)
+            fits = [n for n in (extent, 2) if n * commands <= _MOST_COMMANDS]
+            for iterations in dict.fromkeys([*fits, 1]):
+                if not self._parts.is_joined(before, loop.loop_id, iterations):
+                    yield before.joining(loop.loop_id, iterations)
 
 
 def _heaviest(nodes: tuple[Node, ...]) -> list[Loop]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import chain
 
 from ..device.command_set import CommandSet
@@ -14,7 +14,7 @@ from ..program import Loop, Node, nodes_of
 from .hoist import hoisted
 from .split import split
 from .sums import shared
-from .unroll import unrolled
+from .unroll import Taken, unrolled
 
 Show = Callable[[str, tuple[Node, ...]], None]
 
@@ -54,7 +54,11 @@ NO_CHANGE = Change()
 
 
 class Parts:
-    """A body of a device's commands, and what its nodes, each by itself, become."""
+    """A body of a device's commands, and what its nodes, each by itself, become.
+
+    What was made once is kept: of changes that are tried one after the other most cut the same
+    loops.
+    """
 
     def __init__(
         self, body: tuple[Node, ...], commands: CommandSet, options: PipelineOptions
@@ -67,16 +71,18 @@ class Parts:
         for at, loop_ids in enumerate(self._loop_ids):
             for loop_id in loop_ids:
                 self._with_loop.setdefault(loop_id, []).append(at)
+        # Of each node: by which loops are cut, by the change.
+        self._cut: list[dict[frozenset[int], tuple[Node, ...]]] = [{} for _ in body]
+        self._joined: list[dict[Change, tuple[tuple[Node, ...], Taken]]] = [{} for _ in body]
         self._found: list[dict[Change, tuple[Node, ...]]] = [{} for _ in body]
 
     def rewritten(self, show: Show) -> tuple[Node, ...]:
         """The same commands, with what pays by itself; ``show`` is given what each pass leaves."""
-        parts: list[tuple[Node, ...]] = [(node,) for node in self.body]
-        for name, rewrite in self._passes(NO_CHANGE):
-            parts = [rewrite(part) for part in parts]
-            show(name, _together(parts))
-        for part, found in zip(parts, self._found, strict=True):
-            found[NO_CHANGE] = part
+        passes = {"splitting": self._split, "unrolling": self._unrolled, "hoisting": self._part}
+        for name, found in passes.items():
+            if getattr(self.options, name):
+                parts = [found(at, NO_CHANGE) for at in range(len(self.body))]
+                show(name, _together(parts))
         nodes = self.changed(NO_CHANGE)
         if self.options.sums:
             show("sums", nodes)
@@ -87,13 +93,26 @@ class Parts:
         parts = list(self._unchanged)
         for at in {at for loop_id in change.loop_ids for at in self._with_loop[loop_id]}:
             parts[at] = self._part(at, change.of(self._loop_ids[at]))
-        nodes = _together(parts)
-        return shared(nodes) if self.options.sums else nodes
+        return self._whole(parts)
+
+    def is_joined(self, change: Change, loop_id: int, iterations: int) -> bool:
+        """Whether the change, or what pays by itself, joins so many iterations of a loop
+        already."""
+        for at in self._with_loop[loop_id]:
+            _, taken = self._joined_in(at, change.of(self._loop_ids[at]))
+            found = taken.get(loop_id, set())
+            if any(factor != min(extent, iterations) for extent, factor in found):
+                return False
+        return True
 
     def without_unrolling(self) -> tuple[Node, ...]:
         """The same commands, with the other passes."""
-        others = replace(self.options, unrolling=False)
-        return Parts(self.body, self._commands, others).changed(NO_CHANGE)
+        parts = [self._split(at, NO_CHANGE) for at in range(len(self.body))]
+        return self._whole([hoisted(part) for part in parts] if self.options.hoisting else parts)
+
+    def _whole(self, parts: Iterable[tuple[Node, ...]]) -> tuple[Node, ...]:
+        nodes = _together(parts)
+        return shared(nodes) if self.options.sums else nodes
 
     @cached_property
     def _unchanged(self) -> list[tuple[Node, ...]]:
@@ -102,19 +121,32 @@ class Parts:
     def _part(self, at: int, change: Change) -> tuple[Node, ...]:
         found = self._found[at].get(change)
         if found is None:
-            found = (self.body[at],)
-            for _, rewrite in self._passes(change):
-                found = rewrite(found)
+            found = self._unrolled(at, change)
+            if self.options.hoisting:
+                found = hoisted(found)
             self._found[at][change] = found
         return found
 
-    def _passes(self, change: Change) -> list[tuple[str, Callable[..., tuple[Node, ...]]]]:
-        passes: list[tuple[str, Callable[..., tuple[Node, ...]]]] = [
-            ("splitting", partial(split, commands=self._commands, around_steps=change.cut)),
-            ("unrolling", partial(unrolled, joined=dict(change.joined))),
-            ("hoisting", hoisted),
-        ]
-        return [(name, rewrite) for name, rewrite in passes if getattr(self.options, name)]
+    def _unrolled(self, at: int, change: Change) -> tuple[Node, ...]:
+        if not self.options.unrolling:
+            return self._split(at, change)
+        return self._joined_in(at, change)[0]
+
+    def _joined_in(self, at: int, change: Change) -> tuple[tuple[Node, ...], Taken]:
+        found = self._joined[at].get(change)
+        if found is None:
+            taken: Taken = {}
+            nodes = unrolled(self._split(at, change), dict(change.joined), taken)
+            found = self._joined[at][change] = nodes, taken
+        return found
+
+    def _split(self, at: int, change: Change) -> tuple[Node, ...]:
+        if not self.options.splitting:
+            return (self.body[at],)
+        found = self._cut[at].get(change.cut)
+        if found is None:
+            found = self._cut[at][change.cut] = split((self.body[at],), self._commands, change.cut)
+        return found
 
 
 def _loop_ids(node: Node) -> frozenset[int]:

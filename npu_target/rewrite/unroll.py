@@ -17,29 +17,36 @@ _LEAST_WITH_REST = 4
 _FETCHED = 16
 
 _NONE: Mapping[int, int] = {}
+# By loop id: of what extents it was found, and how many iterations became one then.
+Taken = dict[int, set[tuple[int, int]]]
 
 
-def unrolled(nodes: tuple[Node, ...], joined: Mapping[int, int] = _NONE) -> tuple[Node, ...]:
+def unrolled(
+    nodes: tuple[Node, ...], joined: Mapping[int, int] = _NONE, taken: Taken | None = None
+) -> tuple[Node, ...]:
     """The same commands, with fewer iterations.  Of loops with the ids ``joined`` so many become
-    one, or all where there are fewer; of others as many as pay."""
-    return tuple(_unrolled(nodes, 1, joined))
+    one, or all where there are fewer; of others as many as pay.  Adds what it does to ``taken``."""
+    return tuple(_unrolled(nodes, 1, joined, {} if taken is None else taken))
 
 
-def _unrolled(nodes: tuple[Node, ...], times: int, joined: Mapping[int, int]) -> list[Node]:
+def _unrolled(
+    nodes: tuple[Node, ...], times: int, joined: Mapping[int, int], taken: Taken
+) -> list[Node]:
     """A body that is run so many times."""
     found: list[Node] = []
     for node in nodes:
         if isinstance(node, Command):
             found.append(node)
         elif node.extent.op is not Op.CONST:
-            body = _unrolled(node.body, times, joined)
+            body = _unrolled(node.body, times, joined, taken)
             found.append(Loop(node.loop_id, node.extent, tuple(body)))
         else:
             extent = node.extent.value
-            body = _unrolled(node.body, times * extent, joined)
+            body = _unrolled(node.body, times * extent, joined, taken)
             loop = Loop(node.loop_id, node.extent, tuple(body))
             factor = min(extent, joined.get(node.loop_id, 0))
             factor = factor or _factor(extent, _size(loop), times)
+            taken.setdefault(node.loop_id, set()).add((extent, factor))
             found += [loop] if factor == 1 else _by(loop, extent, factor)
     return found
 

@@ -9,7 +9,7 @@ import pytest
 from benchmarks import search_curves, search_speed
 from benchmarks.search_runs import COMPILE, DEVICE, SEARCH, Moment, SearchRun, search_from_nothing
 from npu_target.device import preset
-from npu_target.topi import Add, Matmul
+from npu_target.topi import Add, Conv2d, Matmul
 from npu_target.tuning.layers import Layer
 
 
@@ -83,3 +83,11 @@ def test_a_run_is_told_as_it_went():
     assert cycles[-1] == 2 * run.layer_cycles[layers[0].name]
     assert all(run.processor_seconds[role] > 0 for role in (SEARCH, COMPILE, DEVICE))
     assert not run.failures
+
+
+def test_every_stage_of_a_candidate_is_timed():
+    operator = Conv2d(1, 4, 4, 16, 16, 1, 1, (1, 1), (0, 0, 0, 0), True, True).canonical()
+    found = search_speed.stages(operator, preset("gemmini-16x16"), 0)
+    assert len(found) == 8
+    assert all(milliseconds >= 0 for milliseconds in found.values())
+    assert found["lowering and code generation"] > found["of that, TVM's lowering passes"] > 0

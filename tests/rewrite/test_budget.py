@@ -119,3 +119,15 @@ def test_a_change_is_that_of_the_loops_it_names() -> None:
     assert change.of(frozenset({1, 3})) == NO_CHANGE.cutting(1).joining(3, 1)
     assert change.of(frozenset({2})).joined == {(2, 8)}
     assert change.of(frozenset()) == NO_CHANGE
+
+
+def test_what_is_joined_already_is_told() -> None:
+    """By itself the loop of a row is unrolled, that of seven steps is not."""
+    parts = Parts(tiles(0), COMMANDS, DEFAULT)
+    assert parts.is_joined(NO_CHANGE, 2, 1)
+    assert not parts.is_joined(NO_CHANGE, 2, 7)
+    assert parts.is_joined(NO_CHANGE.joining(2, 7), 2, 7)
+    for iterations in (1, 2, 7):
+        change = NO_CHANGE.joining(2, iterations)
+        same = parts.changed(change) == parts.changed(NO_CHANGE)
+        assert same == parts.is_joined(NO_CHANGE, 2, iterations)

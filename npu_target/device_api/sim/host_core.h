@@ -49,6 +49,11 @@ class HostCore {
   }
 
   const HostWork& work() const { return work_; }
+  // Counts what was done since `before` so many times more.
+  void repeat(const HostWork& before, uint64_t times) {
+    work_.instructions += times * (work_.instructions - before.instructions);
+    work_.once_cycles += times * (work_.once_cycles - before.once_cycles);
+  }
 
  private:
   template <typename Delay>

@@ -11,8 +11,8 @@ bool is_brief(const HostWord& word, const HostUses& uses) {
   return word.family >= 0 && uses.begins && !uses.runs;
 }
 
-uint32_t first_step(const HostUses& uses) { return uses.steps.begin()->first; }
-uint32_t last_step(const HostUses& uses) { return uses.steps.rbegin()->first; }
+uint32_t first_step(const HostUses& uses) { return uses.steps.front().first; }
+uint32_t last_step(const HostUses& uses) { return uses.steps.back().first; }
 
 // The most that live at once of words that live from their first use to their last.
 size_t most_at_once(const std::vector<const HostUses*>& words) {

@@ -1,9 +1,12 @@
 // Loops and conditions as code, and the words that registers hold in them.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "sim/known_values.h"
@@ -29,11 +32,17 @@ struct HostUses {
   bool runs = false;    // the scope changes it: what memory holds is stored there as well
   bool begins = false;  // in each turn of the scope; else it comes from outside
   // The scope's steps that need it, with the loads and stores that they take if memory holds it.
-  std::map<uint32_t, uint32_t> steps;
+  // In their order: few, and most come in it.
+  std::vector<std::pair<uint32_t, uint32_t>> steps;
 
   void add(uint32_t step, uint32_t accesses) {
-    uint32_t& known = steps[step];
-    known = known < accesses ? accesses : known;
+    auto at = steps.end();
+    while (at != steps.begin() && std::prev(at)->first >= step) --at;
+    if (at == steps.end() || at->first != step) {
+      steps.insert(at, {step, accesses});
+    } else {
+      at->second = std::max(at->second, accesses);
+    }
   }
 };
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/host_core.h"
+#include "sim/host_demand.h"
 #include "sim/program_run.h"
 #include "src/ffi_error.h"
 #include "src/packed_commands.h"
@@ -51,16 +51,12 @@ ffi::Bytes expand(const ffi::Bytes& bytes, const ffi::Array<int64_t>& addresses)
 ffi::Array<int64_t> host_cost(const ffi::Bytes& bytes) {
   return with_ffi_errors([&] {
     const sim::Program program = parse(bytes);
-    const std::vector<uint64_t> addresses = addresses_of(program);
-    const sim::ProgramCode code(program, addresses);
-    sim::HostCore host(program.host);
-    int64_t commands = 0;
-    sim::for_each_command(program, addresses, {kMaxCommands, stop_if_interrupted}, host,
-                          [&](const sim::Command&, uint32_t) { ++commands; });
-    return ffi::Array<int64_t>{static_cast<int64_t>(host.work().instructions), commands,
-                               static_cast<int64_t>(code.loop_bytes),
-                               static_cast<int64_t>(code.once_bytes),
-                               static_cast<int64_t>(host.work().once_cycles)};
+    const sim::RunControl control{kMaxCommands, stop_if_interrupted};
+    const sim::HostDemand demand = sim::HostDemandCounter(program, control).count();
+    return ffi::Array<int64_t>{
+        static_cast<int64_t>(demand.instructions), static_cast<int64_t>(demand.commands),
+        static_cast<int64_t>(demand.loop_bytes), static_cast<int64_t>(demand.once_bytes),
+        static_cast<int64_t>(demand.once_cycles)};
   });
 }
 

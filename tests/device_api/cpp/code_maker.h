@@ -59,10 +59,12 @@ class Maker {
     found.pop_back();
     return found;
   }
-  HostCode code(std::vector<Node> body) {
+  HostCode code(std::vector<Node> body) { return HostCode(program(std::move(body))); }
+  const Program& program(std::vector<Node> body) {
     program_.body = std::move(body);
-    return HostCode(program_);
+    return program_;
   }
+  HostConfig& host_config() { return program_.host; }
 
  private:
   Program program_;

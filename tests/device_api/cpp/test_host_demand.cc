@@ -1,0 +1,117 @@
+// What a program asks of its host: counted, as a run finds it.
+#include <cstdint>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "check.h"
+#include "code_maker.h"
+#include "sim/host_core.h"
+#include "sim/host_demand.h"
+#include "sim/program_run.h"
+
+namespace npu::sim::testing {
+namespace {
+
+constexpr uint64_t kMostSteps = uint64_t{1} << 26;
+
+HostDemand counted(const Program& program, uint64_t most_steps = kMostSteps) {
+  return HostDemandCounter(program, {most_steps}).count();
+}
+
+// A run through every iteration.
+HostDemand run(const Program& program) {
+  HostCore host(program.host);
+  HostDemand demand;
+  for_each_command(program, program.default_addresses(), {kMostSteps}, host,
+                   [&](const Command&, uint32_t) { ++demand.commands; });
+  demand.instructions = host.work().instructions;
+  demand.once_cycles = host.work().once_cycles;
+  return demand;
+}
+
+void check_as_run(const Program& program) {
+  const HostDemand found = counted(program);
+  const HostDemand expected = run(program);
+  CHECK_EQUAL(found.instructions, expected.instructions);
+  CHECK_EQUAL(found.commands, expected.commands);
+  CHECK_EQUAL(found.once_cycles, expected.once_cycles);
+}
+
+// Loops in loops, of extents that are numbers, variables of loops around, or conditions of them.
+class Nests {
+ public:
+  Nests(Maker& maker, uint32_t seed) : maker_(maker), random_(seed) {}
+
+  std::vector<Node> body(uint32_t depth) {
+    std::vector<Node> nodes;
+    for (uint32_t i = draw(4); i > 0; --i) {
+      if (depth < 5 && draw(2) == 0) {
+        nodes.push_back(Maker::loop_of(depth, extent(depth), body(depth + 1)));
+      } else {
+        for (uint32_t k = draw(30); k > 0; --k) nodes.push_back(use(depth));
+      }
+    }
+    return nodes;
+  }
+
+ private:
+  uint32_t draw(uint32_t values) { return static_cast<uint32_t>(random_() % values); }
+
+  uint32_t extent(uint32_t depth) {
+    const uint32_t number = maker_.number(draw(6));
+    if (depth == 0) return number;
+    const uint32_t variable = draw(depth);  // its expression has the same number
+    switch (draw(4)) {
+      case 0:
+        return variable;
+      case 1:
+        return maker_.apply(Op::kLt, variable, number);
+      default:
+        return number;
+    }
+  }
+
+  Node use(uint32_t depth) {
+    std::vector<Operand::Step> steps;
+    for (uint32_t slot = 0; slot < depth; ++slot) {
+      if (draw(2) == 0) steps.push_back({slot, draw(3) * uint64_t{4096}});
+    }
+    return command(word(draw(100), steps), word(0, {}, static_cast<int32_t>(draw(2))));
+  }
+
+  Maker& maker_;
+  std::mt19937 random_;
+};
+
+const Test as_run("host demand: what a run counts, with room in the cache and without", [] {
+  for (uint32_t seed = 0; seed < 2000; ++seed) {
+    Maker maker(seed % 3 == 0 ? 4 : kRegisters);
+    // Of the smaller cache lines are fetched again and again.
+    maker.host_config().host_icache_bytes = seed % 2 == 0 ? 16384 : 256;
+    maker.host_config().host_icache_ways = 4;
+    check_as_run(maker.program(Nests(maker, seed).body(0)));
+  }
+});
+
+const Test at_once("host demand: iterations that are alike are not gone through", [] {
+  Maker maker;
+  Node inner = maker.loop(1, 1000, {command(word(0))});
+  const Program& program = maker.program({maker.loop(0, 1000, {std::move(inner)})});
+  CHECK_EQUAL(counted(program).commands, 1000u * 1000u);
+});
+
+const Test limit("host demand: too many iterations are told before they are run", [] {
+  Maker maker;
+  Node node = maker.loop(7, INT64_MAX, {command(word(0))});
+  for (uint32_t slot = 0; slot < 7; ++slot) node = maker.loop(slot, INT64_MAX, {std::move(node)});
+  const Program& program = maker.program({std::move(node)});
+  CHECK_FAILS(kTimedOut, counted(program));
+  Maker small;
+  const Program& fits = small.program({small.loop(0, 10, {command(word(0))})});
+  CHECK_EQUAL(counted(fits, 10).commands, 10u);
+  CHECK_FAILS(kTimedOut, counted(fits, 9));
+});
+
+}  // namespace
+}  // namespace npu::sim::testing
