@@ -7,11 +7,10 @@ import tempfile
 from pathlib import Path
 
 import tvm
-from tvm import relax
 
 from .built_file import Built, seal
 from .files import check_can_write, is_special
-from .host import host_pipeline
+from .host import build_with_host
 from .pack_constants import pack_constants
 from .tuning.errors import TuningError
 from .tuning.failure import last_line
@@ -21,9 +20,7 @@ def compile_network(mod: tvm.ir.IRModule) -> tvm.runtime.Executable:
     """A partitioned module as an executable of the Relax virtual machine, its scheduled kernels
     for the device as programs inside, with their weights as they load them, the rest compiled for
     this host by LLVM."""
-    target = tvm.target.Target("llvm")
-    mod = pack_constants(mod)
-    return relax.build(mod, target, relax_pipeline=host_pipeline(target), tir_pipeline="npu")
+    return build_with_host(pack_constants(mod), tvm.target.Target("llvm"), "npu")
 
 
 def check_can_write_built(path: Path) -> None:

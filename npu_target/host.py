@@ -24,12 +24,28 @@ _MOST_LANES = 16
 _MOST_SHARING = 4
 # Below this many innermost steps, waking the other threads costs more than they save.
 _LEAST_PARALLEL_STEPS = 1 << 16
+_INVALID_CODE = "LLVM module verification failed"
+_LEVEL_BELOW = 2
 
 
 def build_host(mod: IRModule, target: str | tvm.target.Target = "llvm") -> tvm.runtime.Executable:
     """``mod`` compiled for the Relax virtual machine on the host."""
-    target = tvm.target.Target(target)
-    return relax.build(mod, target, relax_pipeline=host_pipeline(target))
+    return build_with_host(mod, tvm.target.Target(target), "default")
+
+
+def build_with_host(
+    mod: IRModule, target: tvm.target.Target, tir_pipeline: str
+) -> tvm.runtime.Executable:
+    """``mod`` compiled for the Relax virtual machine; ``tir_pipeline`` lowers its functions."""
+    options = {"relax_pipeline": host_pipeline(target), "tir_pipeline": tir_pipeline}
+    try:
+        return relax.build(mod, target, **options)
+    except tvm.error.InternalError as error:
+        # At its highest level LLVM makes invalid code of a few unrolled sums, and finds that out.
+        if _INVALID_CODE not in str(error):
+            raise
+    target = tvm.target.Target({**target.export(), "opt-level": _LEVEL_BELOW})
+    return relax.build(mod, target, **options)
 
 
 def run_host(executable: tvm.runtime.Executable, *inputs: np.ndarray) -> list[np.ndarray]:

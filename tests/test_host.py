@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from partition.integer_functions import conv2d, requantize
 from relax_functions import constant, function_of
 from tvm import relax
 from tvm.relax import op
@@ -58,3 +59,18 @@ def test_empty_tensors(shape):
     mod = function_of([shape], lambda emit, x: emit(op.nn.relu(emit(op.sum(x, [3])))))
     (found,) = run_host(build_host(mod), normal(*shape))
     assert found.shape == shape[:3]
+
+
+def test_sums_of_which_llvm_makes_invalid_code():
+    """Those of a convolution in a function with what follows them, of two images of one line."""
+    random = np.random.default_rng(0)
+    kernel = random.integers(-99, 99, (1, 3, 2, 1)).astype("int8")
+
+    def body(emit, x):
+        y = conv2d(emit, x, kernel, padding=[0, 2, 0, 0])
+        return requantize(emit, y, 0.01)
+
+    x = random.integers(-128, 128, (2, 1, 6, 2)).astype("int8")
+    mod = function_of([x.shape], body, "int8")
+    stock = run_host(relax.build(mod, "llvm"), x)
+    np.testing.assert_array_equal(run_host(build_host(mod), x)[0], stock[0])

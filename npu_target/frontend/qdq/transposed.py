@@ -9,14 +9,54 @@ from tvm.ir import IRModule
 
 from ...decompose.rewriting import Replacement, Values, rewritten
 from ...decompose.transposed_convolution import TransposedConvolution
-from ...relax_graph import Graph, op_name, shape_of
+from ...relax_graph import Graph, attr_ints, op_name, shape_of, substitute
 from .constants import Constant, constant
 
 
 def without_transposed(mod: IRModule, name: str = "main") -> IRModule:
-    """Function ``name`` with each conv2d_transpose of constant integers, with its bias, as a
+    """Function ``name`` with each transposed convolution of constant integers, with its bias, as a
     convolution of them; the integers stay what they were."""
-    return rewritten(mod, (_rewrite,), name)
+    return rewritten(rewritten(mod, (_line_as_image,), name), (_rewrite,), name)
+
+
+def _line_as_image(graph: Graph, var: relax.Var) -> Replacement | None:
+    """conv1d_transpose as that of an image of one line."""
+    call = graph.value[var]
+    if op_name(call) != "relax.nn.conv1d_transpose":
+        return None
+    attrs, layout = call.attrs, str(call.attrs.data_layout)
+    weight = constant(graph, call.args[1])
+    if weight is None or weight.scale is None or str(attrs.out_layout) != layout:
+        return None
+    added = _bias(graph, var, layout.find("C"))
+    root = var if added is None else added[0]
+    left, right = attr_ints(attrs.padding)
+    height, kernel_height = (text.find("W") for text in (layout, str(attrs.kernel_layout)))
+
+    def emit(builder: relax.BlockBuilder, values: Values) -> relax.Expr:
+        line, kernel = (substitute(arg, values) for arg in call.args)
+        image = relax.op.nn.conv2d_transpose(
+            builder.emit(relax.op.expand_dims(line, height)),
+            builder.emit(relax.op.expand_dims(kernel, kernel_height)),
+            strides=[1, *attr_ints(attrs.strides)],
+            padding=[0, left, 0, right],
+            output_padding=[0, *attr_ints(attrs.output_padding)],
+            dilation=[1, *attr_ints(attrs.dilation)],
+            groups=attrs.groups,
+            data_layout=layout.replace("W", "HW"),
+            kernel_layout=str(attrs.kernel_layout).replace("W", "HW"),
+            out_dtype=attrs.out_dtype,
+        )
+        result = builder.emit(image, var.name)
+        if added is not None:
+            (bias,) = (arg for arg in graph.value[root].args if not arg.same_as(var))
+            along_channels = [1] * 4
+            along_channels[layout.replace("W", "HW").find("C")] = -1
+            bias = builder.emit(relax.op.reshape(substitute(bias, values), along_channels))
+            result = builder.emit(relax.op.add(result, bias), root.name)
+        return builder.emit(relax.op.squeeze(result, [height]), root.name)
+
+    return Replacement(root, frozenset({var, root}), emit)
 
 
 def _rewrite(graph: Graph, var: relax.Var) -> Replacement | None:
@@ -61,7 +101,8 @@ def _per_channel(scale: np.ndarray, axis: int) -> np.ndarray | None:
     """One number, or one for each index of ``axis``; None where they differ along another."""
     if scale.size == 1:
         return scale.reshape(1)
-    return scale.reshape(-1) if scale.shape[axis] == scale.size else None
+    rows = np.moveaxis(scale, axis, -1).reshape(-1, scale.shape[axis])
+    return rows[0] if (rows == rows[0]).all() else None
 
 
 def _bias(graph: Graph, var: relax.Var, axis: int) -> tuple[relax.Var, Constant] | None:
