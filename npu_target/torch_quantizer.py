@@ -21,6 +21,7 @@ a sum of int8 products, scaled once and rounded: what the device does.
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import getitem
 from typing import Any
 
 import torch
@@ -50,6 +51,7 @@ _PRODUCTS_WITH_WEIGHTS = frozenset(
         _aten.conv1d.default,
         _aten.conv2d.default,
         _aten.conv2d.padding,
+        _aten.conv_transpose1d.default,
         _aten.conv_transpose2d.input,
         _aten.linear.default,
     }
@@ -101,8 +103,16 @@ _SAME_SCALE = frozenset(
         _aten.unsqueeze.default,
         _aten.contiguous.default,
         _aten.clone.default,
+        _aten.clamp.default,
+        _aten.clamp_min.default,
+        _aten.clamp_max.default,
+        _aten.select.int,
+        _aten.slice.Tensor,
+        _aten.upsample_nearest2d.vec,
     }
 )
+# The same of one value for several, which nodes of their own take out.
+_SPLITS = frozenset({_aten.chunk.default, _aten.split.Tensor, _aten.split_with_sizes.default})
 
 
 class NpuQuantizer(Quantizer):
@@ -126,7 +136,11 @@ class NpuQuantizer(Quantizer):
     def annotate(self, model: GraphModule) -> GraphModule:
         """Mark the nodes of ``model``."""
         for node in model.graph.nodes:
-            if node.op != "call_function" or _is_annotated(node) or not _is_float(node):
+            if node.op != "call_function" or _is_annotated(node):
+                continue
+            if node.target in _SPLITS and _comes_from_integer(node.args[0]):
+                self._annotate_split(node)
+            if not _is_float(node):
                 continue
             if node.target in _PRODUCTS_WITH_WEIGHTS:
                 self._annotate_product(node)
@@ -174,12 +188,19 @@ class NpuQuantizer(Quantizer):
         _mark(last, inputs if last is node else {}, self._activation)
 
     def _annotate_same_scale(self, node: Node, values: list[Node]) -> None:
-        first, *others = values
+        first, *others = dict.fromkeys(values)  # one of them may be there twice
         shared = SharedQuantizationSpec((first, node))
         # The first first: the others are made after what they share.
         inputs: dict[Node, QuantizationSpecBase] = {first: self._activation}
         inputs.update(dict.fromkeys(others, shared))
         _mark(node, inputs, shared)
+
+    def _annotate_split(self, node: Node) -> None:
+        value = node.args[0]
+        _mark(node, {value: self._activation}, None)
+        for part in node.users:
+            if part.target is getitem:
+                _mark(part, {}, SharedQuantizationSpec((value, node)))
 
 
 def fit_biases(model: GraphModule) -> GraphModule:

@@ -6,7 +6,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("torchao")
 
 from torch import nn  # noqa: E402
-from torch_networks import Residual, seeded  # noqa: E402
+from torch_networks import Parts, Residual, seeded  # noqa: E402
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e  # noqa: E402
 
 from npu_target.torch_quantizer import NpuQuantizer, fit_biases  # noqa: E402
@@ -80,6 +80,16 @@ def test_what_moves_values_keeps_their_scale():
     scales.add(numbers(last.args[0])[0])
     scales.update(user.args[1] for user in last.users)
     assert len(scales) == 1
+
+
+def test_parts_and_bounds_of_values_keep_their_scale():
+    model = quantized(seeded(Parts), torch.randn(1, 2, 8, 8))
+    for name in ("upsample_nearest2d", "slice", "chunk", "split", "split_with_sizes", "clamp"):
+        for node in named(model, name):
+            assert numbers(node.args[0])
+    assert len(named(model, "clamp")) == len(named(model, "slice")) == 1
+    for node in named(model, "getitem"):
+        assert {user.target for user in node.users} == {QUANTIZE}
 
 
 def test_what_has_no_integer_form_stays_float():

@@ -192,6 +192,34 @@ SMALL_NETWORKS = {
 }
 
 
+class Parts(nn.Module):
+    """Values in parts, enlarged, within bounds, and joined, one of them twice."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = nn.Conv2d(2, 4, 3), nn.Conv2d(6, 3, 1)
+
+    def forward(self, x):
+        left, right = torch.chunk(self.first(x), 2, 1)
+        left = F.interpolate(left, scale_factor=2.0)[:, :, 1:]
+        right = F.interpolate(torch.clamp(right, -0.4, 0.5), size=left.shape[2:])
+        first, _ = torch.split(torch.cat([left, right], 1), [3, 1], 1)
+        return self.last(torch.cat([first, first], 1))
+
+
+class Lines(nn.Module):
+    """Lines made shorter and longer again."""
+
+    def __init__(self):
+        super().__init__()
+        self.down = nn.Conv1d(3, 8, 5, stride=2, padding=2)
+        self.up = nn.ConvTranspose1d(8, 4, 4, stride=2, padding=1)
+        self.last = nn.Conv1d(4, 2, 1)
+
+    def forward(self, x):
+        return self.last(torch.relu(self.up(torch.relu(self.down(x)))))
+
+
 def seeded(make, seed=0):
     """A network with weights and statistics drawn from a seed, for inference."""
     torch.manual_seed(seed)

@@ -9,8 +9,10 @@ pytest.importorskip("torchao")
 from torch_networks import (  # noqa: E402
     SMALL_NETWORKS,
     BertLayer,
+    Lines,
     LlamaBlock,
     MobileNetV2,
+    Parts,
     ResNet,
     saved,
     seeded,
@@ -96,6 +98,18 @@ def test_says_what_integers_are_worth(quantized):
     names = {var.name for var in Graph(net.mod).order}
     assert set(net.quantizations) <= names
     assert "conv1" not in names or net.quantizations["conv1"].zero_point == (0,)
+
+
+@pytest.mark.parametrize(("make", "shape"), [(Parts, (1, 2, 8, 8)), (Lines, (1, 3, 12))])
+def test_parts_and_lines_are_integers_to_the_end(make, shape, tmp_path):
+    inputs = images(shape)
+    file = quantized_file(tmp_path, seeded(make), inputs)
+    net = load(file)
+    (found,) = run_host(build_host(net.mod), inputs[1].numpy())
+    np.testing.assert_array_equal(found, run_file(file, inputs[1]))
+    floats = [var for var in Graph(net.mod).order if dtype_of(var) == "float32"]
+    names = {op_name(Graph(net.mod).value[var]) for var in floats}
+    assert names <= {f"relax.{n}" for n in ("multiply", "round", "clip", "dequantize")}
 
 
 @pytest.mark.parametrize("make", [BertLayer, LlamaBlock])
