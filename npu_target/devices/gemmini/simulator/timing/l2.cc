@@ -36,6 +36,7 @@ Cycle L2::serve(const Found& found, Piece piece) {
   const Cycle left = piece.ready - hit_latency_;
   Arrival arrival;
   Ticks duration = piece.beats * (kTicksPerCycle + (piece.is_write ? 0 : kL2ReadGapTicks));
+  if (piece.is_partial) duration += piece.beats * kL2PartialBeatTicks;
   if (!found.is_hit) {
     arrival = fetch(found, piece, mshr);
     piece.ready = std::max(piece.ready, arrival.begins);

@@ -24,7 +24,8 @@ namespace npu::gemmini::timing {
 // permission only (MSHR.scala). Data of a request that begins with its line are passed on as they
 // come, of others when the line is whole (w_grant in MSHR.scala). A line that comes from memory
 // takes cycles of the data pipeline away: the banks of the data store serve it first, and who
-// follows it through them cannot pass it (BankedStore.scala).
+// follows it through them cannot pass it (BankedStore.scala). A write that leaves bytes of its
+// beats out reads them first (SourceD.scala).
 //
 // Calls come in about the order of time: a few tens of cycles between the engines do no harm. What
 // hits while nothing is under way, which is most, costs no more than the lookup.
@@ -80,6 +81,7 @@ class L2 {
     bool is_write;
     bool needs_data;   // what it does not write of the line
     bool begins_line;  // its first beat is the line's
+    bool is_partial;   // a write that leaves bytes of its beats out
   };
 
   uint64_t set_of(uint64_t line) const { return sets_.remainder(line); }
@@ -146,7 +148,7 @@ Cycle L2::read(uint64_t address, int64_t bytes, Cycle at, Cycle taken) {
   const Found found = find(line);
   const Cycle ready = at + hit_latency_;
   if (rarely(!found.is_hit || ready < quiet_)) {
-    return serve(found, {line, beats, ready, taken, false, true, begins_line(address)});
+    return serve(found, {line, beats, ready, taken, false, true, begins_line(address), false});
   }
   return data_.pass_next_read(std::max(ready, taken), beats);
 }
@@ -160,9 +162,11 @@ L2::Written L2::write(uint64_t address, int64_t bytes, bool is_partial, Cycle ca
   const Cycle ready = at + hit_latency_ - (beats - 1);
   if (rarely(!found.is_hit || ready < quiet_)) {
     const bool needs_data = is_partial || bytes < line_bytes_.value();
-    return serve_write(found, {line, beats, ready, came, true, needs_data, begins_line(address)});
+    return serve_write(
+        found, {line, beats, ready, came, true, needs_data, begins_line(address), is_partial});
   }
-  return {came, data_.pass_write(ready, to_ticks(beats), 0) - 1};
+  const Ticks duration = beats * (kTicksPerCycle + (is_partial ? kL2PartialBeatTicks : 0));
+  return {came, data_.pass_write(ready, duration, 0) - 1};
 }
 
 }  // namespace npu::gemmini::timing

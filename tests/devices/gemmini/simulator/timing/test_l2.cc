@@ -157,6 +157,28 @@ const Test full_write("timing/l2: a write of a whole line fetches nothing, of le
   CHECK(write(l2, kDram + 4096, 128, false, 600) > 600 + kHit + permitted);
 });
 
+const Test partial_write(
+    "timing/l2: a write with bytes left out reads its beats, which takes a part of each", [] {
+      constexpr int64_t kWrittenBeats = 32;
+      // The last of such writes, a beat a cycle.
+      const auto last = [](int64_t beats, bool is_partial) {
+        L2 l2(timing_device());
+        for (int i = 0; i < kWrittenBeats; ++i) {
+          read(l2, kDram + static_cast<uint64_t>(64 * i), 64, 0);
+        }
+        Cycle end = 0;
+        for (int64_t i = 0; i < kWrittenBeats / beats; ++i) {
+          end = write(l2, kDram + static_cast<uint64_t>(64 * i), 16 * beats, is_partial,
+                      10000 + i * beats);
+        }
+        return end;
+      };
+      const Cycle more = timing::cycle_of(kWrittenBeats * timing::kL2PartialBeatTicks);
+      CHECK(more > 1);
+      CHECK_EQUAL(last(1, true), last(1, false) + more);
+      CHECK_EQUAL(last(4, true), last(4, false) + more);
+    });
+
 const Test in_turns("timing/l2: a write does not wait for all reads that are under way", [] {
   L2 l2(timing_device());
   for (uint64_t i = 0; i < 9; ++i) read(l2, kDram + 64 * i, 64, 0);
