@@ -23,8 +23,10 @@ _MOST_INSTRUCTIONS = 3
 _MOST_LOOP_BYTES = 12 * 1024
 # Commands of a loop whose iterations are all written out: an eighth of those bytes, about.
 _MOST_COMMANDS = 128
-# A loop with a smaller part of the nodes that are run is not worth a try.
+# A loop with a smaller part of the nodes that are run is not worth a try; with a smaller one of the
+# two it is not even where nothing else helps.
 _LEAST_SHARE = 1 / 64
+_LEAST_SHARE_AT_ALL = 1 / 128
 # Commands that may be counted in no time. Of more, the most are in loops that take long anyway.
 _MOST_COUNTED = 1 << 24
 
@@ -48,11 +50,11 @@ def within_budget(found: tuple[Node, ...], parts: Parts, host: HostModel) -> tup
     search = _Search(parts, host, _Found(found, host.cost(found), NO_CHANGE))
     search.leave_loops()
     if search.best.excess > 0:
-        loops = _heaviest(parts.body)
+        loops = _heaviest(parts.body, _LEAST_SHARE)
         for loop in loops:  # what pays for its code
             search.change([loop], search.time_saved)
         search.change(loops, _instructions_saved)  # the little that may be left
-        for loop in loops:  # whatever it takes
+        for loop in _heaviest(parts.body, _LEAST_SHARE_AT_ALL):  # whatever it takes
             search.change([loop], _instructions_saved)
     return search.best.nodes
 
@@ -142,12 +144,13 @@ class _Search:
                     yield before.joining(loop.loop_id, iterations)
 
 
-def _heaviest(nodes: tuple[Node, ...]) -> list[Loop]:
-    """The loops of fixed extents of which most is run, one of each id."""
+def _heaviest(nodes: tuple[Node, ...], least_share: float) -> list[Loop]:
+    """The loops of fixed extents of which most is run, one of each id: those of which more than a
+    share of all nodes that are run is."""
     runs: Counter[int] = Counter()
     loops: dict[int, Loop] = {}
     whole = _count(nodes, 1, runs, loops)
-    ids = [loop_id for loop_id, nodes_run in runs.most_common() if nodes_run > _LEAST_SHARE * whole]
+    ids = [loop_id for loop_id, nodes_run in runs.most_common() if nodes_run > least_share * whole]
     return [loops[loop_id] for loop_id in ids]
 
 
