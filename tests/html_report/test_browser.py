@@ -2,74 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import pytest
-from chromium import missing_packages, show_as, start
-from html_report.reports import HOSTILE, with_hostile_names, with_search
-
-from npu_target.html_report.page import write_page
+from html_report.pages import IN_BROWSER, js, load, open_all, rows_shown, settle
+from html_report.reports import HOSTILE, with_hostile_names
 
 if TYPE_CHECKING:
     from selenium.webdriver import Chrome
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(
-        bool(missing_packages()), reason=f"not installed: {', '.join(missing_packages())}"
-    ),
-]
-
-OPEN_ALL = "for (const each of document.querySelectorAll('details')) each.open = true;"
-# Drawing follows the size of elements, which is told after a frame.
-SETTLED = (
-    "const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame("
-    "() => setTimeout(done, 50)));"
-)
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
-    browser = start(tmp_path_factory.mktemp("profile"))
-    yield browser
-    browser.quit()
-
-
-@pytest.fixture(scope="module")
-def shown(document: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    return with_search(document)
-
-
-@pytest.fixture
-def page(browser: Chrome, shown: dict[str, Any], tmp_path: Path) -> Iterator[Chrome]:
-    """The report on a wide, light screen; at the end nothing must have been complained of."""
-    show_as(browser, 1200, 900)
-    load(browser, shown, tmp_path)
-    yield browser
-    assert browser.get_log("browser") == []
-
-
-def load(browser: Chrome, document: dict[str, Any], folder: Path) -> None:
-    path = folder / "report.html"
-    write_page(path, document)
-    browser.get("about:blank")
-    browser.get(path.as_uri())
-    settle(browser)
-
-
-def settle(browser: Chrome) -> None:
-    browser.execute_async_script(SETTLED)
-
-
-def js(browser: Chrome, expression: str, *arguments: Any) -> Any:
-    return browser.execute_script(f"return {expression};", *arguments)
-
-
-def open_all(browser: Chrome) -> None:
-    browser.execute_script(OPEN_ALL)
-    settle(browser)
+pytestmark = IN_BROWSER
 
 
 def test_it_renders_and_loads_nothing(page, shown):
@@ -129,14 +70,6 @@ def test_a_link_to_the_layer_that_is_named_opens_it_again(page):
         settle(page)
         assert js(page, "document.getElementById('layer-1').open")
         page.execute_script("document.getElementById('layer-1').open = false")
-
-
-def rows_shown(browser: Chrome) -> list[str]:
-    return js(
-        browser,
-        "[...document.querySelectorAll('#layer-table tbody tr')]"
-        ".filter((row) => row.offsetHeight).map((row) => row.dataset.name)",
-    )
 
 
 def choose(browser: Chrome, control: str, value: str) -> None:
@@ -258,72 +191,6 @@ def test_pointing_at_a_picture_reads_it(page):
         assert said in js(page, readout)
 
 
-def colours(browser: Chrome) -> tuple[str, ...]:
-    """Of the page and of its text."""
-    style = "getComputedStyle(document.body)"
-    return tuple(js(browser, f"{style}.{part}") for part in ("backgroundColor", "color"))
-
-
-def test_colours_follow_the_system_until_the_reader_chooses(page):
-    press = 'document.querySelector(`[data-theme-choice="${arguments[0]}"]`).click()'
-    light = colours(page)
-    show_as(page, 1200, 900, "dark")
-    dark = colours(page)
-    assert light != dark
-    page.execute_script(press, "light")
-    assert colours(page) == light
-    page.execute_script(press, "")
-    assert colours(page) == dark
-    show_as(page, 1200, 900, "light")
-    page.execute_script(press, "dark")
-    assert colours(page) == dark
-    pressed = js(page, "document.querySelector('[aria-pressed=true]').textContent")
-    assert pressed == "Dark"
-
-
-CONTRAST = """
-const luminance = (colour) => {
-  const parts = colour.match(/[0-9.]+/g).slice(0, 3).map((part) => part / 255);
-  const [r, g, b] = parts.map((p) => p <= 0.04045 ? p / 12.92 : ((p + 0.055) / 1.055) ** 2.4);
-  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-};
-const page = luminance(getComputedStyle(document.body).backgroundColor);
-return ["body", "a", ".quiet", ".device .tag", ".host .tag", ".tile span", "footer"].map((what) => {
-  const text = luminance(getComputedStyle(document.querySelector(what)).color);
-  return (Math.max(text, page) + 0.05) / (Math.min(text, page) + 0.05);
-});
-"""
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_stands_out_from_the_page(page, scheme):
-    show_as(page, 1200, 900, scheme)
-    # What the Web Content Accessibility Guidelines ask of text, at level AA.
-    assert min(page.execute_script(CONTRAST)) >= 4.5
-
-
-def test_reasons_differ_without_colour(page, shown):
-    looks = js(
-        page,
-        "[...document.querySelectorAll('#cycles .legend i')].map((i) => getComputedStyle(i)"
-        ".backgroundImage.replace(/rgba?\\([^)]*\\)/g, 'colour'))",
-    )
-    assert len(looks) == len(shown["device"]["reasons"]) == len(set(looks))
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_phone_shows_it_without_scrolling_to_the_side(page, shown, tmp_path, scheme):
-    show_as(page, 390, 844, scheme)
-    for document in (shown, with_hostile_names(shown)):
-        load(page, document, tmp_path)
-        open_all(page)
-        assert js(page, "document.documentElement.scrollWidth") == 390
-        widest = js(
-            page, "Math.max(...[...document.querySelectorAll('svg')].map((s) => s.clientWidth))"
-        )
-        assert 300 < widest <= 390
-
-
 def test_hostile_names_are_shown_and_do_nothing(page, shown, tmp_path):
     hostile = with_hostile_names(shown)
     load(page, hostile, tmp_path)
@@ -336,18 +203,3 @@ def test_hostile_names_are_shown_and_do_nothing(page, shown, tmp_path):
         page, "[...document.querySelectorAll('#search figcaption a')].map((a) => a.textContent)"
     )
     assert all(HOSTILE in caption for caption in captions) and captions
-
-
-def test_without_scripts_the_numbers_are_there(browser, shown, tmp_path):
-    show_as(browser, 1200, 900)
-    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
-    try:
-        path = tmp_path / "report.html"
-        write_page(path, shown)
-        browser.get(path.as_uri())
-        text = browser.execute_cdp_cmd("DOMSnapshot.captureSnapshot", {"computedStyles": []})
-        strings = " ".join(text["strings"])
-    finally:
-        browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
-    for layer in shown["layers"]:
-        assert layer["name"] in strings and f"{layer['cycles']:,}" in strings
