@@ -78,7 +78,7 @@ def check(found: Missed, most: Missed) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("model", ["bert_base", "resnet18"])
+@pytest.mark.parametrize("model", ["bert_base", "mobilenet_v2", "resnet18"])
 def test_default_code(model):
     check(missed(default_programs(model), with_cycles=False), BY_DEFAULT[model])
 
