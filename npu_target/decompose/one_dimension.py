@@ -22,8 +22,7 @@ def rewrite_one_dimension(graph: Graph, var: relax.Var) -> Replacement | None:
     call = graph.value[var]
     if op_name(call) == "relax.nn.avg_pool1d":
         return _average_pool(call, var)
-    operator = _AS_IMAGE.get(op_name(call) or "")
-    if operator is None:
+    if op_name(call) not in _AS_IMAGE:
         return None
     attrs, weight = call.attrs, constant_of(call.args[1])
     layout = str(attrs.data_layout)
@@ -31,36 +30,45 @@ def rewrite_one_dimension(graph: Graph, var: relax.Var) -> Replacement | None:
         return None
     kernel = np.expand_dims(weight, str(attrs.kernel_layout).find("W"))
     chain = Chain.after(graph, var, layout.find("C"))
-    left, right = attr_ints(attrs.padding)
-    transposed = "transpose" in call.op.name
-    more = {"output_padding": [0, int(attrs.output_padding[0])]} if transposed else {}
 
     def emit(builder: relax.BlockBuilder, values: Values) -> relax.Expr:
         lines = substitute(call.args[0], values)
         lines = permuted(builder, lines, [layout.find(axis) for axis in "NWC"], var.name)
         n, w, c = shape_of(lines)
         image = reshaped(builder, lines, (n, 1, w, c), var.name)
-        result = builder.emit(
-            operator(
-                image,
-                relax.const(np.ascontiguousarray(kernel)),
-                strides=[1, int(attrs.strides[0])],
-                padding=[0, left, 0, right],
-                dilation=[1, int(attrs.dilation[0])],
-                groups=attrs.groups,
-                data_layout="NHWC",
-                kernel_layout=str(attrs.kernel_layout).replace("W", "HW"),
-                out_layout="NHWC",
-                **more,
-            ),
-            var.name,
-        )
+        weights = relax.const(np.ascontiguousarray(kernel))
+        result = builder.emit(convolution_of_image(call, image, weights, "NHWC"), var.name)
         result = chain.emit(builder, result)
         n, _, w, c = shape_of(result)
         lines = reshaped(builder, result, (n, w, c), var.name)
         return permuted(builder, lines, ["NWC".find(axis) for axis in layout], var.name)
 
     return Replacement(chain.root, chain.interior, emit)
+
+
+def convolution_of_image(
+    call: relax.Call, image: relax.Expr, kernel: relax.Expr, layout: str
+) -> relax.Call:
+    """What ``call``, a conv1d or conv1d_transpose, is over images of one line: ``image`` in
+    ``layout``, and ``kernel`` with a height of 1 before its width."""
+    attrs = call.attrs
+    left, right = attr_ints(attrs.padding)
+    more = {}
+    if "transpose" in call.op.name:
+        more["output_padding"] = [0, *attr_ints(attrs.output_padding)]
+    return _AS_IMAGE[call.op.name](
+        image,
+        kernel,
+        strides=[1, *attr_ints(attrs.strides)],
+        padding=[0, left, 0, right],
+        dilation=[1, *attr_ints(attrs.dilation)],
+        groups=attrs.groups,
+        data_layout=layout,
+        kernel_layout=str(attrs.kernel_layout).replace("W", "HW"),
+        out_layout=layout,
+        out_dtype=attrs.out_dtype,
+        **more,
+    )
 
 
 def _average_pool(call: relax.Call, var: relax.Var) -> Replacement | None:

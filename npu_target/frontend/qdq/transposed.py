@@ -7,9 +7,10 @@ import numpy as np
 from tvm import relax
 from tvm.ir import IRModule
 
+from ...decompose.one_dimension import convolution_of_image
 from ...decompose.rewriting import Replacement, Values, rewritten
 from ...decompose.transposed_convolution import TransposedConvolution
-from ...relax_graph import Graph, attr_ints, op_name, shape_of, substitute
+from ...relax_graph import Graph, op_name, shape_of, substitute
 from .constants import Constant, constant
 
 
@@ -30,28 +31,22 @@ def _line_as_image(graph: Graph, var: relax.Var) -> Replacement | None:
         return None
     added = _bias(graph, var, layout.find("C"))
     root = var if added is None else added[0]
-    left, right = attr_ints(attrs.padding)
+    image_layout = layout.replace("W", "HW")
     height, kernel_height = (text.find("W") for text in (layout, str(attrs.kernel_layout)))
 
     def emit(builder: relax.BlockBuilder, values: Values) -> relax.Expr:
         line, kernel = (substitute(arg, values) for arg in call.args)
-        image = relax.op.nn.conv2d_transpose(
+        image = convolution_of_image(
+            call,
             builder.emit(relax.op.expand_dims(line, height)),
             builder.emit(relax.op.expand_dims(kernel, kernel_height)),
-            strides=[1, *attr_ints(attrs.strides)],
-            padding=[0, left, 0, right],
-            output_padding=[0, *attr_ints(attrs.output_padding)],
-            dilation=[1, *attr_ints(attrs.dilation)],
-            groups=attrs.groups,
-            data_layout=layout.replace("W", "HW"),
-            kernel_layout=str(attrs.kernel_layout).replace("W", "HW"),
-            out_dtype=attrs.out_dtype,
+            image_layout,
         )
         result = builder.emit(image, var.name)
         if added is not None:
             (bias,) = (arg for arg in graph.value[root].args if not arg.same_as(var))
             along_channels = [1] * 4
-            along_channels[layout.replace("W", "HW").find("C")] = -1
+            along_channels[image_layout.find("C")] = -1
             bias = builder.emit(relax.op.reshape(substitute(bias, values), along_channels))
             result = builder.emit(relax.op.add(result, bias), root.name)
         return builder.emit(relax.op.squeeze(result, [height]), root.name)
