@@ -95,7 +95,8 @@ class TuningProgress:
         self._console.print(text, highlight=False)
 
     def trial(self, layer: str, failure: str | None) -> None:
-        """One more candidate is done with; `failure` is its kind where it has no time."""
+        """One more candidate is done with; `failure` is its kind where it has no time, with
+        the route that it is of."""
         self._done += 1
         self.measured += 1
         if failure is not None:

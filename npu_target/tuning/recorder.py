@@ -9,6 +9,7 @@ from .candidate import Candidate
 from .failure import DEVICE_LOST, WRONG_RESULT, Failure
 from .log import DEFAULT_TRIAL, TuningLog
 from .progress import TuningProgress
+from .routes import route_in_trace
 from .state import LayerState
 
 
@@ -58,6 +59,9 @@ class Recorder:
             "program": candidate.digest,
             "time": _now(),
         }
+        route = route_in_trace(candidate.trace)
+        if route is not None:
+            entry["route"] = route
         if failure.kind == WRONG_RESULT:
             # A bug of the compiler or of the device: keep all that is needed to see it again.
             entry["trace"] = candidate.trace
@@ -66,7 +70,8 @@ class Recorder:
             state.trials += 1
             if candidate.digest is not None:
                 state.known[candidate.digest] = failure
-        self._progress.trial(state.layer.name, failure.kind)
+        kind = failure.kind if route is None else f"{failure.kind} of {route}"
+        self._progress.trial(state.layer.name, kind)
 
 
 def _now() -> str:

@@ -72,7 +72,12 @@ class MeasurerOfRoutes(PlayedMeasurer):
 
 
 @pytest.fixture
-def tune(tmp_path):
+def progress():
+    return QuietProgress()
+
+
+@pytest.fixture
+def tune(tmp_path, progress):
     def run(measurer, trials, routes=BESIDE):
         with open_log(tmp_path / "log", HEADER) as log:
             log.routes = routes
@@ -82,7 +87,7 @@ def tune(tmp_path):
                 log,
                 measurer,
                 lambda layer: PlayedSearch(layer, 100, measurer.times),
-                QuietProgress(),
+                progress,
                 routes,
             )
             tuner.run(trials)
@@ -128,10 +133,11 @@ def test_a_route_is_measured_once(tune):
     assert tuner.states[0].trials + tuner.states[1].trials == 5
 
 
-def test_a_route_that_fails_is_a_failure_with_its_kind(tune, tmp_path):
+def test_a_route_that_fails_is_a_failure_with_its_kind(tune, tmp_path, progress):
     tune(MeasurerOfRoutes({layer.name: [*different(50), "race"] for layer in LAYERS}), 20)
     (failure,) = read_log(tmp_path / "log", HEADER).failures
     assert (failure["task"], failure["kind"]) == (PRODUCT.name, "race")
+    assert failure["route"] == "loop_ws" and "race of loop_ws" in progress.failures
 
 
 def test_none_are_measured_where_none_are_asked_for(tune):
