@@ -50,7 +50,7 @@ class Cost(ABC):
         the cheapest.
     """
 
-    looks: ClassVar[int] = 16
+    looks: ClassVar[int] = 24
 
     @abstractmethod
     def tiles(self, operator: Operator, config: DeviceConfig) -> TileCost:

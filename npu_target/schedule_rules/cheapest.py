@@ -1,8 +1,9 @@
 """The cheapest of many points, of which few can be looked at closely.
 
 Each point has an estimate.  Looking at one tells by how much its estimate is wrong, and that of
-its neighbours is about as wrong.  So the next to look at is the one that is cheapest by estimates
-corrected so far; what is far from all that was looked at may be as good as the best of it.
+its neighbours is about as wrong: errors are a Gaussian process over the points.  The next to look
+at is the one with the lowest confidence bound, as in Bayesian optimization: the cheapest by
+estimates corrected so far, less what it may be cheaper since nothing near it was looked at.
 """
 
 from __future__ import annotations
@@ -17,6 +18,11 @@ _UNUSABLE_RATIO = 16.0
 # point's own.
 _ALIKE_DISTANCE = 2.0
 _OWN_SHARE = 0.01
+# By how much logarithms of costs far from all that was looked at differ from what is known of them.
+# With 24 looks at 136 operators (random ones on three devices, and three networks' layers) 0.3 came
+# to 0.06 % above the best that any of 30 ways to look found, and at worst to 1.2 %; without it that
+# is 0.4 and 20 %, and with 0.2 0.2 and 7 %.
+_FAR_DEVIATION = 0.3
 
 
 def cheapest(
@@ -42,7 +48,7 @@ def cheapest(
     costs: dict[int, float] = {}
     alike = np.empty((0, len(logs)))  # of all points with those that were looked at
     while len(looked) < len(logs) and (len(looked) < looks or not costs):
-        corrected = logs + _error(errors, alike, looked)
+        corrected = logs + _least_error(errors, alike, looked)
         corrected[looked] = np.inf
         index = int(np.argmin(corrected))
         found = cost(index)
@@ -56,11 +62,12 @@ def cheapest(
     return min(costs, key=costs.__getitem__) if costs else None
 
 
-def _error(errors: list[float], alike: np.ndarray, looked: list[int]) -> np.ndarray:
-    """The likely errors of all logarithms, told from those of some: a Gaussian process whose mean
-    is the least of them."""
+def _least_error(errors: list[float], alike: np.ndarray, looked: list[int]) -> np.ndarray:
+    """The least likely errors of all logarithms, told from those of some: of a Gaussian process
+    whose mean is their median, the mean less the deviation."""
     if not errors:
         return np.zeros(alike.shape[1])
-    least = min(errors)
-    among = alike[:, looked] + _OWN_SHARE * np.eye(len(looked))
-    return least + np.linalg.solve(among, np.array(errors) - least) @ alike
+    median = np.median(errors)
+    weights = np.linalg.solve(alike[:, looked] + _OWN_SHARE * np.eye(len(looked)), alike)
+    variance = np.maximum(0, 1 - (alike * weights).sum(axis=0))
+    return median + (np.array(errors) - median) @ weights - _FAR_DEVIATION * np.sqrt(variance)

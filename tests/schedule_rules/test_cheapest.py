@@ -60,3 +60,13 @@ def test_what_estimates_do_not_tell_is_told_by_neighbours(best):
     costs = 100 * 1.5 ** np.abs(positions - best).sum(axis=1)
     found = cheapest(np.full(64, 100.0), positions, lambda index: costs[index], 16)
     assert costs[found] <= 150  # the best is 100, the median 760
+
+
+def test_what_is_far_from_all_that_disappointed_is_tried():
+    """Many points that are cheap by their estimates and take half as much again, and one far
+    away that seems dearer and is not."""
+    near = [(x / 2, y / 2) for x in range(6) for y in range(6)]
+    estimates = np.array([*np.linspace(100, 101, len(near)), 110])
+    costs = np.array([*(1.5 * estimates[:-1]), 110])
+    positions = np.array([*near, (20, 20)], dtype=float)
+    assert cheapest(estimates, positions, lambda index: costs[index], 16) == len(near)
