@@ -36,21 +36,50 @@ _SUMS = frozenset({Op.ADD, Op.SUB, Op.MUL})
 _FAR = INT64_MAX // 4
 
 
-def hoisted(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
-    """The same commands, with fewer operations in the inner loops."""
-    return _hoisted(nodes, (), {})
+def hoisted(nodes: tuple[Node, ...], hoists: Hoists | None = None) -> tuple[Node, ...]:
+    """The same commands, with fewer operations in the inner loops.  ``hoists`` keep what is made
+    of nodes."""
+    return _hoisted(nodes, (), {}, hoists or Hoists())
+
+
+class Hoists:
+    """Of the places in a program: expressions there, and what became of the nodes."""
+
+    def __init__(self) -> None:
+        self._found: dict[object, tuple[_Hoist, dict[int, tuple[Node, Node]]]] = {}
+
+    def at(
+        self, around: tuple[int, ...], loops: Mapping[int, Range]
+    ) -> tuple[_Hoist, dict[int, tuple[Node, Node]]]:
+        """Inside of these loops; nodes by their `id`, each with what it became."""
+        place = around, tuple(loops.items())
+        found = self._found.get(place)
+        if found is None:
+            found = self._found[place] = _Hoist(around, loops), {}
+        return found
 
 
 def _hoisted(
-    nodes: tuple[Node, ...], around: tuple[int, ...], loops: Mapping[int, Range]
+    nodes: tuple[Node, ...],
+    around: tuple[int, ...],
+    loops: Mapping[int, Range],
+    hoists: Hoists,
 ) -> tuple[Node, ...]:
     """A body inside of loops with these ids, outermost first, and values of their variables."""
-    hoist = _Hoist(around, loops)
+    hoist, made = hoists.at(around, loops)
     found: list[Node] = []
-    for node in nodes:
+    for before in nodes:
+        node = before
+        if isinstance(node, Command) and not node.rs1.general and not node.rs2.general:
+            found.append(node)
+            continue
+        known = made.get(id(node))
+        if known is not None:
+            found.append(known[1])
+            continue
         if isinstance(node, Command):
-            if node.rs1.general or node.rs2.general:
-                node = Command(node.funct, hoist.operand(node.rs1), hoist.operand(node.rs2))
+            node = Command(node.funct, hoist.operand(node.rs1), hoist.operand(node.rs2))
+            made[id(before)] = before, node
             found.append(node)
             continue
         extent, inside, inner = node.extent, (*around, node.loop_id), loops
@@ -63,10 +92,11 @@ def _hoisted(
             inner = {
                 loop_id: values for loop_id, values in loops.items() if loop_id != node.loop_id
             }
-        body = _hoisted(node.body, inside, inner)
+        body = _hoisted(node.body, inside, inner, hoists)
         extent = hoist.expression(extent)
         if body is not node.body or extent is not node.extent:
             node = Loop(node.loop_id, extent, body)
+        made[id(before)] = before, node
         found.append(node)
     if all(map(is_, found, nodes)):
         return nodes

@@ -11,10 +11,10 @@ from itertools import chain
 from ..device.command_set import CommandSet
 from ..pipeline_options import PipelineOptions
 from ..program import Loop, Node, nodes_of
-from .hoist import hoisted
-from .split import split
-from .sums import shared
-from .unroll import Taken, unrolled
+from .hoist import Hoists, hoisted
+from .split import Splitter
+from .sums import Users, shared
+from .unroll import Taken, Unroller, unrolled
 
 Show = Callable[[str, tuple[Node, ...]], None]
 
@@ -65,7 +65,8 @@ class Parts:
     ) -> None:
         self.body = body
         self.options = options
-        self._commands = commands
+        self._splitter, self._unroller = Splitter(commands), Unroller()
+        self._hoists, self._users = Hoists(), Users()
         self._loop_ids = [_loop_ids(node) for node in body]
         self._with_loop: dict[int, list[int]] = {}  # where in the body each loop is
         for at, loop_ids in enumerate(self._loop_ids):
@@ -108,11 +109,13 @@ class Parts:
     def without_unrolling(self) -> tuple[Node, ...]:
         """The same commands, with the other passes."""
         parts = [self._split(at, NO_CHANGE) for at in range(len(self.body))]
-        return self._whole([hoisted(part) for part in parts] if self.options.hoisting else parts)
+        if self.options.hoisting:
+            parts = [hoisted(part, self._hoists) for part in parts]
+        return self._whole(parts)
 
     def _whole(self, parts: Iterable[tuple[Node, ...]]) -> tuple[Node, ...]:
         nodes = _together(parts)
-        return shared(nodes) if self.options.sums else nodes
+        return shared(nodes, self._users) if self.options.sums else nodes
 
     @cached_property
     def _unchanged(self) -> list[tuple[Node, ...]]:
@@ -123,7 +126,7 @@ class Parts:
         if found is None:
             found = self._unrolled(at, change)
             if self.options.hoisting:
-                found = hoisted(found)
+                found = hoisted(found, self._hoists)
             self._found[at][change] = found
         return found
 
@@ -136,7 +139,8 @@ class Parts:
         found = self._joined[at].get(change)
         if found is None:
             taken: Taken = {}
-            nodes = unrolled(self._split(at, change), dict(change.joined), taken)
+            before, joined = self._split(at, change), dict(change.joined)
+            nodes = unrolled(before, joined, taken, self._unroller)
             found = self._joined[at][change] = nodes, taken
         return found
 
@@ -145,7 +149,8 @@ class Parts:
             return (self.body[at],)
         found = self._cut[at].get(change.cut)
         if found is None:
-            found = self._cut[at][change.cut] = split((self.body[at],), self._commands, change.cut)
+            found = self._splitter.split((self.body[at],), change.cut)
+            self._cut[at][change.cut] = found
         return found
 
 

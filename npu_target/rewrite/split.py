@@ -5,10 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
+from operator import is_
 
 from ..device.command_set import CommandSet
 from ..program import Command, Expr, Loop, Node, Op, const, nodes_of
 from .conditions import decided, is_condition
+from .kept import Kept, LoopIds
 from .ranges import Range, Ranges
 from .substitute import Replacement
 
@@ -19,51 +21,72 @@ _ASKED = 4
 _FETCHED = 16
 
 
-def split(
-    nodes: tuple[Node, ...], commands: CommandSet, around_steps: frozenset[int] = frozenset()
-) -> tuple[Node, ...]:
-    """The same commands, with fewer questions asked in loops: inner ones, those of copies only,
-    and, whatever that takes, those with the ids ``around_steps``."""
-    return tuple(_Splitter(commands, around_steps).body(nodes, {}, 1))
+class Splitter:
+    """Cuts loops of a device's commands, and keeps what it made of them."""
 
-
-class _Splitter:
-    """Cuts loops of a device's commands: those that it chooses, and those with some ids."""
-
-    def __init__(self, commands: CommandSet, around_steps: frozenset[int]) -> None:
+    def __init__(self, commands: CommandSet) -> None:
         self.commands = commands
-        self.around_steps = around_steps
+        self._kept: Kept[tuple[Node, ...]] = Kept()
+        self._loop_ids = LoopIds()
 
-    def body(self, nodes: tuple[Node, ...], loops: Mapping[int, Range], times: int) -> list[Node]:
+    def split(
+        self, nodes: tuple[Node, ...], around_steps: frozenset[int] = frozenset()
+    ) -> tuple[Node, ...]:
+        """The same commands, with fewer questions asked in loops: inner ones, those of copies only,
+        and, whatever that takes, those with the ids ``around_steps``."""
+        return self.body(nodes, {}, 1, around_steps)
+
+    def body(
+        self,
+        nodes: tuple[Node, ...],
+        loops: Mapping[int, Range],
+        times: int,
+        around_steps: frozenset[int],
+    ) -> tuple[Node, ...]:
         """A body that is run so many times, inside of loops whose variables have these values."""
+        if all(isinstance(node, Command) for node in nodes):
+            return nodes
         found: list[Node] = []
+        ranges = tuple(loops.items())
         for node in nodes:
             if isinstance(node, Command):
                 found.append(node)
-            elif node.extent.op is Op.CONST:
-                extent = node.extent.value
-                inner = {**loops, node.loop_id: (0, extent - 1)}
-                body = self.body(node.body, inner, times * extent)
-                loop = Loop(node.loop_id, node.extent, tuple(body))
-                found += self.cut(loop, extent, loops, times)
-            else:
-                body = self.body(node.body, loops, times)
-                found.append(Loop(node.loop_id, node.extent, tuple(body)))
-        return found
+                continue
+            made = self._kept.at((ranges, times, around_steps & self._loop_ids.of(node)))
+            known = made.get(id(node))
+            if known is None:
+                known = made[id(node)] = node, self.loop(node, loops, times, around_steps)
+            found += known[1]
+        same = len(found) == len(nodes) and all(map(is_, found, nodes))
+        return nodes if same else tuple(found)
 
-    def cut(self, loop: Loop, extent: int, loops: Mapping[int, Range], times: int) -> list[Node]:
+    def loop(
+        self, node: Loop, loops: Mapping[int, Range], times: int, around_steps: frozenset[int]
+    ) -> tuple[Node, ...]:
+        """A loop, or a condition, of such a body."""
+        is_fixed = node.extent.op is Op.CONST
+        extent = node.extent.value if is_fixed else 1
+        inner = {**loops, node.loop_id: (0, extent - 1)} if is_fixed else loops
+        body = self.body(node.body, inner, times * extent, around_steps)
+        loop = node if body is node.body else Loop(node.loop_id, node.extent, body)
+        if not is_fixed:
+            return (loop,)
+        return self.cut(loop, extent, loops, times, is_chosen=loop.loop_id in around_steps)
+
+    def cut(
+        self, loop: Loop, extent: int, loops: Mapping[int, Range], times: int, *, is_chosen: bool
+    ) -> tuple[Node, ...]:
         """A loop in ranges in which conditions are decided, if that pays."""
-        is_chosen = loop.loop_id in self.around_steps
         asked: dict[Expr, int] = {}
         size = _count(loop, 1, asked)
         if not asked or not (is_chosen or self.may_cut(loop)):
-            return [loop]
+            return (loop,)
         cuts: set[int] = set()
         for condition in asked:
             cuts.update(_cuts(condition, loop.loop_id, extent, loops))
         saved = times * extent * _ASKED * sum(asked.values())
         if not cuts or (not is_chosen and saved <= _FETCHED * size * len(cuts)):
-            return [loop]
+            return (loop,)
         nodes: list[Node] = []
         for begin, end in pairwise([0, *sorted(cuts), extent]):
             if end - begin == 1:
@@ -71,7 +94,7 @@ class _Splitter:
             else:
                 body = Replacement(loop.loop_id, 1, begin).nodes(loop.body)
                 nodes.append(Loop(loop.loop_id, const(end - begin), body))
-        return list(decided(tuple(nodes), loops))
+        return decided(tuple(nodes), loops)
 
     def may_cut(self, loop: Loop) -> bool:
         """Whether a loop is an inner one, or of copies only: around the device's steps the host

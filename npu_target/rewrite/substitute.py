@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import is_
+
 from ..device.commands import WORD_MASK
 from ..program import Command, Expr, Loop, Node, Op, Operand, add, const, mul, var, wrap_int64
 from ..program.expr import MAKE
@@ -17,19 +19,25 @@ class Replacement:
         self._expressions: dict[Expr, Expr] = {}
 
     def nodes(self, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
-        """A body that is inside of the loop."""
-        return tuple(
-            [
-                Command(node.funct, self.operand(node.rs1), self.operand(node.rs2))
-                if isinstance(node, Command)
-                else Loop(node.loop_id, self.expression(node.extent), self.nodes(node.body))
-                for node in nodes
-            ]
-        )
+        """A body that is inside of the loop: the same object if the variable is not in it."""
+        found: list[Node] = []
+        for node in nodes:
+            if isinstance(node, Command):
+                rs1, rs2 = self.operand(node.rs1), self.operand(node.rs2)
+                if rs1 is not node.rs1 or rs2 is not node.rs2:
+                    node = Command(node.funct, rs1, rs2)
+            else:
+                extent, body = self.expression(node.extent), self.nodes(node.body)
+                if extent is not node.extent or body is not node.body:
+                    node = Loop(node.loop_id, extent, body)
+            found.append(node)
+        return nodes if all(map(is_, found, nodes)) else tuple(found)
 
     def operand(self, operand: Operand) -> Operand:
-        """The word where the variable is replaced."""
+        """The word where the variable is replaced: the same object if it is not in it."""
         base, steps, general = operand.base, operand.steps, operand.general
+        if not steps and not general:
+            return operand
         mine = [by for loop_id, by in steps if loop_id == self.loop_id]
         if mine:
             base = (base + sum(mine) * self.offset) & WORD_MASK
@@ -54,7 +62,6 @@ class Replacement:
         found = self._expressions.get(expr)
         if found is None:
             args = tuple([self.expression(arg) for arg in expr.args])
-            same = all(new is old for new, old in zip(args, expr.args, strict=True))
-            found = expr if same else MAKE[expr.op](*args)
+            found = expr if all(map(is_, args, expr.args)) else MAKE[expr.op](*args)
             self._expressions[expr] = found
         return found

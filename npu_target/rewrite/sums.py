@@ -2,57 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping
+from operator import is_
 
 from ..program import Address, Command, Expr, Loop, Node, Op, Operand, add, const, mul
+from .kept import Kept
 
 _Terms = tuple[tuple[int, Expr], ...]
 # Where a sum runs: an address, and the steps along loops.
 _Runs = tuple[Address | None, tuple[tuple[int, int], ...]]
 
 
-def shared(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
+_Users = frozenset[tuple[_Terms, _Runs]]
+
+
+def shared(nodes: tuple[Node, ...], users: Users | None = None) -> tuple[Node, ...]:
     """The same commands; a sum that operands have which run differently is one expression, so that
-    each of them adds it in one instruction instead of multiplying and adding every term."""
-    users: dict[_Terms, set[_Runs]] = {}
-    _count(nodes, {}, users)
-    often = {terms: _expression(terms) for terms, runs in users.items() if len(runs) > 1}
+    each of them adds it in one instruction instead of multiplying and adding every term.
+    ``users`` keep what nodes have."""
+    times = Counter([terms for terms, _ in (users or Users()).of(nodes, ())])
+    often = {terms: _expression(terms) for terms, runs in times.items() if runs > 1}
     return _shared(nodes, {}, often) if often else nodes
 
 
-def _count(
-    nodes: Sequence[Node], depths: Mapping[int, int], users: dict[_Terms, set[_Runs]]
-) -> None:
-    for node in nodes:
-        if isinstance(node, Loop):
-            _count(node.body, {**depths, node.loop_id: len(depths)}, users)
-            continue
-        for word in (node.rs1, node.rs2):
-            if word.general:
-                for terms in _by_loop(word.general, depths):
-                    if not _is_plain(terms):
-                        users.setdefault(terms, set()).add((word.address, word.steps))
+class Users:
+    """Sums in a program and how operands run that have them, kept by node."""
+
+    def __init__(self) -> None:
+        self._kept: Kept[_Users] = Kept()
+
+    def of(self, nodes: tuple[Node, ...], around: tuple[int, ...]) -> _Users:
+        """Of a body inside of loops with these ids, outermost first: but for those that are added
+        in one instruction anyway."""
+        found: set[tuple[_Terms, _Runs]] = set()
+        made = self._kept.at(around)
+        depths = {loop_id: depth for depth, loop_id in enumerate(around)}
+        for node in nodes:
+            if isinstance(node, Loop):
+                known = made.get(id(node))
+                if known is None:
+                    known = made[id(node)] = node, self.of(node.body, (*around, node.loop_id))
+                found |= known[1]
+                continue
+            for word in (node.rs1, node.rs2):
+                if word.general:
+                    for terms in _by_loop(word.general, depths):
+                        if not _is_plain(terms):
+                            found.add((terms, (word.address, word.steps)))
+        return frozenset(found)
 
 
 def _shared(
-    nodes: Sequence[Node], depths: Mapping[int, int], often: Mapping[_Terms, Expr]
+    nodes: tuple[Node, ...], depths: Mapping[int, int], often: Mapping[_Terms, Expr]
 ) -> tuple[Node, ...]:
     found: list[Node] = []
     for node in nodes:
         if isinstance(node, Loop):
             body = _shared(node.body, {**depths, node.loop_id: len(depths)}, often)
-            found.append(Loop(node.loop_id, node.extent, body))
+            if body is not node.body:
+                node = Loop(node.loop_id, node.extent, body)
         elif node.rs1.general or node.rs2.general:
-            words = [_with_sums(word, depths, often) for word in (node.rs1, node.rs2)]
-            found.append(Command(node.funct, *words))
-        else:
-            found.append(node)
-    return tuple(found)
+            rs1, rs2 = [_with_sums(word, depths, often) for word in (node.rs1, node.rs2)]
+            if rs1 is not node.rs1 or rs2 is not node.rs2:
+                node = Command(node.funct, rs1, rs2)
+        found.append(node)
+    return nodes if all(map(is_, found, nodes)) else tuple(found)
 
 
 def _with_sums(word: Operand, depths: Mapping[int, int], often: Mapping[_Terms, Expr]) -> Operand:
+    if not word.general:
+        return word
     general: list[tuple[int, Expr]] = []
-    for terms in _by_loop(word.general, depths):
+    by_loop = _by_loop(word.general, depths)
+    if len(by_loop) == 1 and by_loop[0] not in often:
+        return word
+    for terms in by_loop:
         general += [(1, often[terms])] if terms in often else terms
     return Operand(word.base, word.address, word.steps, tuple(general))
 

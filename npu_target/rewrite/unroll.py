@@ -4,9 +4,12 @@ what differed from one to the next is a constant."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from operator import is_
+from typing import NamedTuple
 
 from ..program import Command, Loop, Node, Op, const
 from .conditions import decided, is_condition
+from .kept import Kept, LoopIds
 from .substitute import Replacement
 
 # Commands of a body: of more, another branch saved is next to nothing.
@@ -22,45 +25,81 @@ Taken = dict[int, set[tuple[int, int]]]
 
 
 def unrolled(
-    nodes: tuple[Node, ...], joined: Mapping[int, int] = _NONE, taken: Taken | None = None
+    nodes: tuple[Node, ...],
+    joined: Mapping[int, int] = _NONE,
+    taken: Taken | None = None,
+    unroller: Unroller | None = None,
 ) -> tuple[Node, ...]:
     """The same commands, with fewer iterations.  Of loops with the ids ``joined`` so many become
-    one, or all where there are fewer; of others as many as pay.  Adds what it does to ``taken``."""
-    return tuple(_unrolled(nodes, 1, joined, {} if taken is None else taken))
+    one, or all where there are fewer; of others as many as pay.  Adds what it does to ``taken``.
+    ``unroller`` keeps what is made of nodes."""
+    found = (unroller or Unroller()).body(nodes, 1, joined)
+    if taken is not None:
+        for loop_id, what in found.taken:
+            taken.setdefault(loop_id, set()).add(what)
+    return found.nodes
 
 
-def _unrolled(
-    nodes: tuple[Node, ...], times: int, joined: Mapping[int, int], taken: Taken
-) -> list[Node]:
-    """A body that is run so many times."""
-    found: list[Node] = []
-    for node in nodes:
-        if isinstance(node, Command):
-            found.append(node)
-        elif node.extent.op is not Op.CONST:
-            body = _unrolled(node.body, times, joined, taken)
-            found.append(Loop(node.loop_id, node.extent, tuple(body)))
-        else:
-            extent = node.extent.value
-            body = _unrolled(node.body, times * extent, joined, taken)
-            loop = Loop(node.loop_id, node.extent, tuple(body))
-            factor = min(extent, joined.get(node.loop_id, 0))
-            factor = factor or _factor(extent, _size(loop), times)
-            taken.setdefault(node.loop_id, set()).add((extent, factor))
-            found += [loop] if factor == 1 else _by(loop, extent, factor)
-    return found
+class _Unrolled(NamedTuple):
+    """What nodes became, and by loop id the extents and factors of `Taken`."""
+
+    nodes: tuple[Node, ...]
+    taken: frozenset[tuple[int, tuple[int, int]]]
 
 
-def _by(loop: Loop, extent: int, factor: int) -> list[Node]:
+class Unroller:
+    """Unrolls loops, and keeps what it made of them."""
+
+    def __init__(self) -> None:
+        self._kept: Kept[_Unrolled] = Kept()
+        self._loop_ids = LoopIds()
+
+    def body(self, nodes: tuple[Node, ...], times: int, joined: Mapping[int, int]) -> _Unrolled:
+        """A body that is run so many times."""
+        if all(isinstance(node, Command) for node in nodes):
+            return _Unrolled(nodes, frozenset())
+        found: list[Node] = []
+        taken: set[tuple[int, tuple[int, int]]] = set()
+        for node in nodes:
+            if isinstance(node, Command):
+                found.append(node)
+                continue
+            ids = self._loop_ids.of(node)
+            mine = tuple([one for one in joined.items() if one[0] in ids])
+            made = self._kept.at((times, mine))
+            known = made.get(id(node))
+            if known is None:
+                known = made[id(node)] = node, self._loop(node, times, joined)
+            found += known[1].nodes
+            taken |= known[1].taken
+        same = len(found) == len(nodes) and all(map(is_, found, nodes))
+        return _Unrolled(nodes if same else tuple(found), frozenset(taken))
+
+    def _loop(self, node: Loop, times: int, joined: Mapping[int, int]) -> _Unrolled:
+        is_fixed = node.extent.op is Op.CONST
+        extent = node.extent.value if is_fixed else 1
+        inside = self.body(node.body, times * extent, joined)
+        loop = node
+        if inside.nodes is not node.body:
+            loop = Loop(node.loop_id, node.extent, inside.nodes)
+        if not is_fixed:
+            return _Unrolled((loop,), inside.taken)
+        factor = min(extent, joined.get(node.loop_id, 0))
+        factor = factor or _factor(extent, _size(loop), times)
+        taken = inside.taken | {(node.loop_id, (extent, factor))}
+        return _Unrolled((loop,) if factor == 1 else _by(loop, extent, factor), taken)
+
+
+def _by(loop: Loop, extent: int, factor: int) -> tuple[Node, ...]:
     """A loop with so many iterations in one, and those that are left over behind it."""
     repeats = extent // factor
     if repeats == 1:
-        return _iterations(loop, range(extent))
+        return tuple(_iterations(loop, range(extent)))
     body: list[Node] = []
     for index in range(factor):
         body += Replacement(loop.loop_id, factor, index).nodes(loop.body)
     left = _iterations(loop, range(repeats * factor, extent))
-    return list(decided((Loop(loop.loop_id, const(repeats), tuple(body)), *left)))
+    return decided((Loop(loop.loop_id, const(repeats), tuple(body)), *left))
 
 
 def _iterations(loop: Loop, indices: Iterable[int]) -> list[Node]:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from hypothesis import given, settings
 from program_strategies import bodies
 from program_streams import ARGS, check, command, repeating, text
 
 from npu_target.devices.gemmini.isa import COMMANDS, Preload
 from npu_target.program import Command, Loop, Node, Operand, const, le, var
-from npu_target.rewrite.split import split
+from npu_target.rewrite.split import Splitter
 
 ROW, TILE = var(1), var(2)
+
+
+def split(nodes: tuple[Node, ...], around_steps: frozenset[int] = frozenset()) -> tuple[Node, ...]:
+    return Splitter(COMMANDS).split(nodes, around_steps)
 
 
 def often(*body: Node) -> tuple[Node, ...]:
@@ -23,22 +25,22 @@ def often(*body: Node) -> tuple[Node, ...]:
 @given(repeating().map(lambda body: often(*body)[0].body * 2))
 @settings(max_examples=100)
 def test_the_stream_stays(body: tuple[Node, ...]) -> None:
-    check(partial(split, commands=COMMANDS), body)
+    check(split, body)
 
 
 @given(repeating())
 def test_the_stream_of_what_runs_often_stays(body: tuple[Node, ...]) -> None:
-    check(partial(split, commands=COMMANDS), (Loop(99, const(7), body),))
+    check(split, (Loop(99, const(7), body),))
 
 
 @given(bodies((), len(ARGS), depth=3))
 def test_the_stream_of_any_program_stays(body: tuple[Node, ...]) -> None:
-    check(partial(split, commands=COMMANDS), body)
+    check(split, body)
 
 
 def test_the_first_iteration_and_the_others() -> None:
     body = often(Loop(1, const(30), (Loop(0, le(ROW, const(0)), (command(1),)), command(16 * ROW))))
-    assert text(*split(body, COMMANDS)) == text(
+    assert text(*split(body)) == text(
         *often(command(1), command(0), Loop(1, const(29), (command(16 * ROW + 16),)))
     )
 
@@ -47,23 +49,23 @@ def test_a_condition_on_two_loops() -> None:
     """As padding has it: row -1 of an image in tiles of 8."""
     asked = Loop(0, le(0, 8 * TILE + ROW - 1), (command(16 * ROW, 256 * TILE),))
     body = often(Loop(2, const(14), (Loop(1, const(9), (asked,) * 3),)))
-    found = split(body, COMMANDS)
-    check(partial(split, commands=COMMANDS), body)
+    found = split(body)
+    check(split, body)
     assert "if" not in " ".join(text(*found))
 
 
 def test_code_that_runs_once_is_not_there_twice() -> None:
     body = (Loop(1, const(9), (Loop(0, le(ROW, const(0)), (command(1),)), command(16 * ROW))),)
-    assert split(body, COMMANDS) == body
+    assert split(body) == body
 
 
 def test_what_is_around_the_arrays_steps_is_not_there_twice() -> None:
     asked = Loop(0, le(TILE, const(0)), (command(1),))
     steps = Loop(1, const(4), (Command(Preload.funct, Operand.of(16 * ROW), Operand()),))
     body = often(Loop(2, const(30), (asked, steps)))
-    assert split(body, COMMANDS) == body
+    assert split(body) == body
     copies = Loop(1, const(4), (command(16 * ROW),))
-    assert split(often(Loop(2, const(30), (asked, copies))), COMMANDS) != often(
+    assert split(often(Loop(2, const(30), (asked, copies)))) != often(
         Loop(2, const(30), (asked, copies))
     )
 
@@ -72,7 +74,7 @@ def test_what_is_around_the_arrays_steps_is_there_twice_where_that_is_asked_for(
     asked = Loop(0, le(TILE, const(0)), (command(1),))
     steps = Loop(1, const(4), (Command(Preload.funct, Operand.of(16 * ROW), Operand()),))
     body = often(Loop(2, const(30), (asked, steps)))
-    found = split(body, COMMANDS, frozenset({2}))
-    check(lambda nodes: split(nodes, COMMANDS, frozenset({2})), body)
+    found = split(body, frozenset({2}))
+    check(lambda nodes: split(nodes, frozenset({2})), body)
     assert "if" not in " ".join(text(*found))
-    assert split(body, COMMANDS, frozenset({1})) == body
+    assert split(body, frozenset({1})) == body
