@@ -104,7 +104,7 @@ def build_program(
         if show is not None:
             show(stage, Program(name, config, args, nodes, constants))
 
-    writer = ProgramWriter(Program(name, config, args, body, constants))
+    writer = ProgramWriter(Program(name, config, args, (), constants))
 
     def cost(nodes: tuple[Node, ...]) -> HostCost:
         return host_cost(writer.write(nodes))

@@ -91,9 +91,9 @@ class Emitter:
 
     def _placer(self, opened: Open) -> Placer:
         """Places copies in the steps of a nest."""
-        memories, queues = self.config.memories, self.emission.queue_entries
+        queues = self.emission.queue_entries
         placer = Placer if self.options.interleaving else Around
-        return placer(self.steps(opened), opened.touched, memories, queues, self.ids, self.report)
+        return placer(self.steps(opened), opened.touched, queues, self.ids, self.report)
 
     def enter(self, nest: Nest, values: Values) -> tuple[tuple[LoopExtent, ...], dict[int, Linear]]:
         """Loops of a nest under ids of their own, and the values of symbols inside."""

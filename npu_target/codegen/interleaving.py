@@ -53,7 +53,7 @@ class Copy(NamedTuple):
 
     def with_operation(self, operation: CopyOperation) -> Copy:
         """The same with another part of the operation."""
-        return self._replace(operation=operation)
+        return Copy(operation, *self[1:])
 
 
 class Bound(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..device.commands import WORD_MASK
 from ..passes.linear import Atom, Linear
 from ..program import expr
 from ..program.expr import Expr
@@ -19,6 +20,8 @@ def to_expr(form: Linear) -> Expr:
 
 def to_operand(form: Linear) -> Operand:
     """The running value of a form; what is not linear in the loops becomes an expression."""
+    if not form.items:
+        return Operand(form.const & WORD_MASK)
     total = OperandSum(form.const)
     steps = total.steps
     for key, value in form.items:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
+from functools import lru_cache
 from math import inf, prod
 from typing import NamedTuple, Protocol
 
@@ -161,18 +162,20 @@ class CopyOperation(NamedTuple):
         """Whether it writes the device's memories."""
         return self.kind.is_load
 
-    def substitute(self, values: Mapping[int, Linear]) -> CopyOperation:
-        """The operation where loops have these values."""
+    def substitute(
+        self, values: Mapping[int, Linear], loops: tuple[LoopExtent, ...] | None = None
+    ) -> CopyOperation:
+        """The operation where loops have these values, in loops of its own that may be others."""
         return CopyOperation(  # copies of tuples with other fields take long
             self.kind,
-            self.loops,
+            self.loops if loops is None else loops,
             self.row.substitute(values),
             self.dram_bytes.substitute(values),
             self.rows.substitute(values),
             self.columns.substitute(values),
             self.most_rows,
             self.most_columns,
-            tuple([guard.substitute(values) for guard in self.guards]),
+            tuple([guard.substitute(values) for guard in self.guards]) if self.guards else (),
             self.cycles,
             self.block.substitute(values),
         )
@@ -192,19 +195,19 @@ class CopyOperation(NamedTuple):
             left = [f for f, (least, _) in zip(guard.forms, bounds, strict=True) if least < 0]
             if left:
                 guards.append(Guard(tuple(left)))
-        return self._replace(guards=tuple(guards))
+        return CopyOperation(*self[:8], tuple(guards), *self[9:])
 
     def sliced(self, axis: int, start: Linear, count: int) -> CopyOperation:
         """``count`` iterations of the ``axis``-th loop, from ``start`` on."""
         loop = self.loops[axis]
         if count == 1:
-            part = self.substitute({loop.loop_id: start})
-            return part._replace(loops=(*self.loops[:axis], *self.loops[axis + 1 :]))
+            others = (*self.loops[:axis], *self.loops[axis + 1 :])
+            return self.substitute({loop.loop_id: start}, others)
         if count == loop.extent:
             return self
-        part = self.substitute({loop.loop_id: Linear.loop(loop.loop_id) + start})
         shorter = LoopExtent(loop.loop_id, count)
-        return part._replace(loops=(*self.loops[:axis], shorter, *self.loops[axis + 1 :]))
+        loops = (*self.loops[:axis], shorter, *self.loops[axis + 1 :])
+        return self.substitute({loop.loop_id: Linear.loop(loop.loop_id) + start}, loops)
 
     def merged(self) -> CopyOperation:
         """With one loop for several along which everything advances evenly."""
@@ -229,21 +232,21 @@ class CopyOperation(NamedTuple):
         Rows of a command are told from its most rows and columns; ``stacked`` is whether those are
         among them that it writes columns further to the right of.
         """
+        form = self._row_form(stacked=stacked)
+        return None if form is None else form.rows + self.row.const
+
+    def _row_form(self, *, stacked: bool) -> _RowForm | None:
+        """Those of `touched_rows`, counted from the first."""
         if not self.most_rows:
             return None
-        rows = np.full((1,) * len(self.loops), self.row.const, dtype=np.int64)
-        for axis, loop in enumerate(self.loops):
+        along = []
+        for loop in self.loops:
             if not self.row.is_linear_in(loop.loop_id):
                 return None
-            shape = [1] * len(self.loops)
-            shape[axis] = loop.extent
-            steps = np.arange(loop.extent) * self.row.coefficient(loop.loop_id)
-            rows = rows + steps.reshape(shape)
+            along.append((loop.extent, self.row.coefficient(loop.loop_id)))
         n_blocks = ceil_div(self.most_columns, self.kind.block_columns)
-        blocks = np.arange(n_blocks) * self.kind.block_rows
-        own = np.arange(1 - self.kind.lines if stacked else 0, self.most_rows)
-        offsets = (blocks[:, None] + own).ravel()
-        return rows[..., None] + offsets
+        own = 1 - self.kind.lines if stacked else 0, self.most_rows
+        return _row_form(tuple(along), n_blocks, self.kind.block_rows, own)
 
     @property
     def is_divisible(self) -> bool:
@@ -251,8 +254,8 @@ class CopyOperation(NamedTuple):
         same row."""
         if not self.loops or not self.is_load:
             return True
-        rows = self.touched_rows(stacked=False)
-        return rows is not None and int(np.bincount(rows.ravel() - rows.min()).max()) == 1
+        form = self._row_form(stacked=False)
+        return form is not None and form.is_distinct
 
     def dram_address(self) -> Operand | int:
         """Where the first byte is that a command copies; 0 for zeros."""
@@ -270,6 +273,29 @@ class CopyOperation(NamedTuple):
         if not any(form.depends_on(i) for g in self.guards for form in g.forms for i in own):
             return when(condition, nested(self.loops, body))
         return nested(self.loops, when(condition, body))
+
+
+class _RowForm(NamedTuple):
+    """Rows that a copy touches, int64 of its loops' extents and then the rows of one command, less
+    the first; ``is_distinct`` is whether none of them comes twice."""
+
+    rows: np.ndarray
+    is_distinct: bool
+
+
+@lru_cache(maxsize=512)  # copies of the iterations of a loop have the same
+def _row_form(
+    along: tuple[tuple[int, int], ...], n_blocks: int, block_rows: int, own: tuple[int, int]
+) -> _RowForm:
+    """``along``: of each loop the extent and the rows from an iteration to the next; ``own``: where
+    the rows of each block begin and end."""
+    rows = np.zeros((), dtype=np.int64)
+    for extent, step in along:
+        rows = rows[..., None] + np.arange(extent) * step
+    offsets = (np.arange(n_blocks)[:, None] * block_rows + np.arange(*own)).ravel()
+    rows = rows[..., None] + offsets
+    rows.flags.writeable = False
+    return _RowForm(rows, int(np.bincount(rows.ravel() - rows.min()).max()) == 1)
 
 
 def when(condition: Expr, body: tuple[Node, ...]) -> tuple[Node, ...]:

@@ -15,10 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
+from math import prod
 
 import numpy as np
 
-from ..device import Memories
 from ..passes.linear import Linear
 from ..topi.blocking import ceil_div
 from .dependences import Touched
@@ -40,7 +40,6 @@ class Placer:
         self,
         steps: Steps,
         touched: Sequence[Touched],
-        memories: Memories,
         queue_entries: Mapping[Engine, int],
         ids: LoopIds,
         report: NoReport,
@@ -48,11 +47,9 @@ class Placer:
         self.report = report
         self.steps = steps
         self.touched = touched
-        self.memories = memories
         self.ids = ids
         self.interleaver = Interleaver(queue_entries, ids)
-        self._tables: dict[tuple[Steps, int, bool], np.ndarray] = {}
-        self.n_blocks = int(np.prod([loop.extent for loop in steps.loops], dtype=np.int64))
+        self.n_blocks = steps.n_blocks
 
     def place(
         self, due: Sequence[Copy], free: Sequence[Copy], after: Sequence[Copy]
@@ -133,7 +130,7 @@ class Placer:
             most = self.interleaver.room[copy.operation.kind.engine]
             uneven = 1.0
             for extent in extents:
-                if int(np.prod(axes)) <= most:
+                if prod(axes) <= most:
                     break
                 axis = best_axis(axes, extent)
                 each = ceil_div(axes[axis], extent)
@@ -157,37 +154,16 @@ class Placer:
         own = [loop.loop_id for loop in operation.loops]
         around = operation.row.without(*own)
         for operand, tile in enumerate(self.touched):
-            form = operands[operand][0]
+            form, of_blocks = operands[operand]
             if not any(tile.tile.overlaps(mine.tile) for mine in copy.touched):
                 continue
             if form.items != around.items:
                 return None
-            table = self._table(operand, first=first)
-            found = table[np.minimum(rows, len(table) - 1)]
+            found = of_blocks.blocks(rows - form.const, first=first)
             found = found.min(-1) if first else found.max(-1)
             blocks = np.minimum(blocks, found) if first else np.maximum(blocks, found)
         # What no step touches keeps its place before, or behind, all of them.
         return Bound(copy, np.where(blocks == never, 0 if first else self.n_blocks - 1, blocks))
-
-    def _table(self, operand: int, *, first: bool) -> np.ndarray:
-        """By rows, the first or the last block that touches them for an operand."""
-        key = self.steps, operand, first
-        if key not in self._tables:
-            self._tables[key] = self._make_table(operand, first=first)
-        return self._tables[key]
-
-    def _make_table(self, operand: int, *, first: bool) -> np.ndarray:
-        operands = self.steps.touched()
-        assert operands is not None
-        form, touched = operands[operand]
-        rows = (touched + form.const).reshape(self.n_blocks, -1)
-        order = np.arange(self.n_blocks)
-        size = max(memory.rows for memory in self.memories.all)
-        table = np.full(size + 1, self.n_blocks if first else -1, dtype=np.int64)
-        if first:  # of several values for a row the last one stays
-            rows, order = rows[::-1], order[::-1]
-        table[rows.flatten()] = np.repeat(order, rows.shape[1])
-        return table
 
     # ---- loops --------------------------------------------------------------------------
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
+from functools import lru_cache
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -71,6 +73,49 @@ class Run(NamedTuple):
     times: int
 
 
+class BlockRows(NamedTuple):
+    """The rows that blocks touch of an operand, counted from its first.
+
+    extents : of the loops around a block.
+    along : rows by which an iteration of each loop is further.
+    rows, row_step : how many rows a block touches, and how far they lie apart.
+    """
+
+    extents: tuple[int, ...]
+    along: tuple[int, ...]
+    rows: int
+    row_step: int
+
+    def of_blocks(self) -> np.ndarray:
+        """By block, in their order: int64 of blocks and rows of a block."""
+        found = np.zeros(1, dtype=np.int64)
+        for extent, step in zip(self.extents, self.along, strict=True):
+            found = (found[:, None] + np.arange(extent) * step).ravel()
+        return found[:, None] + np.arange(self.rows) * self.row_step
+
+    def blocks(self, rows: np.ndarray, *, first: bool) -> np.ndarray:
+        """The first or the last block that touches each of some rows; the number of blocks, or -1,
+        for what none does.  The rows are int64 of any shape."""
+        low, blocks = _blocks_of_rows(self, first)
+        return blocks[np.minimum(np.maximum(rows - low, 0), len(blocks) - 1)]
+
+
+@lru_cache(maxsize=128)  # the nests of a loop's iterations have the same
+def _blocks_of_rows(of: BlockRows, first: bool) -> tuple[int, np.ndarray]:
+    """`BlockRows.blocks` of all rows from one on, from one before those that any block touches to
+    one behind."""
+    touched = of.of_blocks()
+    low = int(touched.min()) - 1
+    n_blocks = len(touched)
+    found = np.full(int(touched.max()) - low + 2, n_blocks if first else -1, dtype=np.int64)
+    order = np.arange(n_blocks)
+    if first:  # of several values for a row the last one stays
+        touched, order = touched[::-1], order[::-1]
+    found[touched - low] = order[:, None]
+    found.flags.writeable = False
+    return low, found
+
+
 class Steps:
     """A nest of steps.
 
@@ -94,7 +139,7 @@ class Steps:
         self.loops = tuple(around)
         self.overwrites = overwrites
         self.rows = rows
-        self._touched: list[tuple[Linear, np.ndarray]] | None = None
+        self._touched: list[tuple[Linear, BlockRows]] | None = None
         # Of the loops, the outer ones, that change the stationary operands.
         self.n_changing = len(around)
         if step.intrinsic.keeps_stationary:
@@ -109,12 +154,12 @@ class Steps:
     @property
     def n_blocks(self) -> int:
         """How many blocks of rows there are."""
-        return int(np.prod([loop.extent for loop in self.loops], dtype=np.int64))
+        return prod([loop.extent for loop in self.loops])
 
     @property
     def cycles(self) -> float:
         """How long they take at least."""
-        loaded = int(np.prod([x.extent for x in self.loops[: self.n_changing]], dtype=np.int64))
+        loaded = prod([loop.extent for loop in self.loops[: self.n_changing]])
         return self.step.intrinsic.cycles(self.n_blocks, self.rows, loaded)
 
     def split(self, level: int, inner: int, ids: LoopIds) -> Steps:
@@ -135,30 +180,23 @@ class Steps:
 
     def positions(self, level: int) -> int:
         """How many blocks of rows an iteration of the loop at a level has."""
-        return int(np.prod([loop.extent for loop in self.loops[level + 1 :]], dtype=np.int64))
+        return prod([loop.extent for loop in self.loops[level + 1 :]])
 
-    def touched(self) -> list[tuple[Linear, np.ndarray]] | None:
+    def touched(self) -> list[tuple[Linear, BlockRows]] | None:
         """For each operand, its first row as a form without the nest's loops, and the rows that
-        each block touches: int64 of the loops' extents and then the rows of a block, counted from
-        zero.  None where they do not run evenly."""
+        each block touches, counted from there.  None where they do not run evenly."""
         if self._touched is None:
             self._touched = self._find_touched()
         return self._touched
 
-    def _find_touched(self) -> list[tuple[Linear, np.ndarray]] | None:
+    def _find_touched(self) -> list[tuple[Linear, BlockRows]] | None:
         found = []
+        ids = [loop.loop_id for loop in self.loops]
+        extents = tuple([loop.extent for loop in self.loops])
         for operand, form in zip(self.step.operands, self.step.first_rows, strict=True):
-            offsets = np.arange(self.rows if operand.follows else operand.rows) * operand.row_step
-            total = np.zeros((1,) * len(self.loops), dtype=np.int64)
-            for axis, loop in enumerate(self.loops):
-                if not form.is_linear_in(loop.loop_id):
-                    return None
-                shape = [1] * len(self.loops)
-                shape[axis] = loop.extent
-                along = np.arange(loop.extent) * form.coefficient(loop.loop_id)
-                total = total + along.reshape(shape)
-            total = np.broadcast_to(total, tuple(loop.extent for loop in self.loops))
-            found.append(
-                (form.without(*(loop.loop_id for loop in self.loops)), total[..., None] + offsets)
-            )
+            if not all([form.is_linear_in(loop_id) for loop_id in ids]):
+                return None
+            along = tuple([form.coefficient(loop_id) for loop_id in ids])
+            rows = self.rows if operand.follows else operand.rows
+            found.append((form.without(*ids), BlockRows(extents, along, rows, operand.row_step)))
         return found

@@ -22,7 +22,6 @@ from __future__ import annotations
 import struct
 import zlib
 from functools import cache
-from itertools import chain
 
 from ..device import ConfigError, DeviceConfig, kind_named
 from .expr import Expr, Op, ProgramError, wrap_int64
@@ -37,6 +36,7 @@ _CONSTANT_ROLE = len(ROLES)
 _NO_ADDRESS = (0xFFFF, 0, 0)
 _COUNT = struct.Struct("<I")
 _LOOP_HEAD = struct.Struct("<BII")
+_COMMAND_HEAD = struct.Struct("<BB")
 
 
 def write_program(program: Program) -> bytes:
@@ -81,12 +81,9 @@ def read_program(data: bytes, source: str) -> Program:
 
 
 @cache
-def _command_layout(*counts: int) -> struct.Struct:
-    """Of a command whose operands have so many steps and general terms."""
-    steps_1, general_1, steps_2, general_2 = counts
-    operands = ((steps_1, general_1), (steps_2, general_2))
-    words = (f"QHBBI{'Iq' * steps}I{'qI' * general}" for steps, general in operands)
-    return struct.Struct(f"<BB{''.join(words)}")
+def _word_layout(steps: int, general: int) -> struct.Struct:
+    """Of an operand with so many steps and general terms."""
+    return struct.Struct(f"<QHBBI{'Iq' * steps}I{'qI' * general}")
 
 
 class _Writer:
@@ -133,29 +130,34 @@ class _BodyWriter:
 
     def body(self, nodes: tuple[Node, ...]) -> bytes:
         parts = [_COUNT.pack(len(nodes))]
+        encoded = self._encoded
         for node in nodes:
-            found = self._encoded.get(id(node))
+            found = encoded.get(id(node))
             if found is None:
-                found = self._encoded[id(node)] = node, self._node(node)
+                made = self._loop(node) if isinstance(node, Loop) else self._command(node)
+                found = encoded[id(node)] = node, made
             parts.append(found[1])
         return b"".join(parts)
 
-    def _node(self, node: Node) -> bytes:
-        if isinstance(node, Loop):
-            head = _LOOP_HEAD.pack(_LOOP, node.loop_id, self._expr(node.extent))
-            return head + self.body(node.body)
-        rs1, rs2 = node.rs1, node.rs2
-        layout = _command_layout(len(rs1.steps), len(rs1.general), len(rs2.steps), len(rs2.general))
-        return layout.pack(_COMMAND, node.funct, *self._operand(rs1), *self._operand(rs2))
+    def _loop(self, node: Loop) -> bytes:
+        head = _LOOP_HEAD.pack(_LOOP, node.loop_id, self._expr(node.extent))
+        return head + self.body(node.body)
 
-    def _operand(self, operand: Operand) -> list[int]:
-        """The numbers of an operand, in the order of the file."""
+    def _command(self, node: Command) -> bytes:
+        return (
+            _COMMAND_HEAD.pack(_COMMAND, node.funct) + self._word(node.rs1) + self._word(node.rs2)
+        )
+
+    def _word(self, operand: Operand) -> bytes:
         address = _NO_ADDRESS if operand.address is None else operand.address
         steps, general = operand.steps, operand.general
-        words = [operand.base, *address, len(steps), *chain.from_iterable(steps), len(general)]
+        words = [operand.base, *address, len(steps)]
+        for step in steps:
+            words += step
+        words.append(len(general))
         for coefficient, expr in general:
             words += (coefficient, self._expr(expr))
-        return words
+        return _word_layout(len(steps), len(general)).pack(*words)
 
     def _expr(self, expr: Expr) -> int:
         found = self._index_of.get(expr)

@@ -65,6 +65,8 @@ class Operand:
     def argument(cls, index: int, *offsets: Summand, unit: int = 0) -> Operand:
         """The address of what is `offsets` (their sum) from the start of an argument, both in units
         of 2**unit bytes. The argument has to lie at a multiple of that."""
+        if len(offsets) == 1 and isinstance(one := offsets[0], Operand) and one.address is None:
+            return cls(one.base, Address(index, unit), one.steps, one.general)
         total = OperandSum()
         total.address = Address(index, unit)
         for offset in offsets:
@@ -127,6 +129,9 @@ class OperandSum:
             self.base += term * factor
 
     def operand(self) -> Operand:
+        """The sum, as it is now."""
+        if not self.steps and not self.general:
+            return Operand(self.base & WORD_MASK, self.address)
         steps: tuple[tuple[int, int], ...] = ()
         if len(self.steps) == 1:
             ((key, by),) = self.steps.items()
@@ -147,10 +152,11 @@ class OperandSum:
                 raise ProgramError("an operand can hold one argument's address, not two")
             self.address = term.address if factor == 1 else term.address.times(factor)
         self.base += term.base * factor
+        steps, general = self.steps, self.general
         for loop_id, increment in term.steps:
-            self.steps[loop_id] = self.steps.get(loop_id, 0) + increment * factor
+            steps[loop_id] = steps.get(loop_id, 0) + increment * factor
         for by, expr in term.general:
-            self.general[expr] = self.general.get(expr, 0) + by * factor
+            general[expr] = general.get(expr, 0) + by * factor
 
     def _add_expr(self, expr: Expr, factor: int) -> None:
         op = expr.op

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -90,10 +90,9 @@ def device_command(
     Constants are checked as the class does; what runs is checked by the device.
     Raises IsaError for constants that do not fit and for missing or unknown fields.
     """
-    specs, left_out = cls.specs(), cls.left_out(frozenset(fields))
-    rs1, rs2 = OperandSum(cls.tag + left_out[1]), OperandSum(left_out[2])
-    for name, value in fields.items():
-        spec = specs[name]
+    specs, base_1, base_2 = _registers(cls, tuple(fields))  # type: ignore[arg-type]
+    rs1, rs2 = OperandSum(base_1), OperandSum(base_2)
+    for spec, value in zip(specs, fields.values(), strict=True):
         register = rs1 if spec.register == 1 else rs2
         if isinstance(value, (tuple, Expr, Operand)):
             _add_running(register, spec, value, cls.mnemonic)
@@ -102,12 +101,24 @@ def device_command(
     return Command(cls.funct, rs1.operand(), rs2.operand())
 
 
+@lru_cache(maxsize=256)
+def _registers(
+    cls: type[DeviceCommand], given: tuple[str, ...]
+) -> tuple[tuple[FieldSpec, ...], int, int]:
+    """The fields that are given, and what is in the two words without them."""
+    left_out, specs = cls.left_out(frozenset(given)), cls.specs()
+    return tuple([specs[name] for name in given]), cls.tag + left_out[1], left_out[2]
+
+
 def _add_running(
     register: OperandSum, spec: FieldSpec, value: FieldValue | tuple[FieldValue, ...], mnemonic: str
 ) -> None:
     """Add the terms of a field at its place, checked as a constant where they make one."""
     if spec.kind == "scale":
         raise IsaError(f"{mnemonic}: {spec.name} is a float32, needs one constant")
+    if type(value) is Operand and (value.steps or value.general or value.address is not None):
+        register.add(value, 1 << spec.low_bit)
+        return
     terms = value if isinstance(value, tuple) else (value,)
     running = [term for term in terms if isinstance(term, Operand) and not term.is_constant]
     # A single running term cannot come to a constant, so there is nothing to check.

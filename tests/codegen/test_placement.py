@@ -59,7 +59,7 @@ class Case(NamedTuple):
         return steps_and_copies(emitted(placer.place(self.due, self.free, self.after)), CONFIG)
 
     def placer(self) -> Placer:
-        return Placer(self.steps, TOUCHED, CONFIG.memories, QUEUES, self.ids, NoReport())
+        return Placer(self.steps, TOUCHED, QUEUES, self.ids, NoReport())
 
 
 @st.composite

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from codegen_streams import Step, steps_and_copies
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +11,7 @@ from npu_target.codegen.operations import LoopIds
 from npu_target.codegen.placed import emitted
 from npu_target.codegen.placement import Placer
 from npu_target.codegen.report import NoReport
-from npu_target.codegen.steps import Run, Steps
+from npu_target.codegen.steps import BlockRows, Run, Steps
 from npu_target.codegen.steps import Step as DeviceStep
 from npu_target.device import preset
 from npu_target.devices.gemmini.gemm import Gemm
@@ -26,7 +27,7 @@ def device_step(a: Linear, b: Linear, c: Linear, rows: int, row_step: int) -> De
 
 
 def run_of(steps: Steps, ids: LoopIds) -> list[Step]:
-    placer = Placer(steps, [], CONFIG.memories, {}, ids, NoReport())
+    placer = Placer(steps, [], {}, ids, NoReport())
     found = steps_and_copies(emitted(placer.place([], [], [])), CONFIG)
     assert all(isinstance(step, Step) for step in found)
     return found
@@ -106,9 +107,7 @@ def test_touched_rows_are_those_of_each_block(extents, factors, rows, row_step):
     touched = steps.touched()
     assert touched is not None
     assert all(form.items == ((around, 11),) for form, _ in touched)
-    a_rows, b_rows, c_rows = (
-        (table + form.const).reshape(-1, table.shape[-1]) for form, table in touched
-    )
+    a_rows, b_rows, c_rows = (of_blocks.of_blocks() + form.const for form, of_blocks in touched)
     seen: list[tuple[set[int], set[int], set[int]]] = []
     weights = None
     per_block = sum(run.times for run in steps.runs)
@@ -121,3 +120,23 @@ def test_touched_rows_are_those_of_each_block(extents, factors, rows, row_step):
         seen[-1][0].update(step.a + i * row_step for i in range(step.rows))
         seen[-1][2].update(range(step.c, step.c + step.rows))
     assert [tuple(map(set, x)) for x in zip(a_rows, b_rows, c_rows, strict=True)] == seen
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 4), st.integers(-7, 9)), max_size=3),
+    st.integers(1, 5),
+    st.integers(1, 3),
+)
+def test_the_first_and_the_last_block_that_touch_a_row(
+    loops: list[tuple[int, int]], rows: int, row_step: int
+) -> None:
+    extents, along = tuple(extent for extent, _ in loops), tuple(step for _, step in loops)
+    of = BlockRows(extents, along, rows, row_step)
+    touched = [set(block) for block in of.of_blocks().tolist()]
+    asked = list(range(-60, 80))
+    for first, none in ((True, len(touched)), (False, -1)):
+        found = of.blocks(np.array([asked]), first=first)
+        assert found.shape == (1, len(asked))
+        for row, block in zip(asked, found[0].tolist(), strict=True):
+            among = [number for number, its in enumerate(touched) if row in its]
+            assert block == (none if not among else among[0 if first else -1])
