@@ -106,8 +106,13 @@ def build_program(
 
     writer = ProgramWriter(Program(name, config, args, (), constants))
 
+    costs: dict[bytes, HostCost] = {}
+
     def cost(nodes: tuple[Node, ...]) -> HostCost:
-        return host_cost(writer.write(nodes))
+        made = writer.body(nodes)
+        if made not in costs:  # changes that are tried often leave the same
+            costs[made] = host_cost(writer.write(nodes))
+        return costs[made]
 
     fetch_cycles = config.host_icache_miss_cycles / config.host_icache_line_bytes
     tell_program("program", body)

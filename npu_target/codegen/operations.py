@@ -283,7 +283,7 @@ class _RowForm(NamedTuple):
     is_distinct: bool
 
 
-@lru_cache(maxsize=512)  # copies of the iterations of a loop have the same
+@lru_cache(maxsize=128)  # copies of the iterations of a loop have the same
 def _row_form(
     along: tuple[tuple[int, int], ...], n_blocks: int, block_rows: int, own: tuple[int, int]
 ) -> _RowForm:

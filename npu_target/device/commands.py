@@ -113,7 +113,8 @@ class FieldSpec:
 
     def word(self, value: Any, mnemonic: str) -> int:
         """`encode` of a value that is checked first. Raises as `normalize` does."""
-        if type(value) is int or isinstance(value, PartedWord):
+        # The exact types first: whether it is of an abstract one takes long.
+        if type(value) is int or type(value) is self.parted or isinstance(value, PartedWord):
             return self._word(value, mnemonic)
         return self.encode(self.normalize(value, mnemonic))
 

@@ -125,12 +125,13 @@ def _add_running(
     total = register if len(running) == 1 else OperandSum()
     factor = 1 << spec.low_bit if len(running) == 1 else 1
     for term in terms:
-        if isinstance(term, PartedWord) and spec.parted is not None:
-            total.base += term.encode() * factor
-        elif isinstance(term, (float, PartedWord)):
-            raise IsaError(f"{mnemonic}: {spec.name} has the term {term!r}, needs integers")
-        else:
+        # Operands first: whether they are of an abstract type takes long.
+        if isinstance(term, Operand) or not isinstance(term, (float, PartedWord)):
             total.add(term, factor)
+        elif isinstance(term, PartedWord) and spec.parted is not None:
+            total.base += term.encode() * factor
+        else:
+            raise IsaError(f"{mnemonic}: {spec.name} has the term {term!r}, needs integers")
     if total is register:
         return
     if total.steps or total.general or total.address is not None:

@@ -52,7 +52,8 @@ class Splitter:
             if isinstance(node, Command):
                 found.append(node)
                 continue
-            made = self._kept.at((ranges, times, around_steps & self._loop_ids.of(node)))
+            mine = around_steps and around_steps & self._loop_ids.of(node)
+            made = self._kept.at((ranges, times, mine))
             known = made.get(id(node))
             if known is None:
                 known = made[id(node)] = node, self.loop(node, loops, times, around_steps)

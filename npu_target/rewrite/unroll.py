@@ -64,8 +64,10 @@ class Unroller:
             if isinstance(node, Command):
                 found.append(node)
                 continue
-            ids = self._loop_ids.of(node)
-            mine = tuple([one for one in joined.items() if one[0] in ids])
+            mine: tuple[tuple[int, int], ...] = ()
+            if joined:
+                ids = self._loop_ids.of(node)
+                mine = tuple([one for one in joined.items() if one[0] in ids])
             made = self._kept.at((times, mine))
             known = made.get(id(node))
             if known is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,7 @@ from npu_target.program import (
     var,
 )
 from npu_target.program.expr import Expr, Op
+from npu_target.program.file import ProgramWriter
 
 TABLE = Constant("table", b"abc")
 PROGRAM = Program(
@@ -56,6 +58,16 @@ def test_reading_inverts_writing(program: Program) -> None:
 @given(programs(with_constants=True))
 def test_the_device_reads_what_is_written(program: Program) -> None:
     device_api.validate_program(program.to_bytes())
+
+
+@given(programs())
+def test_several_bodies_of_a_program(program: Program) -> None:
+    """What is written before changes where expressions are, and nothing else."""
+    writer = ProgramWriter(replace(program, body=()))
+    for body in (program.body[1:], program.body, program.body[::-1], program.body):
+        written = Program.from_bytes(writer.write(body))
+        assert written == replace(program, body=body)
+        assert writer.body(body) == writer.body(written.body)
 
 
 def test_constants_come_behind_arguments() -> None:
