@@ -1,8 +1,9 @@
 #include "sim/host_code.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <iterator>
-#include <map>
+#include <memory_resource>
 #include <set>
 #include <utility>
 
@@ -20,6 +21,8 @@ constexpr size_t kFreeRegisters = 15;
 constexpr size_t kKeptRegisters = 12;
 // Instructions for a word of a table: a shift, an addition, a load.
 constexpr uint32_t kOfTable = 3;
+// On the stack, for words: most programs need less.
+constexpr size_t kMemoryBytes = 1 << 16;
 // Where tables might lie: an address that takes two instructions.
 constexpr uint64_t kTables = 0x10000100;
 
@@ -80,7 +83,7 @@ class Lowering {
     if (is_scope) {
       if (!is_fixed && is_loop) use_expression(node.extent, entry);
       if (!is_fixed && !is_loop) use_condition(node.extent, entry, branches);
-      HostScope scope;
+      HostScope scope(&memory_);
       scope.parent = outside;
       scope.depth = outside == kNoScope ? 1 : scopes_[outside].depth + 1;
       scope.is_loop = is_loop;
@@ -109,18 +112,26 @@ class Lowering {
   }
 
   void use_operand(const Operand& operand, uint32_t step) {
-    HostValue value;
+    HostValue& value = value_;
     value.base = {operand.address, operand.base};
-    std::map<int, uint64_t> steps;
+    value.steps.clear();
+    value.terms.clear();
     for (const Operand::Step& term : operand.steps) {
       const int scope = scope_of_slot_[term.slot];
-      if (scope != kNoScope && scopes_[static_cast<size_t>(scope)].is_loop) {
-        steps[scope] += term.increment;
+      if (scope == kNoScope || !scopes_[static_cast<size_t>(scope)].is_loop) continue;
+      const auto known =
+          std::find_if(value.steps.begin(), value.steps.end(),
+                       [scope](const HostValue::Step& step) { return step.first == scope; });
+      if (known == value.steps.end()) {
+        value.steps.emplace_back(scope, term.increment);
+      } else {
+        known->second += term.increment;
       }
     }
-    for (const auto& [scope, increment] : steps) {
-      if (increment != 0) value.steps.emplace_back(scope, increment);
-    }
+    value.steps.erase(std::remove_if(value.steps.begin(), value.steps.end(),
+                                     [](const HostValue::Step& step) { return step.second == 0; }),
+                      value.steps.end());
+    std::sort(value.steps.begin(), value.steps.end());
     for (const Operand::General& term : operand.general) {
       if (term.coefficient == 0) continue;
       value.terms.emplace_back(use_expression(term.expr, step), term.coefficient, term.expr);
@@ -219,8 +230,14 @@ class Lowering {
       add(scope.entry, has_limit ? 2 : 1);
       add(scope.bottom, runs ? 1 : 2);
       const KnownValue which = {-1, scope.entry};
-      if (has_limit) scope.words[{HostWord::kCounter, which}] = {true, true, {{scope.bottom, 2}}};
-      scope.words[{HostWord::kEnd, which}] = {false, true, {{scope.bottom, 1}}};
+      if (has_limit) {
+        HostUses& counter = scope.words[{HostWord::kCounter, which}];
+        counter.runs = counter.begins = true;
+        counter.add(scope.bottom, 2);
+      }
+      HostUses& end = scope.words[{HostWord::kEnd, which}];
+      end.begins = true;
+      end.add(scope.bottom, 1);
       if (!runs) continue;
       const auto near = std::find_if(scope.ends.begin(), scope.ends.end(), fits_addition);
       if (near != scope.ends.end()) continue;
@@ -281,11 +298,14 @@ class Lowering {
 
   const Program& program_;
   HostCode& code_;
+  std::byte buffer_[kMemoryBytes];
+  std::pmr::monotonic_buffer_resource memory_{buffer_, kMemoryBytes};  // of the scopes' words
   std::vector<HostScope> scopes_;
   std::vector<int> scope_of_slot_;  // of loops around, kNoScope for those that are no loop in code
   HostValues values_;
   std::vector<int> innermost_;                   // by expression node
   std::set<std::pair<uint32_t, int>> computed_;  // expression nodes, and the scope they are in
+  HostValue value_;                              // of the operand that is looked at
   int scope_ = kNoScope;
   int loops_around_ = 0;
   bool is_dead_ = false;  // inside a loop without iterations

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory_resource>
 
 namespace npu::sim {
 namespace {
@@ -16,15 +17,37 @@ uint32_t last_step(const HostUses& uses) { return uses.steps.back().first; }
 
 // The most that live at once of words that live from their first use to their last.
 size_t most_at_once(const std::vector<const HostUses*>& words) {
-  std::map<uint32_t, int> changes;
+  std::vector<std::pair<uint32_t, int>> changes;  // those that end before those that begin
+  changes.reserve(2 * words.size());
   for (const HostUses* uses : words) {
-    ++changes[first_step(*uses)];
-    --changes[last_step(*uses) + 1];
+    changes.emplace_back(first_step(*uses), 1);
+    changes.emplace_back(last_step(*uses) + 1, -1);
   }
+  std::sort(changes.begin(), changes.end());
   int live = 0;
   int most = 0;
   for (const auto& [step, change] : changes) most = std::max(most, live += change);
   return static_cast<size_t>(most);
+}
+
+// A word that memory may hold.
+struct Candidate {
+  uint32_t accesses;  // that it takes then
+  HostWord word;
+  size_t number;  // in the order of words
+};
+
+// Which of some words, in their order, a loop has.
+std::vector<bool> found_in(const std::pmr::map<HostWord, HostUses>& words,
+                           const std::vector<Candidate>& candidates) {
+  std::vector<bool> found;
+  found.reserve(candidates.size());
+  auto at = words.begin();
+  for (const Candidate& candidate : candidates) {
+    while (at != words.end() && at->first < candidate.word) ++at;
+    found.push_back(at != words.end() && !(candidate.word < at->first));
+  }
+  return found;
 }
 
 }  // namespace
@@ -75,7 +98,7 @@ void HostRegisters::pass_out(const HostScope& scope, int index) {
 void HostRegisters::fit(int index) {
   HostScope& scope = scopes_[static_cast<size_t>(index)];
   Loop& loop = loops_[static_cast<size_t>(index)];
-  std::vector<std::pair<uint32_t, HostWord>> cheapest;
+  std::vector<Candidate> cheapest;
   std::vector<const HostUses*> brief;
   for (const auto& [word, uses] : scope.words) {
     if (uses.steps.empty()) continue;
@@ -85,35 +108,38 @@ void HostRegisters::fit(int index) {
     }
     uint32_t accesses = 0;
     for (const auto& [step, count] : uses.steps) accesses += count;
-    cheapest.emplace_back(accesses, word);
+    cheapest.push_back({accesses, word, cheapest.size()});
   }
-  std::sort(cheapest.begin(), cheapest.end());
+  std::vector<std::vector<bool>> is_in;  // each of the loops inside, by the word's number
+  for (const int inner : loop.inside) {
+    is_in.push_back(found_in(scopes_[static_cast<size_t>(inner)].words, cheapest));
+  }
+  std::stable_sort(cheapest.begin(), cheapest.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.accesses < b.accesses; });
 
-  const auto words_of = [&](int inner) -> const std::map<HostWord, HostUses>& {
-    return scopes_[static_cast<size_t>(inner)].words;
-  };
   size_t live = cheapest.size() + most_at_once(brief);
   std::vector<size_t> live_in;  // the loops inside
-  for (const int inner : loop.inside) {
-    const uint32_t entry = scopes_[static_cast<size_t>(inner)].entry;
-    size_t count = loops_[static_cast<size_t>(inner)].needed;
-    for (const auto& [accesses, word] : cheapest) count += 1 - words_of(inner).count(word);
+  for (size_t k = 0; k < loop.inside.size(); ++k) {
+    const auto inner = static_cast<size_t>(loop.inside[k]);
+    const uint32_t entry = scopes_[inner].entry;
+    size_t count = loops_[inner].needed;
+    count += static_cast<size_t>(std::count(is_in[k].begin(), is_in[k].end(), false));
     for (const HostUses* uses : brief) {
       count += first_step(*uses) < entry && last_step(*uses) > entry ? 1 : 0;
     }
     live_in.push_back(count);
   }
-  for (const auto& [accesses, word] : cheapest) {
+  for (const Candidate& candidate : cheapest) {
     bool is_too_much = live > registers_;
     for (size_t k = 0; k < live_in.size(); ++k) {
-      is_too_much |= live_in[k] > registers_ && words_of(loop.inside[k]).count(word) == 0;
+      is_too_much |= live_in[k] > registers_ && !is_in[k][candidate.number];
     }
     if (!is_too_much) continue;
     for (size_t k = 0; k < live_in.size(); ++k) {
-      live_in[k] -= 1 - words_of(loop.inside[k]).count(word);
+      live_in[k] -= is_in[k][candidate.number] ? 0 : 1;
     }
     --live;
-    put_in_memory(scope, word);
+    put_in_memory(scope, candidate.word);
   }
   loop.needed = live;
   for (const size_t count : live_in) loop.needed = std::max(loop.needed, count);

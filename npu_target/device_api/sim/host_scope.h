@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <iterator>
 #include <map>
+#include <memory_resource>
 #include <utility>
 #include <vector>
 
@@ -29,11 +30,14 @@ struct HostWord {
 };
 
 struct HostUses {
+  using allocator_type = std::pmr::polymorphic_allocator<std::pair<uint32_t, uint32_t>>;
+  explicit HostUses(const allocator_type& allocator) : steps(allocator) {}
+
   bool runs = false;    // the scope changes it: what memory holds is stored there as well
   bool begins = false;  // in each turn of the scope; else it comes from outside
   // The scope's steps that need it, with the loads and stores that they take if memory holds it.
   // In their order: few, and most come in it.
-  std::vector<std::pair<uint32_t, uint32_t>> steps;
+  std::pmr::vector<std::pair<uint32_t, uint32_t>> steps;
 
   void add(uint32_t step, uint32_t accesses) {
     auto at = steps.end();
@@ -49,6 +53,9 @@ struct HostUses {
 // A loop or a condition that becomes code. Scopes are numbered in the order of the program, so that
 // the innermost of a path has the highest number.
 struct HostScope {
+  // Its words are in this memory.
+  explicit HostScope(std::pmr::memory_resource* memory) : words(memory) {}
+
   int parent = kNoScope;
   int depth = 1;
   bool is_loop = true;
@@ -56,7 +63,7 @@ struct HostScope {
   uint32_t entry = 0;   // its steps
   uint32_t bottom = 0;
   bool is_counted = false;  // an expression uses its variable
-  std::map<HostWord, HostUses> words;
+  std::pmr::map<HostWord, HostUses> words;
   std::vector<uint64_t> ends;  // how far its running registers go
 
   bool is_fixed() const { return is_loop && extent != 0; }

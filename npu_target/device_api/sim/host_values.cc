@@ -1,12 +1,17 @@
 #include "sim/host_values.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <memory_resource>
 #include <set>
 
 #include "sim/load_immediate.h"
 
 namespace npu::sim {
 namespace {
+
+// On the stack, for what is found out of a family.
+constexpr size_t kBufferBytes = 4096;
 
 int home_of(const HostValue& value) {
   int home = kNoScope;
@@ -47,12 +52,13 @@ void HostValues::use(const HostValue& value, int scope, uint32_t step) {
     use_constant(value.base, scope, step);
     return;
   }
-  const auto [entry, is_new] =
-      index_of_.emplace(Key{home, value.base.address, value.steps, value.terms}, families_.size());
-  if (is_new) {
-    families_.push_back({static_cast<int>(families_.size()), value, home, {}});
+  auto entry = index_of_.find(std::tie(home, value.base.address, value.steps, value.terms));
+  if (entry == index_of_.end()) {
+    const size_t index = families_.size();
+    entry = index_of_.emplace(Key{home, value.base.address, value.steps, value.terms}, index).first;
+    families_.push_back({static_cast<int>(index), value, home, {}});
     families_.back().value.base.offset = 0;
-    order_[{scopes_[home].depth, value.terms.size()}].push_back(entry->second);
+    order_[{scopes_[home].depth, value.terms.size()}].push_back(index);
   }
   bool is_conditional = false;
   for (int inner = scope; inner != home; inner = scopes_[inner].parent) {
@@ -67,7 +73,8 @@ void HostValues::finish() {
     const auto last = std::prev(order_.end());
     const std::vector<size_t> families = std::move(last->second);
     order_.erase(last);
-    for (const size_t family : families) finish(families_[family]);
+    // Whatever it begins from is another one, and may be new.
+    for (const size_t family : families) finish(std::move(families_[family]));
   }
 }
 
@@ -90,7 +97,9 @@ void HostValues::finish(Family family) {
 // Whether one register cannot go from value to value: one is used again after another, two are used
 // by one command or in one inner loop, or a use may be left out.
 bool HostValues::comes_back(const Family& family) const {
-  std::set<uint64_t> seen;
+  std::byte buffer[kBufferBytes];
+  std::pmr::monotonic_buffer_resource memory(buffer, sizeof buffer);
+  std::pmr::set<uint64_t> seen(&memory);
   const Use* before = nullptr;
   for (const Use& use : family.uses) {
     if (before == nullptr || use.offset != before->offset) {
@@ -106,7 +115,7 @@ bool HostValues::comes_back(const Family& family) const {
 // The innermost place before all of these uses, in the family's home or in conditions of it: what
 // only a condition needs is made there.
 HostValues::Place HostValues::place_of(const Family& family,
-                                       const std::vector<const Use*>& uses) const {
+                                       const std::pmr::vector<const Use*>& uses) const {
   int scope = uses.front()->scope;
   for (const Use* use : uses) {
     int other = use->scope;
@@ -130,10 +139,12 @@ uint64_t HostValues::derive(const Family& family) {
   const bool is_chain = !comes_back(family);
   const uint64_t first = family.uses.front().offset;
   uint64_t at = first;
-  std::map<uint64_t, std::vector<const Use*>> uses_of;
+  std::byte buffer[kBufferBytes];
+  std::pmr::monotonic_buffer_resource memory(buffer, sizeof buffer);
+  std::pmr::map<uint64_t, std::pmr::vector<const Use*>> uses_of(&memory);
   for (const Use& use : family.uses) uses_of[use.offset].push_back(&use);
   for (const Use& use : family.uses) {
-    const std::vector<const Use*>& uses = uses_of[use.offset];
+    const std::pmr::vector<const Use*>& uses = uses_of[use.offset];
     const HostWord word = word_of(family, is_chain ? first : use.offset);
     if (use.offset != first && &use == uses.front()) {
       const Place place = is_chain ? Place{family.home, use.item} : place_of(family, uses);
@@ -185,7 +196,7 @@ void HostValues::begin(const Family& family, int first_depth) {
   }
   const HostWord word = word_of(family, first.offset);
   if (scope == family.home) {  // made in each turn, and does not run
-    std::vector<const Use*> uses;
+    std::pmr::vector<const Use*> uses;
     for (const Use& use : family.uses) uses.push_back(&use);
     place = place_of(family, uses);
     scopes_[place.scope].words[word].add(place.step, 1);

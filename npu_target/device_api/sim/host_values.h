@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory_resource>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -74,7 +75,7 @@ class HostValues {
 
   uint32_t add_term(const HostValue::Term& term, int scope, uint32_t step);
   void finish(Family family);
-  Place place_of(const Family& family, const std::vector<const Use*>& uses) const;
+  Place place_of(const Family& family, const std::pmr::vector<const Use*>& uses) const;
   HostWord word_of(const Family& family, uint64_t offset) const;
   uint64_t derive(const Family& family);
   bool comes_back(const Family& family) const;
@@ -83,7 +84,7 @@ class HostValues {
 
   std::vector<HostScope>& scopes_;
   const Add add_;
-  std::map<Key, size_t> index_of_;
+  std::map<Key, size_t, std::less<>> index_of_;
   std::vector<Family> families_;
   // By depth of the home and number of terms: what a family begins from is further down.
   std::map<std::pair<int, size_t>, std::vector<size_t>> order_;

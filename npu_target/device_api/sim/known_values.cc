@@ -32,8 +32,12 @@ uint32_t KnownValues::take(const KnownValue& value) {
 }
 
 void KnownValues::put(const KnownValue& value) {
-  held_.erase(std::remove(held_.begin(), held_.end(), value), held_.end());
-  if (held_.size() >= registers_) held_.erase(held_.begin());
+  const auto found = std::find(held_.begin(), held_.end(), value);  // at most once
+  if (found != held_.end()) {
+    held_.erase(found);
+  } else if (held_.size() >= registers_) {
+    held_.erase(held_.begin());
+  }
   held_.push_back(value);
 }
 
@@ -69,9 +73,12 @@ uint32_t KnownValues::addition(uint64_t distance) {
 }
 
 uint32_t KnownValues::constant(uint64_t value) {
-  const auto [known, is_new] = constants_.try_emplace(value);
-  if (is_new) known->second = static_cast<uint32_t>(load_immediate_instructions(value));
-  return known->second;
+  // The upper bits of a product are made of all bits.
+  Constant& known = constants_[(value * UINT64_C(0x9E3779B97F4A7C15)) >> 56];
+  if (known.instructions == 0 || known.value != value) {
+    known = {value, static_cast<uint32_t>(load_immediate_instructions(value))};
+  }
+  return known.instructions;
 }
 
 }  // namespace npu::sim

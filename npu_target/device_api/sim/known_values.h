@@ -1,9 +1,9 @@
 // What the host core's registers hold where code runs in a straight line.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <unordered_map>
 #include <vector>
 
 #include "sim/program.h"
@@ -48,8 +48,13 @@ class KnownValues {
   const size_t registers_;
   const Program& program_;
   std::vector<KnownValue> held_;  // used latest at the end
-  // Instructions of constants that were asked for: programs have few, and finding out takes long.
-  std::unordered_map<uint64_t, uint32_t> constants_;
+  // Instructions of constants that were asked for, each at a place of its own as far as there is
+  // room (0: none yet): programs have few, and finding out takes long.
+  struct Constant {
+    uint64_t value = 0;
+    uint32_t instructions = 0;
+  };
+  std::array<Constant, 256> constants_;
 };
 
 }  // namespace npu::sim
