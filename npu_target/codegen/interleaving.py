@@ -175,18 +175,18 @@ class Interleaver:
     def parts_in(self, parts: Sequence[Part], index: Linear) -> list[Copy]:
         """The parts of copies in an iteration of a loop, or in those of a range."""
         copies = []
+        least, greatest = self.ids.bounds(index)
         for part in parts:
+            if greatest < part.begin or part.end <= least:
+                continue
             conditions = []
-            for form in (index - part.begin, Linear(part.end - 1) - index):
-                least, greatest = self.ids.bounds(form)
-                if greatest < 0:
-                    break
-                if least < 0:
-                    conditions.append(form)
-            else:
-                operation = part.at(index).where(conditions, self.ids)
-                if operation is not None:
-                    copies.append(part.copy.with_operation(operation))
+            if least < part.begin:
+                conditions.append(index - part.begin)
+            if part.end <= greatest:
+                conditions.append(Linear(part.end - 1) - index)
+            operation = part.at(index).where(conditions, self.ids)
+            if operation is not None:
+                copies.append(part.copy.with_operation(operation))
         return copies
 
     def at_once(self, parts: Sequence[Part], extent: int) -> list[Part]:
