@@ -50,7 +50,7 @@ Ticks Dram::burst(uint64_t line, Ticks at, Ticks open_for) {
   Bank& bank = banks_[bank_count_.remainder(line)];
   const uint64_t row = lines_per_row_.divide(bank_count_.divide(line));
   unsigned i = open(bank, row, at);
-  Opening& opening = bank.openings[i];
+  Opening& opening = bank.opening(i);
   --opening.accesses_left;
   const Ticks command = std::max(opening.next_burst, at);
   opening.next_burst = command + burst_;
@@ -58,8 +58,8 @@ Ticks Dram::burst(uint64_t line, Ticks at, Ticks open_for) {
   awake_until_ = std::max(awake_until_, opening.may_close + row_idle_ + precharge_);
   // What was to come after it comes later.
   for (; i + 1 < bank.count; ++i) {
-    Opening& next = bank.openings[i + 1];
-    const Ticks late = bank.openings[i].may_close + precharge_ - next.activated;
+    Opening& next = bank.opening(i + 1);
+    const Ticks late = bank.opening(i).may_close + precharge_ - next.activated;
     if (late <= 0) break;
     next.activated += late;
     next.next_burst += late;
@@ -70,7 +70,7 @@ Ticks Dram::burst(uint64_t line, Ticks at, Ticks open_for) {
 
 unsigned Dram::open(Bank& bank, uint64_t row, Ticks at) const {
   for (unsigned i = bank.count; i-- > 0;) {
-    const Opening& opening = bank.openings[i];
+    const Opening& opening = bank.opening(i);
     if (opening.row == row && opening.accesses_left > 0 && at <= opening.may_close + row_idle_ &&
         opening.next_burst <= opening.may_close) {
       return i;
@@ -80,18 +80,20 @@ unsigned Dram::open(Bank& bank, uint64_t row, Ticks at) const {
 }
 
 unsigned Dram::add_opening(Bank& bank, uint64_t row, Ticks at) const {
-  auto& openings = bank.openings;
   if (bank.count == kOpenings) {
-    std::copy(openings.begin() + 1, openings.end(), openings.begin());
+    ++bank.first;
     --bank.count;
   }
   unsigned i = bank.count++;
-  for (; i > 0 && openings[i - 1].asked > at && openings[i - 1].activated > at; --i) {
-    openings[i] = openings[i - 1];
+  for (; i > 0; --i) {
+    const Opening& before = bank.opening(i - 1);
+    if (before.asked <= at || before.activated <= at) break;
+    bank.opening(i) = before;
   }
   Ticks activated = std::max(at + (at > awake_until_ ? wake_ : 0), bank.refreshed);
-  if (i > 0) activated = std::max(activated, openings[i - 1].may_close + precharge_);
-  openings[i] = {row, row_accesses_, at, activated, activated + activate_, activated + row_open_};
+  if (i > 0) activated = std::max(activated, bank.opening(i - 1).may_close + precharge_);
+  bank.opening(i) = {row,       row_accesses_,         at,
+                     activated, activated + activate_, activated + row_open_};
   return i;
 }
 
@@ -99,9 +101,9 @@ void Dram::refresh(Ticks until) {
   // Of those that nobody has waited for, the last is enough.
   next_refresh_ += (until - next_refresh_) / refresh_period_ * refresh_period_;
   Ticks closed = next_refresh_;
-  for (const Bank& bank : banks_) {
+  for (Bank& bank : banks_) {
     if (bank.count != 0) {
-      closed = std::max(closed, bank.openings[bank.count - 1].may_close + precharge_);
+      closed = std::max(closed, bank.opening(bank.count - 1).may_close + precharge_);
     }
   }
   for (Bank& bank : banks_) {

@@ -47,9 +47,12 @@ class Dram {
   // Openings of a bank that are remembered: more than the requests under way can need.
   static constexpr unsigned kOpenings = 4;
   struct Bank {
-    std::array<Opening, kOpenings> openings;  // in order of time, the last few
+    std::array<Opening, kOpenings> openings;  // a ring, in order of time, the last few
+    unsigned first = 0;
     unsigned count = 0;
     Ticks refreshed = 0;
+
+    Opening& opening(unsigned i) { return openings[(first + i) % kOpenings]; }
   };
 
   // What so many clocks of the DRAM take.

@@ -8,11 +8,11 @@ L2::L2(const Config& config)
       line_bytes_("l2_line_bytes", config.l2_line_bytes),
       bus_bytes_("bus_bytes", config.bus_bytes),
       hit_latency_(config.l2_hit_latency_cycles),
-      line_beats_(bus_bytes_.divide_up(config.l2_line_bytes)),
+      line_beats_("l2_line_bytes", bus_bytes_.divide_up(config.l2_line_bytes)),
       bus_(config),
-      fill_ticks_(std::max<Ticks>(0, bus_.line_cycles() - line_beats_) * kL2FillTicks /
-                  line_beats_),
-      data_(bus_.line_cycles(), to_ticks(config.l2_mshrs * line_beats_)),
+      fill_ticks_(line_beats_.divide(std::max<Ticks>(0, bus_.line_cycles() - line_beats_.value()) *
+                                     kL2FillTicks)),
+      data_(bus_.line_cycles(), to_ticks(config.l2_mshrs * line_beats_.value())),
       mshrs_(config.l2_mshrs, bus_, data_),
       lines_(ways_ * sets_.value(), kNoLine),
       is_dirty_(ways_ * sets_.value(), 0) {}
@@ -31,26 +31,26 @@ L2::Found L2::replace(uint64_t first_place, uint64_t line) {
   return found;
 }
 
-Cycle L2::serve(const Found& found, Piece piece) {
-  const Mshrs::Id mshr = mshrs_.allocate(piece.line, set_of(piece.line), piece.ready);
-  const Cycle left = piece.ready - hit_latency_;
+Cycle L2::serve(const Found& found, const Piece& piece) {
+  Cycle ready = piece.ready;
+  const Mshrs::Id mshr = mshrs_.allocate(piece.line, set_of(piece.line), ready);
+  const Cycle left = ready - hit_latency_;
   Arrival arrival;
   Ticks duration = piece.beats * (kTicksPerCycle + (piece.is_write ? 0 : kL2ReadGapTicks));
   if (piece.is_partial) duration += piece.beats * kL2PartialBeatTicks;
   if (!found.is_hit) {
-    arrival = fetch(found, piece, mshr);
-    piece.ready = std::max(piece.ready, arrival.begins);
+    arrival = fetch(found, piece, ready, mshr);
+    ready = std::max(ready, arrival.begins);
     if (piece.needs_data && piece.begins_line) duration += fill_ticks_ * piece.beats;
     if (found.victim != kNoLine) duration += kL2EvictTicks;
   }
-  Cycle first_beat = piece.ready;
+  Cycle first_beat = ready;
   if (arrival.done == kNever) {
     mshrs_.writes(mshr, arrival.begins - 1, left + hit_latency_, duration);
   } else {
     const Cycle end =
-        piece.is_write
-            ? data_.pass_write(piece.ready, duration, arrival.ends)
-            : data_.pass_read({piece.ready, piece.taken, piece.beats, duration, arrival.ends});
+        piece.is_write ? data_.pass_write(ready, duration, arrival.ends)
+                       : data_.pass_read({ready, piece.taken, piece.beats, duration, arrival.ends});
     mshrs_.complete(mshr, std::max(arrival.done, end - to_cycle(duration) - kL2DataStages));
     first_beat = end - piece.beats;
   }
@@ -65,8 +65,7 @@ L2::Written L2::serve_write(const Found& found, const Piece& piece) {
   return {door_.enter(piece.taken, piece.beats, !mshrs_.waited_for_set()), acknowledged};
 }
 
-L2::Arrival L2::fetch(const Found& found, const Piece& piece, Mshrs::Id mshr) {
-  Cycle asked = piece.ready;
+L2::Arrival L2::fetch(const Found& found, const Piece& piece, Cycle asked, Mshrs::Id mshr) {
   if (found.victim != kNoLine) {
     const Cycle released = mshrs_.evict_from(std::max(asked, bus_.writable()), !found.is_dirty);
     asked = released + kL2ReleaseStages;
@@ -86,7 +85,7 @@ L2::Arrival L2::fetch(const Found& found, const Piece& piece, Mshrs::Id mshr) {
   const Cycle end = begins + bus_.line_cycles();
   const Cycle done = end + kL2DoneStages;
   if (!piece.begins_line) return {end, end + 1, done};
-  return {begins, begins + bus_.line_cycles() * piece.beats / line_beats_, done};
+  return {begins, begins + line_beats_.divide(bus_.line_cycles() * piece.beats), done};
 }
 
 Cycle L2::read_between(uint64_t address, int64_t bytes, Cycle at, Cycle alone) {

@@ -72,7 +72,8 @@ class L2 {
     bool is_hit = true;
     bool is_dirty = false;  // the victim
   };
-  // Part of a request, or all: so many beats of a line.
+  // Part of a request, or all: so many beats of a line. Handed on by reference: a copy would read
+  // in large words what was written in small ones a moment ago, which processors wait for.
   struct Piece {
     uint64_t line;
     int64_t beats;
@@ -88,7 +89,7 @@ class L2 {
   NPU_INLINE Found find(uint64_t line);
   NPU_RARE Found replace(uint64_t first_place, uint64_t line);
   // A piece that misses, or comes while others are under way. Returns the cycle of its first beat.
-  NPU_RARE Cycle serve(const Found& found, Piece piece);
+  NPU_RARE Cycle serve(const Found& found, const Piece& piece);
   // A write that misses, or comes while others are under way.
   NPU_RARE Written serve_write(const Found& found, const Piece& piece);
   bool begins_line(uint64_t address) const { return line_bytes_.remainder(address) == 0; }
@@ -98,7 +99,8 @@ class L2 {
     Cycle ends = 0;    // not before then it has passed all, 0 if it need not wait for any
     Cycle done = 0;    // the miss needs no more; kNever if a permission tells
   };
-  Arrival fetch(const Found& found, const Piece& piece, Mshrs::Id mshr);
+  // Asks for it at `asked`, at the earliest.
+  Arrival fetch(const Found& found, const Piece& piece, Cycle asked, Mshrs::Id mshr);
   // Requests that are larger than a line.
   NPU_RARE Cycle read_lines(uint64_t address, int64_t bytes, Cycle at, Cycle taken);
   NPU_RARE Written write_lines(uint64_t address, int64_t bytes, bool is_partial, Cycle came,
@@ -109,7 +111,7 @@ class L2 {
   const PowerOfTwo line_bytes_;
   const PowerOfTwo bus_bytes_;
   const Cycle hit_latency_;
-  const int64_t line_beats_;
+  const PowerOfTwo line_beats_;
   MemoryBus bus_;
   const Ticks fill_ticks_;  // that a beat of a line on its way in takes of the pipeline
   DataPipeline data_;

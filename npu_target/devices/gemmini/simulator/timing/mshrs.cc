@@ -6,26 +6,27 @@ Mshrs::Id Mshrs::allocate(uint64_t line, uint64_t set, Cycle& at) {
   receive_until(at);
   const Id id = find(line, set, at);
   mshrs_[id] = {line};
+  --users_[sets_[id] % kSetGroups];
+  ++users_[set % kSetGroups];
   sets_[id] = set;
   free_[id] = 0;
   return id;
 }
 
 Mshrs::Id Mshrs::find(uint64_t line, uint64_t set, Cycle& at) {
-  Id earliest = 0;
-  Cycle free = free_[0];
-  Id same_set = count_;
-  for (Id id = 0; id < count_; ++id) {
-    earliest = free_[id] < free ? id : earliest;
-    free = std::min(free, free_[id]);
-    same_set = (sets_[id] == set) & (free_[id] > at) ? id : same_set;
-  }
+  const Id same_set = rarely(users_[set % kSetGroups] != 0) ? find_in_set(set, at) : count_;
   waited_for_set_ = same_set != count_;
   if (rarely(waited_for_set_)) {
     while (free_[same_set] >= kNever) receive(kNever);
     const bool is_same_line = mshrs_[same_set].line == line;
     at = std::max(at, free_[same_set] + (is_same_line ? kL2SameLineStages : kL2SameSetStages));
     return same_set;
+  }
+  Id earliest = 0;
+  Cycle free = free_[0];
+  for (Id id = 1; id < count_; ++id) {
+    earliest = free_[id] < free ? id : earliest;
+    free = std::min(free, free_[id]);
   }
   while (free + kL2TurnStages > at && earliest_ < free) {
     // That may make another one free, if not the earliest.
@@ -38,6 +39,12 @@ Mshrs::Id Mshrs::find(uint64_t line, uint64_t set, Cycle& at) {
   }
   at = std::max(at, free + kL2TurnStages);
   return earliest;
+}
+
+Mshrs::Id Mshrs::find_in_set(uint64_t set, Cycle at) const {
+  Id found = count_;
+  for (Id id = 0; id < count_; ++id) found = (sets_[id] == set) & (free_[id] > at) ? id : found;
+  return found;
 }
 
 void Mshrs::evicts(Id id, Cycle acknowledged, bool is_dirty) {

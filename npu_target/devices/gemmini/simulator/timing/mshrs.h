@@ -29,6 +29,7 @@ class Mshrs {
   Mshrs(int64_t count, MemoryBus& bus, DataPipeline& data)
       : bus_(bus), data_(data), count_(static_cast<Id>(count)) {
     free_.fill(kLongAgo);
+    users_[0] = static_cast<uint8_t>(count_);
   }
 
   using Id = unsigned;
@@ -64,6 +65,7 @@ class Mshrs {
  private:
   static constexpr uint64_t kNoLine = ~uint64_t{0};
   static constexpr unsigned kMost = 64;
+  static constexpr uint64_t kSetGroups = 256;
   struct Mshr {
     uint64_t line = kNoLine;
     Cycle done = 0;          // all but the messages
@@ -79,6 +81,8 @@ class Mshrs {
   };
 
   Id find(uint64_t line, uint64_t set, Cycle& at);
+  // The one that another request of the set holds at `at`, count_ if there is none.
+  NPU_RARE Id find_in_set(uint64_t set, Cycle at) const;
   NPU_RARE void receive_all_until(Cycle until);
   // The first message comes, if that is before `until`. Returns whose, count_ if it is not.
   NPU_RARE Id receive(Cycle until);
@@ -90,10 +94,12 @@ class Mshrs {
   DataPipeline& data_;
   const Id count_;
   std::array<Mshr, kMost> mshrs_;
-  // Of them, for every request looks through all: its set, and when it is free, kNever while it
-  // waits for a message.
-  std::array<uint64_t, kMost> sets_{};
+  // Of them, for every request looks through all: when it is free, kNever while it waits for a
+  // message.
   std::array<Cycle, kMost> free_{};
+  std::array<uint64_t, kMost> sets_{};  // of their requests, at first 0
+  // How many have a set of the group; as a rule none has one of a request's group.
+  std::array<uint8_t, kSetGroups> users_{};
   std::array<uint8_t, kMost> waiting_{};  // for acknowledgements, the earliest first
   unsigned waiting_count_ = 0;
   unsigned clean_count_ = 0;                                     // of them

@@ -98,6 +98,16 @@ const Test conflict("timing/dram: another row of the bank waits until the first 
   CHECK_EQUAL(read(written, kNextRow, 1000), 1000 + 33 + 10 + kRead);
 });
 
+const Test rows("timing/dram: any number of rows of a bank are opened one after another", [] {
+  Dram dram(dram_device());
+  for (uint64_t i = 0; i < 20; ++i) {
+    CHECK_EQUAL(read(dram, i * kNextRow, 1000), 1000 + 34 * static_cast<int64_t>(i) + kRead);
+  }
+  // One that has not begun makes room for what was asked for earlier.
+  CHECK_EQUAL(read(dram, 20 * kNextRow, 3000), 3000 + kRead);
+  CHECK_EQUAL(read(dram, 21 * kNextRow, 2980), 2980 + kRead);
+});
+
 const Test banks("timing/dram: banks do not wait for each other", [] {
   Dram dram(dram_device());
   for (uint64_t bank = 0; bank < 8; ++bank) {

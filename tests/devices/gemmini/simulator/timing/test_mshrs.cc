@@ -64,6 +64,24 @@ const Test set("timing/mshrs: of a set one is under way at a time", [] {
   CHECK_EQUAL(unit.request(3, 300, 400), 300);
 });
 
+const Test other_sets("timing/mshrs: no other set is waited for", [] {
+  const auto request = [](uint64_t first_set, uint64_t second_set) {
+    Unit unit(4);
+    Cycle at = 100;
+    unit.mshrs.complete(unit.mshrs.allocate(0, first_set, at), 500);
+    at = 100;
+    unit.mshrs.allocate(1, second_set, at);
+    CHECK_EQUAL(unit.mshrs.waited_for_set(), first_set == second_set);
+    return at;
+  };
+  for (uint64_t shift = 1; shift < 40; ++shift) {
+    const uint64_t set = 3 + (uint64_t{1} << shift);
+    CHECK_EQUAL(request(3, set), 100);
+    CHECK_EQUAL(request(set, 3), 100);
+    CHECK_EQUAL(request(set, set), 500 + timing::kL2SameSetStages);
+  }
+});
+
 const Test takes_over("timing/mshrs: who waits for a set takes over the register", [] {
   Unit unit(2);
   unit.request(0, 100, 200);
