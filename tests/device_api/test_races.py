@@ -153,6 +153,14 @@ CASES: dict[str, tuple[bool, list[Words]]] = {
         True,
         [WIDE, load(BANK | 8, 8, 24, funct=MVIN2), store(BANK | 32, 4), store(ACC), ZEROS],
     ),
+    "ordered by a compute that comes later": (
+        True,
+        [load(0, 2), matmul(0, GARBAGE, ACC | 4, 2)[0], store(ACC, 8, BASE), matmul(0, 64, ACC)[1]],
+    ),
+    "ordered by a compute before": (
+        False,
+        [load(0, 2), *matmul(0, GARBAGE, ACC | 4, 2), store(ACC, 8, BASE)],
+    ),
     "after a config": (False, [*matmul(0, 64, 32), config_ex(), *matmul(40, 64, ACC, 4)]),
 }
 

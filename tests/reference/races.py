@@ -143,7 +143,6 @@ class Races:
                 pair.operands |= self.steps[-1].read_range
         self._connect()
         self.by_index = {step.index: step for step in self.steps}
-        self.reachable = {step.index: self._reach(("complete", step.index)) for step in self.steps}
         found = [
             *self._memory(),
             *self._unsettled(),
@@ -167,17 +166,16 @@ class Races:
             ):
                 self.edges["complete", old.index].append(("issue", new.index))
 
-    def _reach(self, start: tuple[str, int]) -> set[tuple[str, int]]:
-        reached, todo = set(), [start]
+    def is_complete_before(self, old: int, new: int) -> bool:
+        """By commands up to ``new``: each is judged when it comes, by those before it. Only what
+        comes between a PRELOAD and its COMPUTE could be ordered by a later one, the COMPUTE."""
+        reached, todo = set(), [("complete", old)]
         while todo:
             node = todo.pop()
-            if node not in reached:
+            if node not in reached and node[1] <= new:
                 reached.add(node)
                 todo += self.edges[node]
-        return reached
-
-    def is_complete_before(self, old: int, new: int) -> bool:
-        return ("issue", new) in self.reachable[old]
+        return ("issue", new) in reached
 
     def _memory(self) -> list[int]:
         found = []
