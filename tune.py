@@ -2,7 +2,14 @@
 
 import sys
 
-from npu_target.cli.main import main
+try:
+    from npu_target.cli.main import main
+except ModuleNotFoundError as error:
+    sys.exit(
+        f"tune.py: error: Python's package {error.name} is not installed for {sys.executable}; "
+        "install all that is needed, in this folder: "
+        f"{sys.executable} -m pip install -e ."
+    )
 
 if __name__ == "__main__":
     sys.exit(main(["tune", *sys.argv[1:]]))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 
@@ -50,6 +52,16 @@ def test_wrong_input_is_one_line(tmp_path, monkeypatch, capsys, arguments, says)
     monkeypatch.chdir(tmp_path)
     assert says in refusal(main, capsys, *arguments)
     assert not list(tmp_path.iterdir()), "nothing is left behind"
+
+
+def test_without_what_is_to_be_installed_it_says_how():
+    script = Path(__file__).parents[1] / "tune.py"
+    ran = subprocess.run(
+        [sys.executable, "-S", script], capture_output=True, text=True, check=False
+    )  # -S: without site-packages
+    assert ran.returncode == 1 and len(ran.stderr.splitlines()) == 1
+    assert ran.stderr.startswith("tune.py: error: Python's package ")
+    assert ran.stderr.endswith("-m pip install -e .\n")
 
 
 @pytest.mark.parametrize(

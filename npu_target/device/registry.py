@@ -109,4 +109,5 @@ def load(path: Pathish) -> DeviceConfig:
 
 
 def _known() -> str:
-    return ", ".join(presets())
+    none = "none, for this package is not installed, only on Python's path: pip install -e ."
+    return ", ".join(presets()) or none

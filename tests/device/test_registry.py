@@ -77,6 +77,13 @@ def test_two_kinds_beside_each_other(installed: Any, tmp_path: Path) -> None:
             find(name)
 
 
+def test_a_checkout_that_is_not_installed_says_so(installed: Any) -> None:
+    installed()
+    for look in (preset, find):
+        with pytest.raises(ConfigError, match=r"there are: none, .* not installed.*: pip install"):
+            look("gemmini-16x16")
+
+
 @pytest.mark.parametrize(
     ("loaded", "reason"),
     [
