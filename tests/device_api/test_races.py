@@ -157,6 +157,10 @@ CASES: dict[str, tuple[bool, list[Words]]] = {
         True,
         [load(0, 2), matmul(0, GARBAGE, ACC | 4, 2)[0], store(ACC, 8, BASE), matmul(0, 64, ACC)[1]],
     ),
+    "ordered by a preload whose compute comes later": (
+        True,
+        [load(0, 2), matmul(0, 0, ACC | 4, 2)[0], store(ACC, 8, BASE), matmul(0, 64, ACC)[1]],
+    ),
     "ordered by a compute before": (
         False,
         [load(0, 2), *matmul(0, GARBAGE, ACC | 4, 2), store(ACC, 8, BASE)],

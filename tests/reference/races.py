@@ -126,6 +126,7 @@ class Races:
         self.steps: list[Step] = []
         self.pairs: list[Pair] = []
         self.edges: dict[tuple[str, int], list[tuple[str, int]]] = defaultdict(list)
+        self.by_result: set[tuple[int, int]] = set()  # edges that only written rows make
         configs = 0
         for index, (funct, rs1, rs2) in enumerate(commands):
             if funct == CONFIG:
@@ -161,20 +162,28 @@ class Races:
         for old, new in combinations(self.steps, 2):
             if old.queue == new.queue:
                 self.edges["issue", old.index].append(("issue", new.index))
-            elif (old.write_range & (new.write_range | new.read_range)) or (
-                old.read_range & new.write_range
-            ):
+            elif old.read_range & new.write_range:
                 self.edges["complete", old.index].append(("issue", new.index))
+            elif old.write_range & (new.write_range | new.read_range):
+                self.edges["complete", old.index].append(("issue", new.index))
+                self.by_result.add((old.index, new.index))
 
     def is_complete_before(self, old: int, new: int) -> bool:
-        """By commands up to ``new``: each is judged when it comes, by those before it. Only what
-        comes between a PRELOAD and its COMPUTE could be ordered by a later one, the COMPUTE."""
+        """By commands up to ``new``: each is judged when it comes, by those before it. Until its
+        COMPUTE has come, nothing is known of when a PRELOAD's result is there."""
+        unknown = {pair.preload for pair in self.pairs if pair.compute > new}
         reached, todo = set(), [("complete", old)]
         while todo:
             node = todo.pop()
-            if node not in reached and node[1] <= new:
-                reached.add(node)
-                todo += self.edges[node]
+            if node in reached or node[1] > new:
+                continue
+            reached.add(node)
+            is_unknown = node[0] == "complete" and node[1] in unknown
+            todo += [
+                later
+                for later in self.edges[node]
+                if not (is_unknown and (node[1], later[1]) in self.by_result)
+            ]
         return ("issue", new) in reached
 
     def _memory(self) -> list[int]:
