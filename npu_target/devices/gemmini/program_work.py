@@ -166,6 +166,13 @@ class _Counter(CommandCounter[Counter[int]]):
         """The local address."""
         return self.middle(register) & _LOCAL_MASK
 
+    def flags(self, local: int) -> int:
+        """The flags of a local address, whatever its row.
+
+        A row below 0, in iterations that a condition leaves out, has borrowed from them.
+        """
+        return (local + self.config.spad_rows) & _LOCAL_MASK
+
     def sizes(self, register: Operand) -> tuple[int, int]:
         """Columns and rows: what the field they share has, with the mean of what is no sum."""
         rest = self.middle(register) >> _SIZES_FROM_BIT
@@ -215,7 +222,7 @@ class _Counter(CommandCounter[Counter[int]]):
         if command.rs1 == _NOTHING:
             likely["zero_loads"] += times
             return
-        into_sums = bool(local & _ACCUMULATOR_BIT)
+        into_sums = bool(self.flags(local) & _ACCUMULATOR_BIT)
         row_bytes = cols * _SUM_BYTES if into_sums else cols
         beats = rows * ceil_div(row_bytes, self.config.bus_bytes)
         likely["loaded_bytes"] += times * rows * row_bytes
@@ -235,9 +242,8 @@ class _Counter(CommandCounter[Counter[int]]):
     def store(self, command: Command, times: int, sure: int, reads: Counter[int] | None) -> None:
         likely = self.work.likely
         cols, rows = self.sizes(command.rs2)
-        # A row below 0, in iterations that a condition leaves out, borrows from the flags.
-        flags = self.local(command.rs2) + self.config.acc_rows
-        row_bytes = cols * _SUM_BYTES if flags & _FULL_WIDTH_BIT else cols
+        is_full_width = self.flags(self.local(command.rs2)) & _FULL_WIDTH_BIT
+        row_bytes = cols * _SUM_BYTES if is_full_width else cols
         beats = rows * ceil_div(row_bytes, self.config.bus_bytes)
         likely["stores"] += times
         likely["stored_bytes"] += times * rows * row_bytes
