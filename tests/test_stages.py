@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from command_lines import compile_operator as command
 from command_lines import misuse
@@ -55,17 +57,17 @@ def test_files(tmp_path):
     files = sorted(path.name for path in (tmp_path / "product").iterdir())
     assert files == ["00_scheduled.py", "01_placed.txt", "02_c.c"]
     text = (tmp_path / "product" / "01_placed.txt").read_text()
-    assert "store   accumulator row 0 -> out byte" in text
+    assert re.search(r"store   accumulator row 16\*i\d+ -> out byte 280\*i\d+ ", text)
 
 
 def test_copies_of_windows_and_conditions_have_a_text():
-    pool = MaxPool2d(1, 10, 10, 20, 3, 2, (1, 1, 1, 1))
+    pool = MaxPool2d(1, 28, 28, 64, 3, 2, (1, 1, 1, 1))
     texts: list[str] = []
     printer = StagePrinter("pool", check_stages(["placed", "statements"]), write=texts.append)
     func = default_schedule(pool, CONFIG).mod["main"]
     build_program(func, CONFIG, pool.name, options=O0, show=printer)
     assert "rows of windows x" in texts[1]
-    assert " if 0 <= " in "".join(shown(O0, "placed"))
+    assert " if 0 <= " in texts[1]
 
 
 @pytest.mark.parametrize("name", ["nothing", "", "C"])

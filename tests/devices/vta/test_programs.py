@@ -121,7 +121,9 @@ def without(nodes: tuple[Node, ...], unwanted: Callable[[Command], bool]) -> tup
 def test_tokens_are_needed(give: tuple[int, str], take: tuple[int, str]) -> None:
     """Without those of one queue the simulator refuses the program."""
     operator = Matmul(1, 96, 64, 64, scale=2.0**-9)
-    program, mod = default_program(operator, CONFIG)
+    schedule = Schedule(operator.prim_func(CONFIG))
+    schedule_mac(schedule, MacStructure(), {"blocks": [2, 2], "steps": [4, 1]})
+    program = build_program(schedule.mod["main"], CONFIG, operator.name)
 
     def is_token(node: Command) -> bool:
         command = isa.COMMANDS.decode(node.funct, node.rs1.base, node.rs2.base)
@@ -133,7 +135,7 @@ def test_tokens_are_needed(give: tuple[int, str], take: tuple[int, str]) -> None
     assert body != program.body
     broken = Program(program.name, CONFIG, program.args, body, program.constants)
     with pytest.raises(RuntimeError, match=r"\[race\]"):
-        launched(broken, inputs_of(operator, CONFIG, mod))
+        launched(broken, inputs_of(operator, CONFIG, schedule.mod))
 
 
 def refusal(operator: Operator) -> str:
