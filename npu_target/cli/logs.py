@@ -66,8 +66,9 @@ def _add_merge(commands: argparse._SubParsersAction) -> None:
     merge = commands.add_parser(
         "merge",
         help="join several folders of logs into one",
-        description="Join folders of logs of the same device, model and versions into a new one: "
-        "what several have is in it once.",
+        description="Join folders of logs of the same device and versions into a new one of the "
+        "first one's model: what several have is in it once. Of logs of other models, or of an "
+        "operator alone, it takes the layers that the first folder has too.",
     )
     merge.add_argument("folders", nargs="+", type=Path, metavar="FOLDER", help=_FOLDER)
     add_output_option(merge, "make DIR/<device>/<model>/", "DIR", required=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,28 +24,45 @@ class Merged:
 
 def merge(logs: Sequence[TuningLog], target: Path, command: str, most: int | None = None) -> Merged:
     """Write what `logs`, and those beneath them, hold to a new folder in `target`: equal lines
-    once, of each workload all records or the fastest `most`, and then no failures.
+    once, of each workload all records or the fastest `most`, and then no failures. Of logs of
+    another model than the first ones' only the layers that these have too.
 
     Raises LogError for logs that do not belong together, and for a folder that is there already.
     """
-    header = replace(logs[0].header, command=command)
+    first = logs[0]
+    header = replace(first.header, command=command)
     folder = log_folder(target, header)
-    for log in logs[1:]:
-        log.header.check_usable_by(header, log.folder)
+    wanted: dict[Path, set[str] | None] = {}
+    for log in logs:
+        replace(log.header, model=header.model).check_usable_by(header, log.folder)
+        wanted[log.folder] = None if log.header.model == header.model else _common(log, first)
     if folder.exists() and any(folder.iterdir()):
         raise LogError(f"{folder} is there already; give another place for what is joined")
     check_can_make(folder)
     with open_log(folder, header) as new:
         for log in logs:
-            _add_records(new, log, most)
-        _add_lines(new, logs, most)
+            _add_records(new, log, most, wanted[log.folder])
+        _add_lines(new, logs, most, wanted)
         return Merged(
             folder, sum(len(new.records_of(mod)) for mod in new.modules), len(new.failures)
         )
 
 
-def _add_records(new: TuningLog, log: TuningLog, most: int | None) -> None:
+def _common(log: TuningLog, first: TuningLog) -> set[str]:
+    """The names of the layers that both logs have."""
+    names = {operator_of(mod).name for mod in log.modules if first.has_records(mod)}
+    if not names:
+        raise LogError(
+            f"{log.folder} has logs of {log.header.model}, and no layer of {first.folder}, which "
+            f"has logs of {first.header.model}; name the folder of the model that you tune first"
+        )
+    return names
+
+
+def _add_records(new: TuningLog, log: TuningLog, most: int | None, wanted: set[str] | None) -> None:
     for mod in log.modules:
+        if wanted is not None and operator_of(mod).name not in wanted:
+            continue
         known = {_text(line.record[:2]) for line in new.records_of(mod)}
         for line in log.records_of(mod)[:most]:
             # The trace and its time: the rest is the same in all of them.
@@ -55,18 +72,26 @@ def _add_records(new: TuningLog, log: TuningLog, most: int | None) -> None:
                 new.add_record(mod, line.record)
 
 
-def _add_lines(new: TuningLog, logs: Sequence[TuningLog], most: int | None) -> None:
+def _add_lines(
+    new: TuningLog,
+    logs: Sequence[TuningLog],
+    most: int | None,
+    wanted: Mapping[Path, set[str] | None],
+) -> None:
     """On measurements and failures, as far as they are about what is kept."""
     known = set()
     kept = {} if most is None else _cycles_by_layer(new)
     for log in logs:
+        names = wanted[log.folder]
         for entry in log.known_measurements:
-            is_kept = most is None or entry["cycles"] in kept.get(entry["task"], ())
+            is_kept = names is None or entry["task"] in names
+            is_kept &= most is None or entry["cycles"] in kept.get(entry["task"], ())
             if is_kept and _text(entry) not in known:
                 known.add(_text(entry))
                 new.add_measurement(entry)
         for entry in log.known_failures if most is None else ():
-            if _text(entry) not in known:
+            is_kept = names is None or entry["task"] in names
+            if is_kept and _text(entry) not in known:
                 known.add(_text(entry))
                 new.add_failure(entry)
 

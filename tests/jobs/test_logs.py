@@ -112,6 +112,32 @@ def test_merged_logs_have_everything_once(halves, tmp_path, capsys):
     assert "is there already" in error
 
 
+def test_of_another_models_logs_the_layers_that_the_first_have_are_merged(
+    halves, tmp_path, capsys, shipped
+):
+    """As those of a layer that was tuned alone."""
+    other = tmp_path / "other"
+    shutil.copytree(SHIPPED, other)
+    Header.of(CONFIG, "other", "").write(other)
+    assert logs(["merge", str(halves[0]), str(other), "-o", str(tmp_path / "m")]) == 0
+    folder = log_folder(tmp_path / "m", HEADER)
+    merged = TuningLog(folder, Header.read(folder))
+    first = TuningLog(halves[0], HEADER)
+    mine = {operator_of(mod).name for mod in first.modules}
+    assert len(mine) < len(shipped.modules)
+    assert {operator_of(mod).name for mod in merged.modules} == mine
+    assert {entry["task"] for entry in merged.measurements} == mine
+    for mod in first.modules:
+        assert merged.records_of(mod)[0].seconds == shipped.records_of(mod)[0].seconds
+        assert len(merged.records_of(mod)) >= len(shipped.records_of(mod))
+    # Of nothing that they have nothing is taken.
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    Header.of(CONFIG, "other", "").write(alone)
+    error = refusal(logs, capsys, "merge", str(halves[0]), str(alone), "-o", str(tmp_path / "n"))
+    assert "has logs of other, and no layer of" in error and not (tmp_path / "n").exists()
+
+
 def test_logs_of_different_devices_are_not_merged(halves, tmp_path, capsys):
     other = tmp_path / "other"
     shutil.copytree(halves[0], other)
