@@ -19,11 +19,11 @@ from .. import script
 from ..device import DeviceConfig
 from ..device.numbers import Numbers
 from ..intrin import gemm_intrinsic
-from . import convolution
 from .arguments import drop_argument
 from .blocking import ceil_div, rounded_up
 from .convolution import Convolution
-from .mac_operator import WHOLE_DEPTH, MacOperator, with_sums, wrapped_sums
+from .convolution_operator import ConvolutionOperator
+from .mac_operator import WHOLE_DEPTH, with_sums, wrapped_sums
 from .mac_schedule import MacStructure
 from .mac_shape import MacShape, Tensor
 from .operator import (
@@ -33,10 +33,10 @@ from .operator import (
     OperatorError,
     require_positive,
 )
-from .output import ChannelScale, Output
-from .pattern import Accepted, Match, Spelling
+from .output import ChannelScale
+from .pattern import Accepted, Match
 from .registry import register_operator
-from .window import Window, with_pad_value
+from .window import with_pad_value
 
 
 def depthwise_diagonal(weight: np.ndarray, dim: int) -> np.ndarray:
@@ -50,14 +50,11 @@ def depthwise_diagonal(weight: np.ndarray, dim: int) -> np.ndarray:
 
 @register_operator()
 @dataclass(frozen=True)
-class DepthwiseConv2d(MacOperator):
+class DepthwiseConv2d(ConvolutionOperator):
     """``out[n,y,x,c] = requantize(sum x[n, y*sh+i-t, x*sw+j-l, c] * w[i,j,c] + bias[c])``, or
     the sums themselves."""
 
     op: ClassVar[str] = "depthwise_conv2d"
-    seldom: ClassVar[tuple[str, ...]] = ("sums", "pad_value")
-    channel_scales: ClassVar[bool] = True
-    weights: ClassVar[tuple[str, ...]] = ("weight",)
 
     n: int
     h: int
@@ -83,15 +80,6 @@ class DepthwiseConv2d(MacOperator):
         self.output.check("depthwise_conv2d", self.c)
 
     @property
-    def output(self) -> Output:
-        return Output(self.scale, self.relu, self.sums)
-
-    @property
-    def window(self) -> Window:
-        """The sliding window."""
-        return Window(self.h, self.w, self.kh, self.kw, self.strides, self.pad, self.pad_value)
-
-    @property
     def args(self) -> tuple[Arg, ...]:
         win = self.window
         bias = (Arg("bias", "input", "int32", (self.c,)),) if self.bias else ()
@@ -113,10 +101,6 @@ class DepthwiseConv2d(MacOperator):
         bias = "" if self.bias else "_nobias"
         shape = f"{self.h}x{self.w}x{self.c}_{self.window.label}"
         return f"depthwise_{batch}{shape}{bias}{self.output.label}"
-
-    @property
-    def partly_read(self) -> tuple[str, ...]:
-        return ("x",)
 
     @property
     def layout_free(self) -> tuple[str, ...]:
@@ -142,10 +126,6 @@ class DepthwiseConv2d(MacOperator):
     def padded(self, multiple: int) -> DepthwiseConv2d:
         c = rounded_up(self.c, multiple)
         return replace(self, c=c, scale=self.output.padded_scale(c))
-
-    def check_device(self, config: DeviceConfig) -> None:
-        super().check_device(config)
-        self.window.check_device(config)
 
     def prim_func(self, config: DeviceConfig) -> PrimFunc:
         self.check_device(config)
@@ -246,10 +226,6 @@ class DepthwiseConv2d(MacOperator):
         # The argument is made of diagonal blocks and is 0 elsewhere.
         compact = inputs["weight"][..., 0]
         return {**inputs, "weight": depthwise_diagonal(compact, self.dim)}
-
-    @classmethod
-    def spellings(cls, numbers: Numbers) -> Sequence[Spelling]:
-        return convolution.spellings(numbers)
 
     @classmethod
     def accept(cls, match: Match, config: DeviceConfig) -> Accepted | str | None:

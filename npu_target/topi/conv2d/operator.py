@@ -11,17 +11,17 @@ from tvm.tirx import PrimFunc
 
 from ...device import DeviceConfig
 from ...device.numbers import Numbers
-from .. import convolution
 from ..blocking import ceil_div, rounded_up
 from ..convolution import Convolution
-from ..mac_operator import SPLIT_DEPTH, WHOLE_DEPTH, MacOperator, with_sums, wrapped_sums
+from ..convolution_operator import ConvolutionOperator
+from ..mac_operator import SPLIT_DEPTH, WHOLE_DEPTH, with_sums, wrapped_sums
 from ..mac_schedule import MacStructure
 from ..mac_shape import MacShape, Tensor
 from ..operator import CANONICAL_SCALE, Arg, Arrays, require_positive
-from ..output import ChannelScale, Output
-from ..pattern import Accepted, Match, Spelling
+from ..output import ChannelScale
+from ..pattern import Accepted, Match
 from ..registry import register_operator
-from ..window import Window, with_pad_value
+from ..window import with_pad_value
 from .joined import image_rows, joined_prim_func, takes_joined
 from .pixels import pixel_prim_func
 from .windows import strips, takes_windows, window_prim_func
@@ -29,14 +29,11 @@ from .windows import strips, takes_windows, window_prim_func
 
 @register_operator()
 @dataclass(frozen=True)
-class Conv2d(MacOperator):
+class Conv2d(ConvolutionOperator):
     """``out[n,y,x,o] = requantize(bias[o] + sum x[n,y*sh+i-t,x*sw+j-l,c] * weight[i,j,c,o])``,
     or the sums themselves."""
 
     op: ClassVar[str] = "conv2d"
-    seldom: ClassVar[tuple[str, ...]] = ("sums", "pad_value")
-    channel_scales: ClassVar[bool] = True
-    weights: ClassVar[tuple[str, ...]] = ("weight",)
 
     n: int
     h: int
@@ -62,15 +59,6 @@ class Conv2d(MacOperator):
         require_positive("conv2d", n=self.n, ci=self.ci, co=self.co)
         self.window.check("conv2d")
         self.output.check("conv2d", self.co)
-
-    @property
-    def output(self) -> Output:
-        return Output(self.scale, self.relu, self.sums)
-
-    @property
-    def window(self) -> Window:
-        """The sliding window."""
-        return Window(self.h, self.w, self.kh, self.kw, self.strides, self.pad, self.pad_value)
 
     @property
     def tile_strides(self) -> tuple[int, int]:
@@ -105,10 +93,6 @@ class Conv2d(MacOperator):
         bias = "" if self.bias else "_nobias"
         shape = f"{self.h}x{self.w}x{self.ci}_{self.co}_{self.window.label}"
         return f"conv2d_{batch}{shape}{bias}{self.output.label}"
-
-    @property
-    def partly_read(self) -> tuple[str, ...]:
-        return ("x",)
 
     @property
     def layout_free(self) -> tuple[str, ...]:
@@ -151,10 +135,6 @@ class Conv2d(MacOperator):
         scale = self.output.padded_scale(co)
         return replace(self, ci=rounded_up(self.ci, multiple), co=co, scale=scale)
 
-    def check_device(self, config: DeviceConfig) -> None:
-        super().check_device(config)
-        self.window.check_device(config)
-
     def prim_func(self, config: DeviceConfig) -> PrimFunc:
         self.check_device(config)
         if self.windows:
@@ -178,10 +158,6 @@ class Conv2d(MacOperator):
     @property
     def terms(self) -> int:
         return self.kh * self.kw * self.ci
-
-    @classmethod
-    def spellings(cls, numbers: Numbers) -> Sequence[Spelling]:
-        return convolution.spellings(numbers)
 
     @classmethod
     def accept(cls, match: Match, config: DeviceConfig) -> Accepted | str | None:
