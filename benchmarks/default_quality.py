@@ -26,6 +26,7 @@ from npu_target.device import DeviceConfig, presets
 from npu_target.device_api import program_cycles
 from npu_target.devices.gemmini import GemminiConfig
 from npu_target.files import write_atomically
+from npu_target.process_tree import end_with_parent
 from npu_target.topi import Operator
 from npu_target.topi.definition import from_json, to_json
 from npu_target.tuning.choose import cycles_of
@@ -191,7 +192,9 @@ def main() -> None:
             if (device, to_json(operator)) not in done:
                 jobs.append((to_json(operator), config, args.trials, args.seed))
     with ProcessPoolExecutor(
-        min(args.processes, _MOST_PROCESSES), mp_context=get_context("spawn")
+        min(args.processes, _MOST_PROCESSES),
+        mp_context=get_context("spawn"),
+        initializer=end_with_parent,
     ) as pool:
         running = [pool.submit(_measure_text, *job) for job in jobs]
         for future in as_completed(running):

@@ -1,9 +1,13 @@
-"""Ending processes together with all that they started."""
+"""Ending processes together with all that they started, or that started them."""
 
 from __future__ import annotations
 
 import contextlib
+import os
+import threading
 from collections.abc import Iterable
+from multiprocessing import parent_process
+from multiprocessing.connection import wait
 
 import psutil
 
@@ -21,3 +25,16 @@ def kill_all(processes: Iterable[psutil.Process]) -> None:
     for process in processes:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()
+
+
+def end_with_parent() -> None:
+    """Let this process, which `multiprocessing` started, end as soon as the one that did is gone:
+    of itself it would finish its job first, and then wait for another one for ever."""
+    parent = parent_process()
+    assert parent is not None, "nothing started this process"
+
+    def watch() -> None:
+        wait([parent.sentinel])
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

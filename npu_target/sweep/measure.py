@@ -12,6 +12,7 @@ from multiprocessing import get_context
 from ..codegen_tir import CodegenError, DoesNotFit
 from ..device import DeviceConfig
 from ..numerics import NumericsError
+from ..process_tree import end_with_parent
 from ..tuning.choose import Chooser
 from ..tuning.errors import TuningError
 from ..tuning.layers import Layer
@@ -60,7 +61,7 @@ def measure_all(
         min(processes, max(1, len(jobs))),
         # A copy of this process would share TVM's threads and locks.
         mp_context=get_context("spawn"),
-        initializer=_ignore_interrupts,
+        initializer=_follow_parent,
     )
     try:
         running = {pool.submit(measure, options, config, point): config for config, point in jobs}
@@ -75,6 +76,8 @@ def measure_all(
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _ignore_interrupts() -> None:
-    """Ctrl-C reaches every process of the terminal; the first one says what happens."""
+def _follow_parent() -> None:
+    """End with the first process, however that ends. Ctrl-C reaches every process of the terminal;
+    the first one says what happens."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end_with_parent()
