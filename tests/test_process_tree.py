@@ -29,14 +29,17 @@ if __name__ == "__main__":
 """
 
 
-def wait_for(pids: list[int], seconds: float) -> list[int]:
-    """Those that are still there then."""
-    found = [psutil.Process(pid) for pid in pids if psutil.pid_exists(pid)]
-    return [process.pid for process in psutil.wait_procs(found, timeout=seconds)[1]]
+def are_gone(processes: list[psutil.Process], seconds: float = 20) -> bool:
+    """Whether all have ended by then, even if nobody asked yet how."""
+    deadline = time.monotonic() + seconds
+    while not all(map(is_gone, processes)):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
 
 
 def is_gone(process: psutil.Process) -> bool:
-    """Whether it has ended, even if nobody asked yet how."""
     try:
         return process.status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -62,14 +65,13 @@ def test_processes_of_a_pool_end_with_the_one_that_started_them(pool):
     assert len(children) >= 2
     process.kill()
     process.wait()
-    assert wait_for([child.pid for child in children], 20) == []
+    assert are_gone(children)
 
 
 def test_what_a_process_started_is_killed(pool):
     process, children = pool
     kill_all(children)
-    while not all(map(is_gone, children)):
-        time.sleep(0.01)
+    assert are_gone(children)
     process.kill()
     process.wait()
     assert descendants(process.pid) == []
