@@ -7,6 +7,8 @@ import re
 import pytest
 from command_lines import compile_operator as command
 from command_lines import misuse
+from tvm import tirx
+from tvm.s_tir import Schedule
 
 from npu_target.codegen_tir import build_program
 from npu_target.device import DEFAULT_DEVICE, preset
@@ -15,10 +17,22 @@ from npu_target.program import Program
 from npu_target.schedule_rules import default_schedule
 from npu_target.stages import ALL, STAGES, StageError, StagePrinter, check_stages
 from npu_target.topi import Matmul, MaxPool2d
+from npu_target.topi.definition import definition
+from npu_target.topi.mac_schedule import MacStructure, schedule_mac
+from npu_target.topi.pool_schedule import schedule_pool
 
 CONFIG = preset(DEFAULT_DEVICE)
 PRODUCT = Matmul(1, 40, 48, 20)
-FUNC = default_schedule(PRODUCT, CONFIG).mod["main"]
+
+
+def product() -> tirx.PrimFunc:
+    """Scheduled in tiles of a block of columns, all 40 lines of it."""
+    schedule = Schedule(definition(PRODUCT, CONFIG))
+    schedule_mac(schedule, MacStructure(), {"blocks": [2, 1], "steps": [1, 3]})
+    return schedule.mod["main"]
+
+
+FUNC = product()
 
 
 def shown(options: PipelineOptions, stages: str = ALL) -> list[str]:
@@ -57,15 +71,17 @@ def test_files(tmp_path):
     files = sorted(path.name for path in (tmp_path / "product").iterdir())
     assert files == ["00_scheduled.py", "01_placed.txt", "02_c.c"]
     text = (tmp_path / "product" / "01_placed.txt").read_text()
-    assert re.search(r"store   accumulator row 16\*i\d+ -> out byte 280\*i\d+ ", text)
+    assert re.search(r"store   accumulator row 16\*i\d+ -> out byte 16\*i\d+ \+ 320\*i\d+, ", text)
 
 
 def test_copies_of_windows_and_conditions_have_a_text():
     pool = MaxPool2d(1, 28, 28, 64, 3, 2, (1, 1, 1, 1))
     texts: list[str] = []
     printer = StagePrinter("pool", check_stages(["placed", "statements"]), write=texts.append)
-    func = default_schedule(pool, CONFIG).mod["main"]
-    build_program(func, CONFIG, pool.name, options=O0, show=printer)
+    schedule = Schedule(definition(pool, CONFIG))
+    tiles = {"n": [1, 1], "cb": [1, 4], "y": [14, 1], "xx": [2, 7]}
+    schedule_pool(schedule, CONFIG.memories, True, tiles)
+    build_program(schedule.mod["main"], CONFIG, pool.name, options=O0, show=printer)
     assert "rows of windows x" in texts[1]
     assert " if 0 <= " in texts[1]
 
@@ -87,7 +103,8 @@ def test_a_command_compiles_an_operator(tmp_path, capsys):
     assert command(["matmul", *attributes, "-o", str(file)]) == 0
     program = Program.load(file)
     assert printed == f"{program}\n"
-    assert program == build_program(FUNC, CONFIG, PRODUCT.name)
+    default = default_schedule(PRODUCT, CONFIG).mod["main"]
+    assert program == build_program(default, CONFIG, PRODUCT.name)
 
 
 @pytest.mark.parametrize(

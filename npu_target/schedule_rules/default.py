@@ -58,7 +58,8 @@ def default_schedule(
     shape = operator.mac_shape(config) if isinstance(operator, MacOperator) else None
     chosen = operator.canonical(), shape, config
     if chosen not in _chosen:
-        _chosen[chosen] = _choose(sch, operator, shape, config)
+        # By a copy: what is asked of a schedule stays in its trace.
+        _chosen[chosen] = _choose(sch.copy(), operator, shape, config)
     _chosen[chosen].apply(sch, config)
     return sch
 
