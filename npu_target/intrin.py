@@ -28,6 +28,10 @@ WIDE = "npu.wide"
 # On the outermost loop of a load of weights: they lie in DRAM as the load puts them into its tile.
 # The value is the order of the tile's dimensions but the last, in which its rows follow each other.
 PACKED = "npu.packed"
+# On the outermost loop of a load of an operand that stays for several nests of steps: the first
+# steps come to its halves by turns, which lie in banks of their own, so that what arrives of one
+# half does not keep them from reading the other.
+HALVED = "npu.halved"
 _MOST_KNOWN_STEP = 4
 
 

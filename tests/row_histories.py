@@ -24,7 +24,8 @@ class Access(NamedTuple):
 
 
 def row_histories(stream: Iterable[Words], config: GemminiConfig) -> dict[Any, list[list[Any]]]:
-    """For each row: its writes in order, each with the reads behind it in any order.
+    """For each row: its writes in order, each with the reads behind it in any order; what is added
+    to it between two reads, in any order.
 
     How many rows a copy command moves, and which of the settings for loads it obeys, makes no
     difference. Of the array's sums, where the weights came from does.
@@ -54,7 +55,28 @@ def row_histories(stream: Iterable[Words], config: GemminiConfig) -> dict[Any, l
             for index, row in enumerate(_rows(sums.c, sums.c_rows)):
                 a_row = command.a.row + index * obeyed.a_stride
                 histories[row].append([(sums.c.accumulate, weights, a_row, obeyed)])
-    return {row: [[*w[:1], *sorted(w[1:], key=repr)] for w in h] for row, h in histories.items()}
+    return {
+        row: _additions_sorted([[*w[:1], *sorted(w[1:], key=repr)] for w in history])
+        for row, history in histories.items()
+    }
+
+
+def _additions_sorted(history: list[list[Any]]) -> list[list[Any]]:
+    """The first element has what is read before all writes."""
+    found = history[:1]
+    additions: list[Any] = []
+    for write, *reads in history[1:]:
+        if not write[0]:  # whether it adds
+            found += [[addition] for addition in sorted(additions, key=repr)]
+            additions = []
+            found.append([write])
+        else:
+            additions.append(write)
+        if reads:
+            found += [[addition] for addition in sorted(additions, key=repr)]
+            additions = []
+            found[-1] += reads
+    return found + [[addition] for addition in sorted(additions, key=repr)]
 
 
 def settings_of(command: DeviceCommand, settings: dict[Any, Any]) -> Any:

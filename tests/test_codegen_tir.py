@@ -98,6 +98,15 @@ GOLDEN = {
         steps=[1, 2],
         depth=[4, 2],
     ),
+    # Inputs that stay, in halves: the first tile's steps take turns, the next one's loads wait.
+    "matmul_halved": lambda: mac_program(
+        topi.Matmul(1, 16, 256, 24, False, False, 0.5),
+        MacStructure(
+            "inputs_kept", kept=True, two_sums=True, step_order="kernel_first", halved=True
+        ),
+        blocks=[3, 1],
+        steps=[1, 2],
+    ),
     "add": lambda: mac_program(
         topi.Add(20, 32, 8, True, 0.25),
         MacStructure(kept=True, two_sums=True, wide=True, step_order="kernel_first"),

@@ -48,7 +48,12 @@ class Emitter:
         reloads = [
             copy._replace(leaves_rest=True, is_own=False) for copy in _copies(opened.reloads)
         ]
-        placed = placer.place(_copies(opened.due), free, [*_copies(opened.after), *reloads])
+        placed = placer.place(
+            _copies(opened.due),
+            free,
+            [*_copies(opened.after), *reloads],
+            in_halves=any(waiting.nest.is_halved for waiting in opened.due),
+        )
         first = self.plain(before, BEFORE, IN_ORDER)
         last = (
             *self.plain(opened.held, BEHIND, BY_STEPS),

@@ -31,6 +31,7 @@ class Copy(NamedTuple):
         next nest of steps.
     is_own : whether these steps need it, or it them.
     is_divisible : whether its iterations may be told apart.
+    half : of steps that come to the halves of an operand by turns, which half it is for.
     """
 
     operation: CopyOperation
@@ -40,6 +41,7 @@ class Copy(NamedTuple):
     leaves_rest: bool = False
     is_own: bool = True
     is_divisible: bool = True
+    half: int | None = None
 
     @property
     def cycles(self) -> float:
@@ -111,6 +113,31 @@ class Interleaver:
         later = per_index[at_once:]
         each = int(np.max(-(-np.arange(1, count + 1) // np.maximum(later, 1)))) if count else 1
         return _dealt(bound.copy, axis, at_once, count, 0, each)
+
+    def ahead_by_halves(
+        self, bound: Bound, extent: int, inner: int, due_first: list[Bound]
+    ) -> list[Part]:
+        """As `ahead`, for a loop whose iterations need a part of the one half of what is loaded
+        and then a part of the other: of the other into the same iteration."""
+        needed = np.minimum(bound.blocks // inner, extent)
+        axis, per_index = _varying(needed, least=True)
+        if axis is None or len(per_index) % 2:
+            return self.ahead(bound, extent, inner, due_first)
+        middle = len(per_index) // 2
+        if np.any(np.diff(per_index[:middle]) < 0):
+            return self.ahead(bound, extent, inner, due_first)
+        first, second = (_slice(bound, axis, middle, start) for start in (0, middle))
+        first, second = (
+            Bound(part.copy._replace(half=half), part.blocks)
+            for half, part in enumerate((first, second))
+        )
+        parts = self.ahead(first, extent, inner, due_first)
+        each, left = divmod(middle, extent)
+        turn = np.arange(middle) // max(each, 1)  # in which it would be loaded
+        blocks = np.moveaxis(second.blocks, axis, -1) if middle > 1 else second.blocks
+        if left or not each or np.any(blocks < turn * inner + inner // 2):
+            return parts + self.ahead(second, extent, inner, due_first)
+        return parts + _dealt(second.copy, axis, 0, middle, 0, each)
 
     def behind(self, bound: Bound, extent: int, inner: int, after_last: list[Bound]) -> list[Part]:
         """Where the parts of a copy go that follow the iterations of a loop: each into one behind.

@@ -28,7 +28,7 @@ from .report import (
     NOT_STEADY,
 )
 from .statements import Branch, Repeat, Sequence, Statement
-from .waiting import Open, Waiting, closed, distributed, shared
+from .waiting import Open, Waiting, closed, deferred, distributed, shared
 from .walk import Walk
 
 # Iterations of a loop before its steady state.
@@ -91,6 +91,8 @@ class Pipeline(Walk):
         if before is not None and not self.state.behind:
             cycles = self.emitter.step_cycles, self.emitter.copy_cycles
             before, after = shared(before, after, *cycles)
+        if before is not None and before.is_first and not self.is_dry:
+            before, after = deferred(before, after)
         self.state = _State(after)
         if before is None:
             return self.plain(stay, BEFORE, NO_STEPS_BEFORE)
@@ -126,9 +128,16 @@ class Pipeline(Walk):
                 body(Linear(index))
             return ()
         placed = []
-        for index in range(min(stmt.extent, _PROLOGUE)):
-            placed += body(Linear(index))
-        return (*placed, *self.steady(stmt, body, _PROLOGUE))
+        first = 0
+        while first < min(stmt.extent, _PROLOGUE) or (first < stmt.extent and self._is_special):
+            placed += body(Linear(first))
+            first += 1
+        return (*placed, *self.steady(stmt, body, first))
+
+    @property
+    def _is_special(self) -> bool:
+        """Whether what is open has copies that it would not have in another iteration."""
+        return self.state.open is not None and self.state.open.took_over
 
     def is_steady(self, stmt: Repeat, body: Callable[[Linear], tuple[Placed, ...]]) -> bool:
         """Whether all iterations of a loop from the `_PROLOGUE`-th on leave the same open."""

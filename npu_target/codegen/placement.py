@@ -31,6 +31,8 @@ from .steps import Run, Step, Steps
 # Of the loops around the steps, so many outer ones may be cut in two, where that brings so much.
 _SPLIT_LEVELS = 2
 _SPLIT_GAIN = 0.8
+# Of steps that come to the halves of an operand by turns, the loop over these.
+_HALVES_LEVEL = 1
 
 
 class Placer:
@@ -50,13 +52,23 @@ class Placer:
         self.ids = ids
         self.interleaver = Interleaver(queue_entries, ids)
         self.n_blocks = steps.n_blocks
+        self._is_in_halves = False
 
     def place(
-        self, due: Sequence[Copy], free: Sequence[Copy], after: Sequence[Copy]
+        self,
+        due: Sequence[Copy],
+        free: Sequence[Copy],
+        after: Sequence[Copy],
+        *,
+        in_halves: bool = False,
     ) -> tuple[Placed, ...]:
-        """The steps with their copies."""
+        """The steps with their copies; ``in_halves``: those of one half of what they reduce by
+        turns with those of the other, so that what is loaded of one half is used a turn later."""
         if not any(copy.leaves_rest for copy in after):  # `rest` is told from the loops as they are
-            self.steps = self._refined(free)
+            self.steps = self._refined([*due, *free] if in_halves else free)
+            halves = self.steps.in_halves(self.ids) if in_halves else None
+            if halves is not None:
+                self.steps, self._is_in_halves = halves, True
         steps = self.steps
         self.report.steps(steps)
         placed: list[Placed] = []
@@ -187,13 +199,21 @@ class Placer:
         parts: list[Part] = []
         due_first: list[Bound] = []
         after_last: list[Bound] = []
+        ahead = self.interleaver.ahead
+        if self._is_in_halves and depth == 0:
+            ahead = self.interleaver.ahead_by_halves
         for bound in due:
-            parts += self.interleaver.ahead(bound, loop.extent, inner, due_first)
+            parts += ahead(bound, loop.extent, inner, due_first)
         for bound in after:
             parts += self.interleaver.behind(bound, loop.extent, inner, after_last)
         after_last = [
             x for x in after_last if not (x.copy.leaves_rest and self._is_rest(x.copy, depth))
         ]
+        if self._is_in_halves and depth == _HALVES_LEVEL:
+            for copy in free:
+                if copy.half is not None:  # while steps read the other one
+                    parts += self.interleaver.spread([copy], 1 - copy.half, 2 - copy.half)
+            free = [copy for copy in free if copy.half is None]
         parts += self.interleaver.spread(free, int(bool(due_first)), loop.extent)
         at_once = self.interleaver.at_once(parts, loop.extent)
         for part in at_once:
@@ -299,7 +319,12 @@ class Around(Placer):
     """Places copies before all of the steps or behind them."""
 
     def place(
-        self, due: Sequence[Copy], free: Sequence[Copy], after: Sequence[Copy]
+        self,
+        due: Sequence[Copy],
+        free: Sequence[Copy],
+        after: Sequence[Copy],
+        *,
+        in_halves: bool = False,
     ) -> tuple[Placed, ...]:
         self.report.steps(self.steps)
         for copy in (*due, *free):

@@ -174,6 +174,19 @@ class Steps:
         found.n_changing = self.n_changing + (level < self.n_changing)
         return found
 
+    def in_halves(self, ids: LoopIds) -> Steps | None:
+        """The same steps, those of the second half of the outermost loop by turns with those of the
+        first; None where these have no parts to take turns, or more than sums depends on it."""
+        if not self.loops or not self.reduces(0):
+            return None
+        parts, odd = divmod(self.loops[0].extent, 2)
+        if odd or parts == 1:
+            return None
+        found = self.split(0, parts, ids)
+        half, within, *inner = found.loops
+        found.loops = (within, half, *inner)
+        return found
+
     def reduces(self, level: int) -> bool:
         """Whether a loop's iterations add to the same sums."""
         return self.step.reduces(self.loops[level])

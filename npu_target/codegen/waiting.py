@@ -56,6 +56,7 @@ class Open(NamedTuple):
     values: Values
     touched: list[Touched]
     is_first: bool = False  # no steps come before
+    took_over: bool = False  # loads that went between the steps before
     due: tuple[Waiting, ...] = ()
     free: tuple[Waiting, ...] = ()
     # Behind the steps that they need: all of them, those that the next steps need too, whose rest
@@ -145,6 +146,24 @@ def shared(
         left -= copy_cycles(waiting)
     moved = (*first.free[keep:], *second.free)
     return first._replace(free=first.free[:keep]), second._replace(free=moved)
+
+
+def deferred(first: Open, second: Open) -> tuple[Open, Open]:
+    """The first two nests of steps, where the first loads an operand that stays: what is to be
+    loaded meanwhile for the second is left to it, which loads it just before it is needed, as the
+    memory has enough to do before."""
+    if not any(waiting.nest.is_halved for waiting in first.due):
+        return first, second
+    moved = []
+    for index, waiting in enumerate(first.free):
+        others = (*first.free[:index], *first.free[index + 1 :], *first.after, *first.held)
+        others = (*others, *first.last, *first.reloads, *second.due)
+        is_needed = waiting.nest.is_load and conflict(waiting.touched, second.touched)
+        if is_needed and not waiting.conflicts(others):
+            moved.append(waiting)
+    free = tuple([waiting for waiting in first.free if waiting not in moved])
+    second = second._replace(due=(*moved, *second.due), took_over=bool(moved))
+    return first._replace(free=free), second
 
 
 def in_order(copies: Iterable[Waiting]) -> tuple[list[Waiting], list[Copy]]:

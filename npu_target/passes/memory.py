@@ -32,6 +32,8 @@ class LocalBuffer:
     order: tuple[int, ...] | None = None
     # Whether a store pools it.
     pooled: bool = False
+    # Whether steps come to its halves by turns: they lie in banks of their own.
+    halved: bool = False
     # Rows that stacked loads write past those of a line of rows, the last dimension but one, and
     # as many before its first.
     spare_rows: int = 0
@@ -146,6 +148,9 @@ def _place(buffers: list[LocalBuffer], memory: Memory) -> dict[str, Placement]:
         row = 0
         for buffer, between, start in zip(ordered, version_alignment, start_alignment, strict=True):
             row = _round_up(row + buffer.spare_rows, start)
+            if buffer.halved and start > 1:
+                half = buffer.rows // 2
+                row = _round_up(row + half, bank_rows) - half
             pitch = _round_up(buffer.rows, between) if buffer.versions > 1 else buffer.rows
             end = row + pitch * (buffer.versions - 1) + buffer.rows
             placements[buffer.name] = _placement(buffer, row, end, pitch)

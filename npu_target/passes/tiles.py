@@ -11,7 +11,7 @@ from tvm.tirx import BufferStore
 
 from ..device import DeviceConfig, Memories, kind_of
 from ..device.intrinsic import Access
-from ..intrin import PACKED, WIDE, step_call
+from ..intrin import HALVED, PACKED, WIDE, step_call
 from .errors import CodegenError
 from .lower import Lowered, allocated_buffers
 from .memory import LocalBuffer
@@ -48,6 +48,7 @@ def tile_buffers(lowered: Lowered, config: DeviceConfig) -> list[LocalBuffer]:
     wide = _stored_wide(lowered.func.body, memories)
     orders = _orders(lowered.func.body)
     pooled = _pooled(lowered.func.body, memories)
+    halved = _halved(lowered.func.body)
     spare = _spare_rows(lowered.func.body, memories)
     # One that a pipeline's prologue, loop and epilogue allocate each is one tile.
     buffers = list(dict.fromkeys(allocated_buffers(lowered.func)))
@@ -76,6 +77,7 @@ def tile_buffers(lowered: Lowered, config: DeviceConfig) -> list[LocalBuffer]:
             _wide_rows(buffer, lowered, step_rows) if buffer.name in wide else None,
             orders.get(buffer.name),
             buffer.name in pooled,
+            buffer.name in halved,
             spare.get(buffer.name, 0),
         )
         for buffer in buffers
@@ -126,6 +128,20 @@ def _orders(body: tirx.Stmt) -> dict[str, tuple[int, ...]]:
             tvm_ffi.structural_walk(
                 loop.body,
                 (BufferStore, lambda store: found.update({store.buffer.name: order})),
+            )
+
+    tvm_ffi.structural_walk(body, (tirx.For, visit))
+    return found
+
+
+def _halved(body: tirx.Stmt) -> set[str]:
+    """The tiles of which a load is marked to be used in halves."""
+    found: set[str] = set()
+
+    def visit(loop: tirx.For) -> None:
+        if HALVED in loop.annotations:
+            tvm_ffi.structural_walk(
+                loop.body, (BufferStore, lambda store: found.add(store.buffer.name))
             )
 
     tvm_ffi.structural_walk(body, (tirx.For, visit))

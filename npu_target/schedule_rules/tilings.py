@@ -80,8 +80,9 @@ def mac_tilings(
     """Those of a multiply-accumulate; ``sch`` has its definition.  The smallest tiles alone where
     nothing fits."""
     loops = mac_loops(sch)
-    # Whether weights are packed makes little difference: it is for the caller to look at.
-    found = [structure for structure in structures(sch, operator) if not structure.packed]
+    # Whether weights are packed makes little difference: it is for the caller to look at.  Of
+    # halves the estimates know nothing.
+    found = [s for s in structures(sch, operator) if not (s.packed or s.halved)]
     extents = tuple(shape.extent(name) for name in TILED)
     cost = kind_of(config).cost.tiles(operator, config)
     parts = []

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from tvm.s_tir import Schedule
 
-from ..intrin import PACKED, WIDE, gemm_rows, operand_scopes
+from ..intrin import HALVED, PACKED, WIDE, gemm_rows, operand_scopes
 
 # Orders of the array's steps inside a tile, from the outside in.
 STEP_ORDERS: dict[str, tuple[str, ...]] = {
@@ -24,6 +24,7 @@ STEP_ORDERS: dict[str, tuple[str, ...]] = {
     "kernel_first": ("kernel_h", "kernel_w", "windows", "depth", "blocks", "lines", "steps"),
 }
 KERNEL_LOOPS = ("kernel_h", "kernel_w")
+_SUMMED = [["kernel_h"], ["kernel_w"], ["windows"], ["depth"]]
 # With more positions than this, the weights of a single block of channels take so much of a
 # scratchpad that it may not hold two versions of them.
 _LARGE_KERNEL_POSITIONS = 64
@@ -48,6 +49,9 @@ class MacStructure:
         side leave gaps, and are not cut anew.
     packed : whether the weights lie in DRAM in the order in which tiles load them, and in a tile in
         the order of the steps.  For weights that are constant.
+    halved : whether the first tile's steps come to the halves of inputs that stay by turns, while
+        the other half is loaded into banks of its own, and leave the next tile's loads to its own
+        steps: for inputs whose loads keep the memory busy as long as those steps take.
     """
 
     tiles: str = "weights_kept"
@@ -59,6 +63,7 @@ class MacStructure:
     two_sums: bool = False
     wide: bool = False
     packed: bool = False
+    halved: bool = False
 
 
 class MacBlocks(NamedTuple):
@@ -129,14 +134,20 @@ def for_loops(
     sch: Schedule, structure: MacStructure, blocks: MacBlocks | None = None
 ) -> MacStructure:
     """The structure as a definition, or other `blocks`, take it: splitting the kernel where that is
-    large and nothing is to be kept, and never wide where lines are joined, which would fall apart
-    again, or where the last step is stored in part."""
+    large and nothing is to be kept, never wide where lines are joined, which would fall apart
+    again, or where the last step is stored in part, and halved only where the outermost loop of
+    steps that there is adds up, over an even number of parts."""
     roles = mac_loops(sch) if blocks is None else blocks.loops
     if "joined" in roles or not (blocks is None or blocks.whole_steps):
         structure = replace(structure, wide=False)
     mac = sch.get_sblock("mac") if blocks is None else blocks.mac
     loops = zip(roles, sch.get_loops(mac), strict=True)
-    positions = prod(_extent(sch, loop) for name, loop in loops if name in KERNEL_LOOPS)
+    extents = {name: _extent(sch, loop) for name, loop in loops}
+    if structure.halved:
+        order = [name for name in STEP_ORDERS[structure.step_order] if extents.get(name, 1) > 1]
+        has_halves = order[:1] in _SUMMED and extents[order[0]] in range(4, 1 << 31, 2)
+        structure = replace(structure, halved=has_halves)
+    positions = prod(extents.get(name, 1) for name in KERNEL_LOOPS)
     if positions <= _LARGE_KERNEL_POSITIONS or structure.kept:
         return structure
     return replace(structure, split_kernel=True)
@@ -180,7 +191,9 @@ def scheduled_mac(
     placed: dict[MacStructure, tuple[Schedule, _Placed]] = {}
     made = []
     for structure in structures:
-        common = replace(structure, pipelined=False, two_sums=False, wide=False, packed=False)
+        common = replace(
+            structure, pipelined=False, two_sums=False, wide=False, packed=False, halved=False
+        )
         if common not in placed:
             start = sch.copy()
             found = defined_blocks(start) if blocks is None else blocks
@@ -212,6 +225,7 @@ class _Placed(NamedTuple):
     store_depth: int  # loops around a store
     split: bool  # a part of the reduction per iteration
     joined: bool
+    load_a: Any
     load_b: Any
     weights_order: tuple[int, ...]  # of the dimensions of a tile of weights, as steps walk them
 
@@ -280,6 +294,7 @@ def _tile_and_place(
         len(around),
         bool(reduction),
         joined,
+        load_a,
         load_b,
         order,
     )
@@ -313,8 +328,14 @@ def _finish(sch: Schedule, structure: MacStructure, placed: _Placed) -> None:
     if structure.wide and not placed.joined:  # see `for_loops`
         sch.annotate(sch.get_loops(placed.store)[placed.store_depth], WIDE, 1)
     if structure.packed:
-        own = len(sch.get(placed.load_b).iter_vars)
-        sch.annotate(sch.get_loops(placed.load_b)[-own], PACKED, list(placed.weights_order))
+        sch.annotate(_copy_loop(sch, placed.load_b), PACKED, list(placed.weights_order))
+    if structure.halved:
+        sch.annotate(_copy_loop(sch, placed.load_a), HALVED, 1)
+
+
+def _copy_loop(sch: Schedule, load: Any) -> Any:
+    """The outermost of a load's own loops."""
+    return sch.get_loops(load)[-len(sch.get(load).iter_vars)]
 
 
 def _fused(sch: Schedule, loops: list[Any]) -> Any:

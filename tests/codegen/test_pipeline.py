@@ -20,12 +20,13 @@ from tvm.script.ir_builder import tirx as T
 from npu_target.codegen_tir import build_program
 from npu_target.device import preset
 from npu_target.devices.gemmini.gemm import Gemm
+from npu_target.intrin import HALVED
 from npu_target.program import Program
 
 CONFIG = preset("gemmini-8x8")
 GEMM_CALL = Gemm.call
 SCRATCHPAD, ACCUMULATOR = (memory.scope for memory in CONFIG.memories.all)
-BLOCKS, SIDE, TILES = 5, 8, 2
+BLOCKS, SIDE, TILES = 8, 8, 2
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,8 @@ class Leaf:
     tile : of its kind; of a step, of the sums.
     operands : of a step, the tiles of A and B.
     alternates : whether the iterations of the loop around alternate between two versions.
+    sums_up : of a step, whether it adds all to the first block.
+    halved : of a load, whether it is marked to be used in halves.
     """
 
     kind: str
@@ -45,6 +48,8 @@ class Leaf:
     end: int
     operands: tuple[int, int]
     alternates: bool
+    sums_up: bool = False
+    halved: bool = False
 
 
 @dataclass(frozen=True)
@@ -58,13 +63,15 @@ class Around:
 NUMBERS = st.integers(0, BLOCKS - 1)
 TILE = st.integers(0, TILES - 1)
 LEAVES = st.builds(
-    lambda kind, tile, ends, operands, alternates: Leaf(
-        kind, tile, min(ends), max(ends) + 1, operands, alternates
+    lambda kind, tile, ends, operands, *flags: Leaf(
+        kind, tile, min(ends), max(ends) + 1, operands, *flags
     ),
     st.sampled_from(["a", "b", "bias", "zeros", "step", "step", "step", "store"]),
     TILE,
     st.tuples(NUMBERS, NUMBERS),
     st.tuples(TILE, TILE),
+    st.booleans(),
+    st.booleans(),
     st.booleans(),
 )
 # Two statements at least: a perfect nest around a load is one copy, whose iterations may come
@@ -129,10 +136,13 @@ class Writer:
             a, b = self.tiles["a"][stmt.operands[0]], self.tiles["b"][stmt.operands[1]]
             with T.serial(extent) as n:
                 at = n + stmt.first
-                rows = [T.address_of(tile[version, at, 0, 0]) for tile in (a, b, sums)]
+                to = stmt.first if stmt.sums_up else at
+                rows = [T.address_of(tile[version, at, 0, 0]) for tile in (a, b)]
+                rows.append(T.address_of(sums[version, to, 0, 0]))
                 T.evaluate(T.call_extern("int32", GEMM_CALL, *rows, SIDE, 1))
             return
-        with T.grid(extent, SIDE, SIDE) as (n, r, c):
+        marks = {HALVED: 1} if stmt.halved and stmt.kind in "ab" else None
+        with T.serial(extent, annotations=marks) as n, T.grid(SIDE, SIDE) as (r, c):
             at = n + stmt.first
             if stmt.kind == "store":
                 value = sums[version, at, r, c]

@@ -59,6 +59,7 @@ def tiles(draw, config: GemminiConfig) -> list[LocalBuffer]:
                 draw(st.booleans()),
                 live=(first, first + draw(st.integers(0, 5))),
                 spare_rows=draw(st.sampled_from([0, 0, 2, 7])) if stacks else 0,
+                halved=versions == 1 and draw(st.booleans()),
             )
         )
     return buffers
@@ -110,6 +111,17 @@ def test_versions_and_operands_have_banks_of_their_own():
     placements = allocate([b, a], CONFIG)
     used = [*banks(a, placements), *banks(b, placements)]
     assert sorted(itertools.chain.from_iterable(used)) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("blocks", [2, 6, 12])
+def test_halves_have_banks_of_their_own(blocks):
+    rows = CONFIG.spad_bank_rows // 8
+    a = LocalBuffer("a", SCRATCHPAD, (blocks, rows, CONFIG.dim), halved=True)
+    b = LocalBuffer("b", SCRATCHPAD, (2, rows, CONFIG.dim), 2, stationary=True)
+    placement = allocate([b, a], CONFIG)["a"]
+    middle = placement.row + blocks // 2 * rows
+    assert middle % CONFIG.spad_bank_rows == 0
+    assert placement.strides == (rows, 1)
 
 
 def test_operands_are_kept_apart_where_versions_cannot_be():
