@@ -1,6 +1,7 @@
 // How many of something may be under way.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "gemmini/simulator/timing/cycle.h"
@@ -54,6 +55,25 @@ class InFlight {
   const size_t last_;
   size_t next_ = 0;
   Cycle earliest_ = 0;
+};
+
+// The same for requests of which nobody knows at first when they are done, and which give up their
+// places in any order.
+class OpenInFlight {
+ public:
+  explicit OpenInFlight(int64_t size) : free_(static_cast<size_t>(size), -1) {}
+  // The first cycle the next request may start in; kNever if that is not known yet.
+  Cycle earliest() const { return free_.empty() ? kNever : free_.front() + 1; }
+  // A request takes the place that is free first, and gives it back when it is known to be done.
+  void take() { free_.erase(free_.begin()); }
+  void give_back(Cycle done) {
+    auto place = free_.end();
+    while (place != free_.begin() && *(place - 1) > done) --place;
+    free_.insert(place, done);
+  }
+
+ private:
+  std::vector<Cycle> free_;  // since when, the first in front; few
 };
 
 }  // namespace npu::gemmini::timing

@@ -62,7 +62,7 @@ void LoadUnit::write_late(Cycle now) {
       late_free_ = at + 1;
     }
   }
-  in_flight_.done_at(late.place, late_free_);
+  in_flight_.give_back(late_free_);
   if (Recorder* recorder = station_.recorder()) {
     recorder->transfers(late.id, late.begun + kLoadRequestStages, late_free_);
   }
@@ -77,6 +77,7 @@ void LoadUnit::step(Cycle now) {
   }
   if (id_ == ReservationStation::kNone) {
     id_ = station_.take(Queue::kLoad);
+    in_flight_.take();
     begun_ = now;
     const LoadOperation& load = station_.operation(id_).load;
     if (load.dram_address == 0) {
@@ -95,13 +96,13 @@ void LoadUnit::step(Cycle now) {
     return;
   }
   if (Recorder* recorder = station_.recorder()) recorder->works(id_, begun_, controller_free_);
-  late_.push_back({id_, in_flight_.push_open(), begun_, std::move(late_arrivals_)});
+  late_.push_back({id_, begun_, std::move(late_arrivals_)});
   late_arrivals_.clear();
   id_ = ReservationStation::kNone;
 }
 
 void LoadUnit::end(Cycle last_write) {
-  in_flight_.push(last_write + 1);
+  in_flight_.give_back(last_write + 1);
   if (Recorder* recorder = station_.recorder()) {
     recorder->works(id_, begun_, controller_free_);
     if (station_.operation(id_).load.dram_address != 0) {
@@ -140,7 +141,8 @@ void LoadUnit::take_ports(const LoadOperation& load, int64_t row, int64_t first_
 
 Cycle LoadUnit::run_zeros(const LoadOperation& load, Cycle start) {
   const int64_t blocks = dim_.divide_up(load.cols);
-  Cycle write = std::max(start, zero_writer_free_) + kZeroWriteStages;
+  // Not before the data of older loads: a row that ends its request goes first.
+  Cycle write = std::max(std::max(start, zero_writer_free_) + kZeroWriteStages, last_write_);
   for (int64_t row = 0; row < load.rows; ++row) {
     take_ports(load, row, 0, blocks - 1, write, write + blocks * load.pixel_repeats);
     write += blocks * load.pixel_repeats;

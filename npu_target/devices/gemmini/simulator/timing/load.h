@@ -16,9 +16,11 @@
 namespace npu::gemmini::timing {
 
 // Policy (LoadController.scala, DMACommandTracker.scala, ZeroWriter.scala): commands in order, at
-// most `loads_in_flight` begun and not complete. A command hands over one row per cycle; a stride
-// of 0 reads one row and writes it many times; DRAM address 0 reads nothing and writes a block of
-// zeros per cycle. It completes the cycle after its last byte is in SRAM.
+// most `loads_in_flight` begun and not complete, which complete in any order. A command hands over
+// one row per cycle; a stride of 0 reads one row and writes it many times; DRAM address 0 reads
+// nothing and writes a block of zeros per cycle, behind the data of older loads (Scratchpad.scala:
+// `zerowrite` gives way to rows that end their request). It completes the cycle after its last byte
+// is in SRAM.
 //
 // A step runs some rows of the command at the front: those whose requests leave within kStepCycles,
 // so that the L2 hears of them in about the order in which it does of stores. Data for the
@@ -68,7 +70,7 @@ class LoadUnit {
   PortCalendar& acc_reads_;
   const PortCalendar& acc_writes_;
   DmaReader reader_;
-  InFlight in_flight_;
+  OpenInFlight in_flight_;
 
   // The command under way.
   ReservationStation::Id id_ = ReservationStation::kNone;
@@ -92,7 +94,6 @@ class LoadUnit {
   // Loads that wait to be written, the oldest first, and what there is of the command under way.
   struct LateLoad {
     ReservationStation::Id id;
-    size_t place;  // of those in flight
     Cycle begun;
     std::vector<Arrival> arrivals;
     size_t next = 0;

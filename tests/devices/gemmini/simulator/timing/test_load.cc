@@ -143,5 +143,42 @@ const Test behind("timing/load: what comes behind such data waits as well", [] {
   CHECK(second_load(kAcc + 32) > second_load(kAcc + kAccBank + 32) + 64);
 });
 
+// Cycles of `stream` behind a fence, when a line at kDram is in the cache, and memory is far away.
+uint64_t behind_a_fence(const Stream& stream) {
+  Config config = timing_device();
+  config.loads_in_flight = 2;
+  config.memory_latency_cycles = 1000;
+  Timing timing(config);
+  for (const Command& command : usual_setup()) timing.issue(command, 1);
+  timing.issue(mvin(kDram, 0, 1, 16), 1);
+  const uint64_t start = timing.finish();
+  for (const Command& command : stream) timing.issue(command, 1);
+  return timing.finish() - start;
+}
+
+const Command kFromMemory = mvin(kDram + 4096, 16, 1, 16);
+const Command kFromCache = mvin(kDram, 32, 1, 16);
+
+const Test overtaking("timing/load: those that have their data make room for others", [] {
+  Stream stream = {kFromMemory, kFromCache};
+  const uint64_t two = behind_a_fence(stream);
+  CHECK(two > 1000);
+  // As many hits as go by while one line comes from memory.
+  for (int i = 0; i < 6; ++i) stream.push_back(kFromCache);
+  CHECK_EQUAL(behind_a_fence(stream), two);
+  stream.push_back(mvin(kDram + 8192, 48, 1, 16));
+  CHECK(behind_a_fence(stream) < two + 500);
+});
+
+const Test zeros_behind("timing/load: zeros are written behind the data of older loads", [] {
+  const Command last = mvin(kDram + 8192, 48, 1, 16);
+  const uint64_t hit = behind_a_fence({kFromMemory, kFromCache, last});
+  const uint64_t zeros = behind_a_fence({kFromMemory, mvin(0, 32, 1, 16), last});
+  CHECK(hit < 1500);
+  CHECK(zeros > hit + 900);
+  // With nothing before them they wait for nobody.
+  CHECK(behind_a_fence({mvin(0, 32, 1, 16), kFromMemory, last}) <= hit);
+});
+
 }  // namespace
 }  // namespace npu::gemmini::testing
