@@ -18,6 +18,7 @@ from ..device_api import program_cycles
 from ..topi import Operator
 from ..topi.definition import definition
 from ..topi.mac_operator import MacOperator
+from ..topi.mac_schedule import MacStructure
 from ..topi.mac_shape import MacShape
 from ..topi.pool_operator import PoolOperator
 from ..topi.routed import routes_of, take_route, unserved
@@ -102,12 +103,18 @@ def _choose(
     packed = may_pack and shape is not None and not shape.depthwise
 
     def cost(index: int) -> int | None:
-        return cycles(tilings[index].with_weights(packed))
+        return cycles(tilings[index].with_structure(packed=packed))
 
     best = cheapest(tilings.estimates, tilings.positions, cost, kind_of(config).cost.looks)
     if best is None:
         return tilings[0]
-    mine, other = (tilings[best].with_weights(is_packed) for is_packed in (packed, not packed))
-    other_cycles = cycles(other) if may_pack else None
-    is_better = other_cycles is not None and other_cycles < (cost(best) or 0)
-    return other if is_better else mine
+    chosen, least = tilings[best].with_structure(packed=packed), cost(best)
+    others = [{"packed": not packed}] if may_pack else []
+    if isinstance(chosen.structure, MacStructure) and chosen.structure.may_be_halved:
+        others.append({"halved": True})
+    for traits in others:
+        other = chosen.with_structure(**traits)
+        found = cycles(other)
+        if found is not None and least is not None and found < least:
+            chosen, least = other, found
+    return chosen

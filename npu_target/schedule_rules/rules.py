@@ -122,11 +122,7 @@ def mac_structures(loops: Sequence[str], layout_free: bool = False) -> list[MacS
                 continue
             structures.append(MacStructure(tiles, kept, split, step_order=order, **overlap))
     packed = [replace(s, packed=True) for s in structures if layout_free and s.pipelined]
-    halved = [
-        replace(s, halved=True)
-        for s in structures + packed
-        if s.kept and s.tiles == "inputs_kept" and s.step_order == "kernel_first" and s.two_sums
-    ]
+    halved = [replace(s, halved=True) for s in structures + packed if s.may_be_halved]
     return structures + packed + halved
 
 

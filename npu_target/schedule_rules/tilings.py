@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, replace
+from typing import Any
 
 import numpy as np
 from tvm.s_tir import Schedule
@@ -59,11 +60,11 @@ class Tiling:
     structure: MacStructure | bool
     decisions: dict[str, tuple[int, int]]
 
-    def with_weights(self, packed: bool) -> Tiling:
-        """The same with weights that are packed, or as they are."""
+    def with_structure(self, **traits: Any) -> Tiling:
+        """The same in a structure with these traits; of a pool the same."""
         if not isinstance(self.structure, MacStructure):
             return self
-        return replace(self, structure=replace(self.structure, packed=packed))
+        return replace(self, structure=replace(self.structure, **traits))
 
     def apply(self, sch: Schedule, config: DeviceConfig) -> None:
         """Schedule the operator's definition for a device so, in place."""

@@ -65,6 +65,13 @@ class MacStructure:
     packed: bool = False
     halved: bool = False
 
+    @property
+    def may_be_halved(self) -> bool:
+        """Whether its inputs stay, and the first tile reduces over all of them from the outside in
+        while nothing has to be stored before the next."""
+        is_kept = self.kept and self.tiles == "inputs_kept"
+        return is_kept and self.step_order == "kernel_first" and self.pipelined and self.two_sums
+
 
 class MacBlocks(NamedTuple):
     """The blocks of a multiply-accumulate in a schedule.
