@@ -8,17 +8,13 @@
 #include <utility>
 
 #include "sim/host_branches.h"
-#include "sim/host_registers.h"
+#include "sim/host_layout.h"
 #include "sim/host_values.h"
 #include "sim/load_immediate.h"
 
 namespace npu::sim {
 namespace {
 
-// Of the RISC-V calling convention: registers that a function may change (a0 to a7, t0 to t6), and
-// those that it has to leave as they were (s0 to s11).
-constexpr size_t kFreeRegisters = 15;
-constexpr size_t kKeptRegisters = 12;
 // Instructions for a word of a table: a shift, an addition, a load.
 constexpr uint32_t kOfTable = 3;
 // On the stack, for words: most programs need less.
@@ -40,9 +36,7 @@ class Lowering {
     append();  // the program's end
     values_.finish();
     end_loops();
-    fit_registers();
-    make_straight_values();
-    lay_out();
+    lay_out(program_, scopes_, values_.straight, code_);
   }
 
  private:
@@ -242,57 +236,6 @@ class Lowering {
       const auto near = std::find_if(scope.ends.begin(), scope.ends.end(), fits_addition);
       if (near != scope.ends.end()) continue;
       values_.use_constant({-1, scope.ends.front()}, scope.parent, scope.entry);
-    }
-  }
-
-  void fit_registers() {
-    const HostRegisters registers(
-        scopes_, static_cast<size_t>(program_.host.host_registers),
-        [this](uint32_t step, uint32_t instructions) { add(step, instructions); });
-    for (const auto& [step, value] : registers.constants) {
-      values_.straight.push_back({step, StraightUse::Kind::kConstant, value});
-    }
-    call(registers.needed);
-  }
-
-  // A function is called with the addresses of its tensors. What it needs of the registers that it
-  // has to keep is stored first, and loaded before it returns; the stack moves for that.
-  void call(size_t needed) {
-    const size_t kept = std::min(needed - std::min(needed, kFreeRegisters), kKeptRegisters);
-    const size_t frame = kept > 0 ? kept + 1 : 0;
-    code_.call = static_cast<uint32_t>(2 * program_.tensors() + 1 + frame);
-    code_.back = static_cast<uint32_t>(frame + 1);
-  }
-
-  void make_straight_values() {
-    std::vector<StraightUse>& uses = values_.straight;
-    std::stable_sort(uses.begin(), uses.end(), [](const StraightUse& a, const StraightUse& b) {
-      return std::make_pair(a.step, a.kind) < std::make_pair(b.step, b.kind);
-    });
-    KnownValues known(static_cast<size_t>(program_.host.host_registers), program_);
-    std::vector<KnownValue> stopped;
-    for (size_t i = 0; i < uses.size(); ++i) {
-      const StraightUse& use = uses[i];
-      if (use.kind == StraightUse::Kind::kRunning) {
-        add(use.step, known.take(use.value));
-        stopped.push_back({use.value.address, use.value.offset + use.distance});
-      } else {
-        add(use.step, known.make(use.value));
-      }
-      if (i + 1 < uses.size() && uses[i + 1].step == use.step) continue;
-      for (const KnownValue& value : stopped) known.put(value);
-      stopped.clear();
-    }
-  }
-
-  void lay_out() {
-    uint64_t place = code_.call;
-    code_.once_bytes = uint64_t{code_.call + code_.back} * HostCode::kInstructionBytes;
-    for (HostStep& step : code_.steps) {
-      step.first = static_cast<uint32_t>(place);
-      place += step.instructions;
-      (step.is_in_loop ? code_.loop_bytes : code_.once_bytes) +=
-          uint64_t{step.instructions} * HostCode::kInstructionBytes;
     }
   }
 
