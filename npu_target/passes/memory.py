@@ -148,7 +148,7 @@ def _place(buffers: list[LocalBuffer], memory: Memory) -> dict[str, Placement]:
         row = 0
         for buffer, between, start in zip(ordered, version_alignment, start_alignment, strict=True):
             row = _round_up(row + buffer.spare_rows, start)
-            if buffer.halved and start > 1:
+            if buffer.halved and buffer.versions == 1 and start > 1:
                 half = buffer.rows // 2
                 row = _round_up(row + half, bank_rows) - half
             pitch = _round_up(buffer.rows, between) if buffer.versions > 1 else buffer.rows
