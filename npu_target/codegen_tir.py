@@ -4,13 +4,14 @@ A scheduled function is lowered (:mod:`npu_target.passes.lower`), its tiles get 
 device's memories (:mod:`npu_target.passes.memory`), and its loops are walked once: a nest around
 a store becomes commands that load or store, one around an intrinsic's call the device's steps, any
 other loop stays a loop of the program.  The program is then made better for the host that runs it
-(:mod:`npu_target.rewrite`).  A function that is marked with a route has its commands from there
+(:mod:`npu_target.rewriting`).  A function that is marked with a route has its commands from there
 (:mod:`npu_target.topi.routed`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -28,7 +29,6 @@ from .codegen.starts import overwritten_sums
 from .codegen.written import check_written
 from .device import DeviceConfig, kind_of
 from .device.commands import IsaError
-from .device_api import HostCost, host_cost
 from .packing import Packing
 from .passes.columns import check_columns
 from .passes.errors import CodegenError, DoesNotFit
@@ -40,8 +40,7 @@ from .passes.packings import all_marked, packings
 from .passes.tiles import tile_buffers
 from .pipeline_options import DEFAULT, PipelineOptions
 from .program import Arg, Constant, Node, Program
-from .program.file import ProgramWriter
-from .rewrite import HostModel, rewritten
+from .rewriting import rewritten
 from .topi import OperatorError
 from .topi.routed import served_by
 
@@ -100,25 +99,10 @@ def build_program(
     except (CodegenError, IsaError, OperatorError) as error:
         raise CodegenError(f"{name}: {_in_words_of(func, error)}") from error
 
-    def tell_program(stage: str, nodes: tuple[Node, ...]) -> None:
-        if show is not None:
-            show(stage, Program(name, config, args, nodes, constants))
-
-    writer = ProgramWriter(Program(name, config, args, (), constants))
-
-    costs: dict[bytes, HostCost] = {}
-
-    def cost(nodes: tuple[Node, ...]) -> HostCost:
-        made = writer.body(nodes)
-        if made not in costs:  # changes that are tried often leave the same
-            costs[made] = host_cost(writer.write(nodes))
-        return costs[made]
-
-    fetch_cycles = config.host_icache_miss_cycles / config.host_icache_line_bytes
-    tell_program("program", body)
-    host = HostModel(cost, fetch_cycles)
-    body = rewritten(body, kind_of(config).commands, host, options, tell_program)
-    program = Program(name, config, args, body, constants)
+    head = Program(name, config, args, (), constants)
+    if show is not None:
+        show("program", replace(head, body=body))
+    program = rewritten(head, body, kind_of(config).commands, options, show)
     tell("commands", program)
     tell("c", program)
     return program

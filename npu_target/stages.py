@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import rewrite
+from . import rewriting
 from .codegen.listing import placed_text, statements_text
 from .device import kind_of
 from .errors import UserError
@@ -27,7 +27,7 @@ class StageError(UserError, ValueError):
 
 
 # In the order in which they are come to.  What `lower` has are TVM's passes and ours on TensorIR,
-# what `rewrite` has are those on programs; others stand for what their function in `_TEXTS` shows.
+# those of `rewriting` are on programs; others stand for what their function in `_TEXTS` shows.
 STAGES = (
     "scheduled",
     *lower.PASSES,
@@ -36,7 +36,7 @@ STAGES = (
     "placed",
     "synchronized",
     "program",
-    *rewrite.PASSES,
+    *rewriting.PASSES,
     "commands",
     "c",
 )

@@ -8,8 +8,14 @@ from hypothesis import strategies as st
 from program_evaluator import expand
 
 from npu_target import program as p
+from npu_target import rewriting
 from npu_target.device import preset
+from npu_target.device.command_set import CommandSet
+from npu_target.devices.gemmini.isa import COMMANDS
+from npu_target.pipeline_options import PipelineOptions
 from npu_target.program import Address, Arg, Command, Expr, Loop, Node, Operand, Program, const, var
+
+Change = Callable[[tuple[Node, ...]], tuple[Node, ...]]
 
 CONFIG = preset("gemmini-16x16")
 ARGS = (Arg("x", "input", "int8", (64,)), Arg("y", "output", "int8", (64,)))
@@ -26,7 +32,13 @@ def stream(body: tuple[Node, ...]) -> list[tuple[int, int, int]]:
     return expand(program(*body), {"x": 0x10000, "y": 0x20000})
 
 
-def check(change: Callable[[tuple[Node, ...]], tuple[Node, ...]], body: tuple[Node, ...]) -> None:
+def rewritten_by(*passes: str, commands: CommandSet = COMMANDS) -> Change:
+    """What these passes alone make of a body."""
+    options = PipelineOptions.only(passes)
+    return lambda body: rewriting.rewritten(program(), body, commands, options).body
+
+
+def check(change: Change, body: tuple[Node, ...]) -> None:
     assert stream(change(body)) == stream(body)
 
 

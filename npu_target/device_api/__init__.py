@@ -162,6 +162,22 @@ def host_cost(program: bytes) -> HostCost:
     return HostCost(*_call("npu.program.host_cost", program))
 
 
+def rewritten_codes(
+    program: bytes, classes: Sequence[Sequence[int]], passes: Sequence[str], shows: bool
+) -> list[tuple[str, bytes]]:
+    """A program file rewritten for its host by the named passes: names of passes with what each
+    leaves, if it `shows` them, and last "" with what it is then; each as expressions and body, the
+    end of such a file.
+
+    `classes` are the device's classes of commands: funct, mask and value of the tag, whether it is
+    a setting, whether it is computing, then of each number of a row the word that it is in (0 or
+    1), its lowest bit and its width. Raises RuntimeError [bad_program] for a malformed program, and
+    for one that would divide by zero.
+    """
+    found = _call("npu.program.rewritten", program, classes, passes, shows)
+    return [(str(name), bytes(code)) for name, code in zip(found[::2], found[1::2], strict=True)]
+
+
 def validate_program(program: bytes) -> None:
     """Raise RuntimeError [bad_program] unless `program` is a well-formed program file."""
     _call("npu.program.validate", program)

@@ -177,9 +177,17 @@ class Program:
 
     def to_bytes(self) -> bytes:
         """The binary form, checksum included."""
+        return self._bytes
+
+    @cached_property
+    def _bytes(self) -> bytes:
         from .file import write_program
 
         return write_program(self)
+
+    def keep_bytes(self, data: bytes) -> None:
+        """What `to_bytes` gives, from who has it already."""
+        self.__dict__["_bytes"] = data
 
     @classmethod
     def from_bytes(cls, data: bytes, source: str = "program") -> Program:

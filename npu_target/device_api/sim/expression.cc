@@ -37,7 +37,9 @@ int64_t floor_mod(int64_t a, int64_t b) {
   return remainder != 0 && ((remainder < 0) != (b < 0)) ? remainder + b : remainder;
 }
 
-int64_t apply(Op op, int64_t a, int64_t b, int64_t c) {
+}  // namespace
+
+int64_t applied(Op op, int64_t a, int64_t b, int64_t c) {
   switch (op) {
     case Op::kAdd:
       return wrap(raw(a) + raw(b));
@@ -72,8 +74,6 @@ int64_t apply(Op op, int64_t a, int64_t b, int64_t c) {
   }
   return 0;
 }
-
-}  // namespace
 
 void ExprTable::prepare_root(uint32_t root) {
   reachable_.resize(nodes.size());
@@ -115,7 +115,7 @@ int64_t ExprTable::evaluate(uint32_t root, const std::vector<int64_t>& variables
       scratch[index] = words[node.slot + at];
     } else {
       scratch[index] =
-          apply(node.op, scratch[node.inputs[0]], scratch[node.inputs[1]], scratch[node.inputs[2]]);
+          applied(node.op, scratch[node.inputs[0]], scratch[node.inputs[1]], scratch[node.inputs[2]]);
     }
   }
   return scratch[root];

@@ -102,7 +102,8 @@ struct Program {
   std::vector<ArgumentAddress> shifted_addresses;
   ExprTable exprs;
   std::vector<Node> body;
-  uint32_t slot_count = 0;  // loop variables
+  uint32_t slot_count = 0;         // loop variables
+  std::vector<uint32_t> loop_ids;  // by slot, as the file has them
 
   static constexpr uint64_t kFirstAddress = 0x80010000;
   static constexpr uint64_t kPageBytes = 4096;

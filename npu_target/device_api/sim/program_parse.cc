@@ -34,6 +34,7 @@ class Parser {
       in_.fail("needs the end of the program, has " + std::to_string(in_.remaining()) + " B more");
     }
     program_.slot_count = static_cast<uint32_t>(slots_.size());
+    program_.loop_ids = std::move(loop_ids_);
     return std::move(program_);
   }
 

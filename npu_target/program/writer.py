@@ -1,0 +1,126 @@
+"""Parts of a program's binary form (`file.py`), written."""
+
+from __future__ import annotations
+
+import struct
+from functools import cache
+
+from ..device import DeviceConfig
+from .expr import Expr, Op
+from .nodes import Command, Loop, Node
+from .operand import Operand
+from .program import ROLES, Program
+
+LOOP, COMMAND = 1, 2
+CONSTANT_ROLE = len(ROLES)
+NO_ADDRESS = (0xFFFF, 0, 0)
+_COUNT = struct.Struct("<I")
+_LOOP_HEAD = struct.Struct("<BII")
+_COMMAND_HEAD = struct.Struct("<BB")
+
+
+def head_bytes(program: Program) -> bytes:
+    """Name, config and arguments."""
+    head = _HeadWriter()
+    head.string(program.name)
+    head.config(program.config)
+    head.places(program)
+    return b"".join(head.parts)
+
+
+def code_bytes(body: tuple[Node, ...]) -> bytes:
+    """Expressions and body."""
+    writer = _CodeWriter()
+    body_bytes = writer.body(body)  # the expressions it uses come before it in the file
+    return b"".join((_COUNT.pack(len(writer.expressions)), *writer.expressions, body_bytes))
+
+
+@cache
+def word_layout(steps: int, general: int) -> struct.Struct:
+    """Of an operand with so many steps and general terms."""
+    return struct.Struct(f"<QHBBI{'Iq' * steps}I{'qI' * general}")
+
+
+class _HeadWriter:
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
+
+    def pack(self, layout: str, *values: int) -> None:
+        self.parts.append(struct.pack("<" + layout, *values))
+
+    def string(self, text: str) -> None:
+        encoded = text.encode()
+        self.pack("I", len(encoded))
+        self.parts.append(encoded)
+
+    def config(self, config: DeviceConfig) -> None:
+        numbers = config.numbers()
+        self.string(config.kind)
+        self.string(config.name)
+        self.pack("I", len(numbers))
+        for key, value in numbers.items():
+            self.string(key)
+            self.pack("q", int(value))
+
+    def places(self, program: Program) -> None:
+        self.pack("I", len(program.places))
+        for arg in program.args:
+            self.string(arg.name)
+            self.pack("B", ROLES.index(arg.role))
+            self.string(arg.dtype)
+            self.pack(f"I{len(arg.shape)}Q", len(arg.shape), *arg.shape)
+        for constant in program.constants:
+            self.string(constant.name)
+            self.pack("BI", CONSTANT_ROLE, len(constant.data))
+            self.parts.append(constant.data)
+
+
+class _CodeWriter:
+    def __init__(self) -> None:
+        self.expressions: list[bytes] = []
+        self._index_of: dict[Expr, int] = {}
+
+    def body(self, nodes: tuple[Node, ...]) -> bytes:
+        parts = [_COUNT.pack(len(nodes))]
+        for node in nodes:
+            parts.append(self._loop(node) if isinstance(node, Loop) else self._command(node))
+        return b"".join(parts)
+
+    def _loop(self, node: Loop) -> bytes:
+        head = _LOOP_HEAD.pack(LOOP, node.loop_id, self._expr(node.extent))
+        return head + self.body(node.body)
+
+    def _command(self, node: Command) -> bytes:
+        return _COMMAND_HEAD.pack(COMMAND, node.funct) + self._word(node.rs1) + self._word(node.rs2)
+
+    def _word(self, operand: Operand) -> bytes:
+        address = NO_ADDRESS if operand.address is None else operand.address
+        steps, general = operand.steps, operand.general
+        words = [operand.base, *address, len(steps)]
+        for step in steps:
+            words += step
+        words.append(len(general))
+        for coefficient, expr in general:
+            words += (coefficient, self._expr(expr))
+        return word_layout(len(steps), len(general)).pack(*words)
+
+    def _expr(self, expr: Expr) -> int:
+        found = self._index_of.get(expr)
+        if found is not None:
+            return found
+        if expr.op is Op.CONST:
+            encoded = struct.pack("<Bq", expr.op, expr.value)
+        elif expr.op is Op.VAR:
+            encoded = struct.pack("<BI", expr.op, expr.value)
+        elif expr.op is Op.TABLE:
+            index, *words = expr.args
+            values = [word.value for word in words]
+            encoded = struct.pack(
+                f"<BII{len(values)}q", expr.op, self._expr(index), len(values), *values
+            )
+        else:
+            indices = [self._expr(arg) for arg in expr.args]
+            encoded = struct.pack(f"<B{len(indices)}I", expr.op, *indices)
+        self._index_of[expr] = len(self.expressions)
+        self.expressions.append(encoded)
+        return self._index_of[expr]
