@@ -114,8 +114,8 @@ int64_t ExprTable::evaluate(uint32_t root, const std::vector<int64_t>& variables
       if (at >= node.count) fail_index(scratch[node.inputs[0]], node.count);
       scratch[index] = words[node.slot + at];
     } else {
-      scratch[index] =
-          applied(node.op, scratch[node.inputs[0]], scratch[node.inputs[1]], scratch[node.inputs[2]]);
+      scratch[index] = applied(node.op, scratch[node.inputs[0]], scratch[node.inputs[1]],
+                               scratch[node.inputs[2]]);
     }
   }
   return scratch[root];
