@@ -227,13 +227,20 @@ class Interleaver:
             left = room[operation.kind.engine]
             mine = range(part.begin, part.end)
             few = self.room[operation.kind.engine] // (3 if operation.is_load else 2)
-            if part.commands > max(1, few) or any(_in_order(part, other) for other in parts):
+            if part.commands > max(1, few) or _has_order(part, parts):
                 continue
             if len(mine) < extent or all(left[i] >= part.commands for i in mine):
                 for i in mine:
                     left[i] -= part.commands
                 found.append(part)
         return [part for part in parts if part in found]
+
+
+def _has_order(part: Part, parts: Sequence[Part]) -> bool:
+    """Whether one of several parts and this one have to follow each other in an iteration."""
+    if not part.copy.first and not part.copy.last:
+        return False
+    return any(_in_order(part, other) for other in parts)
 
 
 def _in_order(part: Part, other: Part) -> bool:

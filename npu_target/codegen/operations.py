@@ -166,18 +166,19 @@ class CopyOperation(NamedTuple):
         self, values: Mapping[int, Linear], loops: tuple[LoopExtent, ...] | None = None
     ) -> CopyOperation:
         """The operation where loops have these values, in loops of its own that may be others."""
+        rows, columns, block = self.rows, self.columns, self.block  # which mostly are constants
         return CopyOperation(  # copies of tuples with other fields take long
             self.kind,
             self.loops if loops is None else loops,
             self.row.substitute(values),
             self.dram_bytes.substitute(values),
-            self.rows.substitute(values),
-            self.columns.substitute(values),
+            rows.substitute(values) if rows.items else rows,
+            columns.substitute(values) if columns.items else columns,
             self.most_rows,
             self.most_columns,
             tuple([guard.substitute(values) for guard in self.guards]) if self.guards else (),
             self.cycles,
-            self.block.substitute(values),
+            block.substitute(values) if block.items else block,
         )
 
     def where(self, conditions: Sequence[Linear], ids: LoopIds) -> CopyOperation | None:

@@ -90,24 +90,67 @@ def device_command(
     Constants are checked as the class does; what runs is checked by the device.
     Raises IsaError for constants that do not fit and for missing or unknown fields.
     """
-    specs, base_1, base_2 = _registers(cls, tuple(fields))  # type: ignore[arg-type]
-    rs1, rs2 = OperandSum(base_1), OperandSum(base_2)
-    for spec, value in zip(specs, fields.values(), strict=True):
-        register = rs1 if spec.register == 1 else rs2
-        if isinstance(value, (tuple, Expr, Operand)):
-            _add_running(register, spec, value, cls.mnemonic)
+    constants: list[object] = []
+    left: list[FieldValue | tuple[FieldValue, ...]] = []
+    for value in fields.values():
+        kind = type(value)
+        # The exact types first: whether it is of an abstract one takes long.
+        if kind is Operand or kind is tuple or not isinstance(value, (int, PartedWord)):
+            constants.append(None)
+            left.append(value)
         else:
-            register.base += spec.word(value, cls.mnemonic)
-    return Command(cls.funct, rs1.operand(), rs2.operand())
+            constants.append(value)
+    specs, base_1, base_2 = _registers(cls, tuple(fields), tuple(constants))
+    words = [Operand(base_1), Operand(base_2)]
+    for spec, value in zip(specs, left, strict=True):
+        index = spec.register - 1
+        word = words[index]
+        added = _whole_register(spec, value, word)
+        if added is None:
+            register = OperandSum()
+            register.add(word)
+            if isinstance(value, (tuple, Expr, Operand)):
+                _add_running(register, spec, value, cls.mnemonic)
+            else:
+                register.base += spec.word(value, cls.mnemonic)
+            added = register.operand()
+        words[index] = added
+    return Command(cls.funct, words[0], words[1])
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=4096)  # programs have the same few again and again
 def _registers(
-    cls: type[DeviceCommand], given: tuple[str, ...]
+    cls: type[DeviceCommand], given: tuple[str, ...], constants: tuple[Any, ...]
 ) -> tuple[tuple[FieldSpec, ...], int, int]:
-    """The fields that are given, and what is in the two words without them."""
+    """What is in the two words of constants and of what is left out; the fields of the given ones
+    that are None."""
     left_out, specs = cls.left_out(frozenset(given)), cls.specs()
-    return tuple([specs[name] for name in given]), cls.tag + left_out[1], left_out[2]
+    words = [0, cls.tag + left_out[1], left_out[2]]
+    left = []
+    for name, value in zip(given, constants, strict=True):
+        if value is None:
+            left.append(specs[name])
+        else:
+            words[specs[name].register] += specs[name].word(value, cls.mnemonic)
+    return tuple(left), words[1] & WORD_MASK, words[2] & WORD_MASK
+
+
+def _whole_register(
+    spec: FieldSpec, value: FieldValue | tuple[FieldValue, ...], word: Operand
+) -> Operand | None:
+    """A word that is constant so far with a running field that begins at its lowest bit, alone or
+    beside one of several parts; None for any other, or where the field may come to a constant."""
+    base = word.base
+    if type(value) is tuple and len(value) == 2 and spec.parted is not None:
+        first, value = value
+        if type(first) is not spec.parted:
+            return None
+        base += first.encode()
+    if type(value) is not Operand or spec.low_bit or word.steps or word.general or word.address:
+        return None
+    if value.is_constant:
+        return None
+    return Operand((base + value.base) & WORD_MASK, value.address, value.steps, value.general)
 
 
 def _add_running(
