@@ -34,7 +34,8 @@ Cycle PortCalendar::look_for_free(BankMask mask, Cycle from) const {
   return from;
 }
 
-Cycle PortCalendar::look_after_free(BankMask mask, Cycle from, Cycle until, int64_t& count) const {
+PortCalendar::Used PortCalendar::look_after_free(BankMask mask, Cycle from, Cycle until,
+                                                 int64_t count) const {
   const auto use = [&](Cycle free_until) {
     const Cycle used = std::min<Cycle>(count, std::min(free_until, until) - from);
     if (used <= 0) return;
@@ -49,7 +50,7 @@ Cycle PortCalendar::look_after_free(BankMask mask, Cycle from, Cycle until, int6
     if (count != 0) from = std::max(from, std::min(span.end, until));
   }
   use(until);
-  return from;
+  return {from, count};
 }
 
 }  // namespace npu::gemmini::timing

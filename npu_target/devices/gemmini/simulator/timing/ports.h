@@ -53,12 +53,15 @@ class PortCalendar {
   }
 
   // The cycle after the last of `count` free cycles, the first of them at or after `from`; not
-  // beyond `until`. `count` becomes what is left then.
-  NPU_INLINE Cycle after_free(BankMask mask, Cycle from, Cycle until, int64_t& count) const {
-    if (rarely(latest_end_ > from)) return look_after_free(mask, from, until, count);
+  // beyond `until`. And how many are left then. (Both come back in registers.)
+  struct Used {
+    Cycle end;
+    int64_t left;
+  };
+  NPU_INLINE Used after_free(BankMask mask, Cycle from, Cycle until, int64_t count) const {
+    if (latest_end_ > from) return look_after_free(mask, from, until, count);
     const Cycle used = std::min(count, std::max<Cycle>(until - from, 0));
-    count -= used;
-    return from + used;
+    return {from + used, count - used};
   }
 
   // Nobody will ask about cycles before `now` again.
@@ -76,7 +79,7 @@ class PortCalendar {
   Span& at(uint64_t position) { return spans_[position & wrap_]; }
   NPU_RARE void insert(BankMask mask, Cycle start, Cycle end);
   NPU_RARE Cycle look_for_free(BankMask mask, Cycle from) const;
-  NPU_RARE Cycle look_after_free(BankMask mask, Cycle from, Cycle until, int64_t& count) const;
+  NPU_RARE Used look_after_free(BankMask mask, Cycle from, Cycle until, int64_t count) const;
 
   std::vector<Span> spans_;
   uint64_t wrap_;
