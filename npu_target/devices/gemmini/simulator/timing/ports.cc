@@ -14,7 +14,7 @@ uint64_t power_of_two_at_least(int64_t value) {
 }  // namespace
 
 PortCalendar::PortCalendar(int64_t capacity)
-    : spans_(power_of_two_at_least(capacity)), wrap_(spans_.size() - 1) {}
+    : spans_(power_of_two_at_least(capacity)), last_(&spans_.back()), wrap_(spans_.size() - 1) {}
 
 void PortCalendar::insert(BankMask mask, Cycle start, Cycle end) {
   uint64_t position = tail_++;
@@ -23,6 +23,7 @@ void PortCalendar::insert(BankMask mask, Cycle start, Cycle end) {
     at(position) = at(position - 1);
   }
   at(position) = {mask, start, end};
+  last_ = &at(tail_ - 1);
 }
 
 Cycle PortCalendar::look_for_free(BankMask mask, Cycle from) const {

@@ -222,6 +222,7 @@ void Timing::step_execute(Cycle now) {
 }
 
 void Timing::refresh_queues(unsigned queues) {
+  station_.forget_issued_queues();
   if ((queues & bit_of(Queue::kLoad)) != 0) {
     next_step_[static_cast<int>(Queue::kLoad)] = load_.next_step();
   }

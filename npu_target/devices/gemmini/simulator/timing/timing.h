@@ -91,7 +91,7 @@ class Timing {
   // Asks units again for their next step: those that have just run (a bit each), and
   // those with new commands.
   NPU_INLINE void refresh(unsigned stepped) {
-    const unsigned queues = station_.poll_issued() | stepped;
+    const unsigned queues = station_.issued_queues() | stepped;
     if (rarely(queues != 0 || loops_.is_active())) refresh_queues(queues);
   }
   NPU_RARE void refresh_queues(unsigned queues);
