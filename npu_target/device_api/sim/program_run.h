@@ -56,8 +56,11 @@ class ProgramRunner {
         return;
       }
       // Only before the first command of a row is there anything else that the host has done.
-      issue(*next, std::exchange(pending_cycles_, 0));
-      while ((++next)->kind == Instruction::Kind::kCommand) issue(*next, 0);
+      uint64_t since = std::exchange(pending_cycles_, 0);
+      do {
+        issue(*next, since);
+        since = 0;
+      } while ((++next)->kind == Instruction::Kind::kCommand);
     }
   }
 
