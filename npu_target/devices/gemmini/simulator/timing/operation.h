@@ -56,7 +56,7 @@ struct ArrayMode {
 struct ExecuteOperation {
   ExecuteKind kind;
   ArrayMode mode;
-  bool accumulates;     // PRELOAD: C is added to what is there
+  bool accumulates;  // PRELOAD: C is added to what is there
   // Whether an operand lies where the scratchpad's banks do not say: it may be a result for the
   // accumulator.
   bool reads_elsewhere;
