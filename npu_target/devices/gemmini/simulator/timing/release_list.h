@@ -46,14 +46,13 @@ class ReleaseList {
     earliest_ = std::min(earliest_, completed);
   }
 
-  // Takes out those that have completed before `now`, of which there is one at least; returns them,
-  // a bit each.
+  // Takes out those that have completed before `now`; returns them, a bit each.
   NPU_INLINE uint64_t pop_before(Cycle now) {
     uint64_t gone = 0;
-    do {
+    while (earliest_ < now) {
       gone |= rows_[0].first == earliest_ ? pop(rows_[0]) : pop(rows_[1]);
       earliest_ = std::min(rows_[0].first, rows_[1].first);
-    } while (earliest_ < now);
+    }
     return gone;
   }
 
