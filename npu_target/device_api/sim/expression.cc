@@ -1,6 +1,7 @@
 #include "sim/expression.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "sim/error.h"
 
@@ -97,17 +98,23 @@ void ExprTable::prepare_root(uint32_t root) {
                        " nodes over all uses, has more");
   }
   std::sort(found.begin(), found.end());  // inputs come before their users
+  computed_.resize(nodes.size());
+  std::copy_if(found.begin(), found.end(), std::back_inserter(computed_[root]),
+               [&](uint32_t index) { return nodes[index].op != Op::kConst; });
+}
+
+void ExprTable::hold_constants(std::vector<int64_t>& scratch) const {
+  scratch.resize(nodes.size());
+  for (size_t i = 0; i < nodes.size(); ++i) scratch[i] = nodes[i].value;
 }
 
 int64_t ExprTable::evaluate(uint32_t root, const std::vector<int64_t>& variables,
                             std::vector<int64_t>& scratch) const {
   if (nodes[root].op == Op::kConst) return nodes[root].value;
-  if (scratch.size() < nodes.size()) scratch.resize(nodes.size());
-  for (const uint32_t index : reachable_[root]) {
+  if (scratch.size() < nodes.size()) hold_constants(scratch);
+  for (const uint32_t index : computed_[root]) {
     const ExprNode& node = nodes[index];
-    if (node.op == Op::kConst) {
-      scratch[index] = node.value;
-    } else if (node.op == Op::kVar) {
+    if (node.op == Op::kVar) {
       scratch[index] = variables[node.slot];
     } else if (node.op == Op::kTable) {
       const uint64_t at = raw(scratch[node.inputs[0]]);

@@ -52,8 +52,8 @@ class ExprTable {
   void prepare_root(uint32_t root);
 
   // `root` must have been prepared; `variables` is indexed by slot. Throws SimError bad_program
-  // on a division by zero and on an index that is none of a table's. `scratch` is the caller's, to
-  // be reused between calls.
+  // on a division by zero and on an index that is none of a table's. `scratch` is the caller's,
+  // empty at first and to be reused between calls, for which it keeps the constants.
   int64_t evaluate(uint32_t root, const std::vector<int64_t>& variables,
                    std::vector<int64_t>& scratch) const;
 
@@ -64,7 +64,10 @@ class ExprTable {
   std::vector<int64_t> words;  // of all tables
 
  private:
+  void hold_constants(std::vector<int64_t>& scratch) const;
+
   std::vector<std::vector<uint32_t>> reachable_;
+  std::vector<std::vector<uint32_t>> computed_;  // of those, what is no constant
   size_t total_reachable_ = 0;
 };
 

@@ -258,4 +258,10 @@ class Lowering {
 
 HostCode::HostCode(const Program& program) { Lowering(program, *this).lower(); }
 
+const HostCode& KeptHostCode::of(const Program& program) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!code_) code_ = std::make_shared<const HostCode>(program);
+  return *code_;
+}
+
 }  // namespace npu::sim

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -68,6 +70,28 @@ struct Node {
   Operand rs2;
 };
 
+struct HostCode;
+struct Program;
+
+// The host's machine code of a program, which all launches have in common: made when the first of
+// them asks for it, in any thread. Nothing that it follows from may change from then on, but of a
+// copy, which has none yet.
+class KeptHostCode {
+ public:
+  KeptHostCode() = default;
+  KeptHostCode(const KeptHostCode& /*other*/) {}
+  KeptHostCode& operator=(const KeptHostCode& /*other*/) {
+    code_.reset();
+    return *this;
+  }
+
+  const HostCode& of(const Program& program) const;
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::shared_ptr<const HostCode> code_;
+};
+
 struct Program {
   // Parses and validates a program file. Throws SimError bad_program for anything malformed:
   // a wrong magic, checksum, length, index, operation or dtype, a loop variable that is not in
@@ -89,6 +113,8 @@ struct Program {
     return shifted_addresses[position - arguments.size()];
   }
 
+  const HostCode& host_code() const { return kept_host_code.of(*this); }
+
   // What each of them is for arguments at these addresses. Throws SimError bad_program for an
   // address that is no multiple of the unit, and unless there is one for each argument.
   std::vector<uint64_t> address_words(const std::vector<uint64_t>& addresses) const;
@@ -104,6 +130,7 @@ struct Program {
   std::vector<Node> body;
   uint32_t slot_count = 0;         // loop variables
   std::vector<uint32_t> loop_ids;  // by slot, as the file has them
+  KeptHostCode kept_host_code;
 
   static constexpr uint64_t kFirstAddress = 0x80010000;
   static constexpr uint64_t kPageBytes = 4096;

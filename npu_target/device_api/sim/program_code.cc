@@ -102,7 +102,7 @@ ProgramCode::ProgramCode(const Program& program, const std::vector<uint64_t>& ad
 }
 
 void ProgramCode::add_host_code(const Program& program) {
-  const HostCode host(program);
+  const HostCode& host = program.host_code();
   const HostConfig& config = program.host;
   const auto line_bytes = static_cast<uint64_t>(config.host_icache_line_bytes);
   const auto line_of = [&](uint64_t place) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/command.h"
@@ -36,6 +37,7 @@ class ProgramRunner {
                 const RunControl& control, HostCore& host, Fn& fn, Delay& delay)
       : program_(program),
         code_(program, addresses),
+        values_(code_.values.data()),
         control_(control),
         host_(host),
         fn_(fn),
@@ -53,7 +55,12 @@ class ProgramRunner {
         host_.run_and_count(*next, pending_cycles_, delay_);
         return;
       }
-      for (; next->kind == Instruction::Kind::kCommand; ++next) issue(*next);
+      // Only before the first command of a row is there anything else that the host has done.
+      uint64_t since = std::exchange(pending_cycles_, 0);
+      do {
+        issue(*next, since);
+        since = 0;
+      } while ((++next)->kind == Instruction::Kind::kCommand);
     }
   }
 
@@ -110,21 +117,26 @@ class ProgramRunner {
 
   void step_values(const LoopCode& loop, uint64_t times) {
     for (uint32_t i = loop.first_step; i < loop.step_end; ++i) {
-      code_.values[code_.steps[i].value] += code_.steps[i].increment * times;
+      values_[code_.steps[i].value] += code_.steps[i].increment * times;
     }
   }
 
-  void issue(const Instruction& instruction) {
-    const uint64_t* values = &code_.values[instruction.index];
+  // The host comes to a command `since` cycles after the one before.
+  void issue(const Instruction& instruction, uint64_t since) {
+    const uint64_t* values = values_ + instruction.index;
     Command command{instruction.funct, values[0], values[1]};
+    if (instruction.first_general != instruction.general_end) add_general(instruction, command);
+    const uint64_t cycles = since + host_.run(instruction, since, delay_);
+    fn_(command, static_cast<uint32_t>(std::min<uint64_t>(cycles, UINT32_MAX)));
+  }
+
+  // Out of the way of the many commands that have none.
+  [[gnu::noinline]] void add_general(const Instruction& instruction, Command& command) {
     for (uint32_t i = instruction.first_general; i < instruction.general_end; ++i) {
       const GeneralTerm& term = code_.general[i];
       const int64_t expr = program_.exprs.evaluate(term.expr, variables_, scratch_);
       (term.is_rs2 ? command.rs2 : command.rs1) += term.coefficient * static_cast<uint64_t>(expr);
     }
-    const uint64_t cycles = pending_cycles_ + host_.run(instruction, pending_cycles_, delay_);
-    pending_cycles_ = 0;
-    fn_(command, static_cast<uint32_t>(std::min<uint64_t>(cycles, UINT32_MAX)));
   }
 
   void begin_iteration(const LoopCode& loop, int64_t iteration) {
@@ -144,7 +156,8 @@ class ProgramRunner {
   static constexpr uint64_t kStepsPerPoll = 1 << 14;
 
   const Program& program_;
-  ProgramCode code_;  // its values change
+  ProgramCode code_;
+  uint64_t* const values_;  // of the code: they change
   const RunControl& control_;
   HostCore& host_;
   Fn& fn_;

@@ -60,7 +60,7 @@ class Maker {
     return found;
   }
   HostCode code(std::vector<Node> body) { return HostCode(program(std::move(body))); }
-  const Program& program(std::vector<Node> body) {
+  Program program(std::vector<Node> body) {
     program_.body = std::move(body);
     return program_;
   }

@@ -60,6 +60,23 @@ const Test table("a table has the words it has, and no others", [] {
   CHECK_FAILS(kBadProgram, exprs.evaluate(1, {-1}, scratch));
 });
 
+const Test scratch("values of one evaluation are in nobody's way in the next", [] {
+  ExprTable exprs;
+  exprs.nodes.resize(4);
+  exprs.nodes[0].op = Op::kVar;
+  exprs.nodes[1].op = Op::kConst;
+  exprs.nodes[1].value = 7;
+  exprs.nodes[2] = {Op::kMul, 0, 0, {0, 1}};
+  exprs.nodes[3] = {Op::kSub, 0, 0, {1, 2}};
+  for (const uint32_t root : {1u, 2u, 3u}) exprs.prepare_root(root);
+  std::vector<int64_t> scratch;
+  for (int64_t i = -3; i < 3; ++i) {
+    CHECK_EQUAL(exprs.evaluate(2, {i}, scratch), 7 * i);
+    CHECK_EQUAL(exprs.evaluate(3, {i}, scratch), 7 - 7 * i);
+    CHECK_EQUAL(exprs.evaluate(1, {i}, scratch), 7);
+  }
+});
+
 const Test checksum("the checksum is zlib's", [] { CHECK_EQUAL(crc32("123456789"), 0xCBF43926u); });
 
 }  // namespace

@@ -229,5 +229,19 @@ const Test bytes("host code: bytes in loops and outside", [] {
   CHECK(code.steps[2].is_in_loop && !code.steps[1].is_in_loop);
 });
 
+const Test kept("host code: a program keeps its own, and a copy, which may change, has another",
+                [] {
+                  Maker maker;
+                  const Program program = maker.program({command(word(0))});
+                  CHECK(&program.host_code() == &program.host_code());
+                  CHECK_EQUAL(program.host_code().steps.size(), size_t{2});
+                  Program copy = program;
+                  copy.body.push_back(command(word(1)));
+                  CHECK_EQUAL(copy.host_code().steps.size(), size_t{3});
+                  copy = program;
+                  CHECK_EQUAL(copy.host_code().steps.size(), size_t{2});
+                  CHECK(&copy.host_code() != &program.host_code());
+                });
+
 }  // namespace
 }  // namespace npu::sim::testing

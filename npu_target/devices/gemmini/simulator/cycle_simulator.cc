@@ -11,7 +11,7 @@ CycleSimulator::CycleSimulator(const Config& config, sim::RunOptions options)
 
 uint64_t CycleSimulator::finish() {
   const uint64_t cycles = timing_.finish();
-  check_limit(commands_, cycles);
+  check_limit(timing_.commands(), cycles);
   return cycles;
 }
 

@@ -17,9 +17,11 @@ class CycleSimulator final : public sim::SimulatorOf<CycleSimulator> {
  public:
   CycleSimulator(const Config& config, sim::RunOptions options);
 
-  void issue(const Command& command, uint32_t host_cycles) final {
+  NPU_INLINE void issue(const Command& command, uint32_t host_cycles) final {
     timing_.issue(command, host_cycles);
-    if (++commands_ % kCommandsPerCheck == 0) check_limit(commands_, timing_.elapsed());
+    if (timing_.commands() % kCommandsPerCheck == 0) {
+      check_limit(timing_.commands(), timing_.elapsed());
+    }
   }
   uint64_t delay_code(uint32_t line, bool is_new, uint64_t since) {
     return timing_.delay_code(line, is_new, since);
@@ -31,7 +33,6 @@ class CycleSimulator final : public sim::SimulatorOf<CycleSimulator> {
   static constexpr int64_t kCommandsPerCheck = 1 << 10;
   timing::Timing timing_;
   std::optional<races::RaceChecker> races_;
-  int64_t commands_ = 0;
 };
 
 }  // namespace npu::gemmini

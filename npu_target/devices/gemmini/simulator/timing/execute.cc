@@ -70,6 +70,12 @@ bool ExecuteUnit::runs_together(Cycle now) const {
          operands_ready(*compute) < now;
 }
 
+Cycle ExecuteUnit::look_for_results(const ExecuteOperation& operation) const {
+  const Cycle first = mesh_.result_out(operation.first);
+  if (operation.kind != ExecuteKind::kCompute) return first;
+  return std::max(first, mesh_.result_out(operation.second));
+}
+
 void ExecuteUnit::run_config(Cycle now) {
   const Id config = station_.take(Queue::kExecute);
   if (Recorder* recorder = station_.recorder()) {
@@ -136,7 +142,10 @@ ExecuteUnit::Run ExecuteUnit::begin_run(Cycle now, bool has_compute, bool has_pr
 
 bool ExecuteUnit::feed(Run& run, Cycle now) {
   const Cycle from = run.next;
-  run.next = spad_writes_.after_free(run.banks, from, now + kLookAheadCycles, run.reads_left);
+  const PortCalendar::Used used =
+      spad_writes_.after_free(run.banks, from, now + kLookAheadCycles, run.reads_left);
+  run.next = used.end;
+  run.reads_left = used.left;
   spad_reads_.take(run.banks, from, run.next);
   return run.reads_left == 0;
 }

@@ -91,10 +91,11 @@ class ExecuteUnit {
   bool must_flush(const ExecuteOperation* head, Cycle now) const;
   // When the results for the addresses that `operation` reads are out.
   NPU_INLINE Cycle operands_ready(const ExecuteOperation& operation) const {
-    const Cycle first = mesh_.result_out(operation.first);
-    if (operation.kind != ExecuteKind::kCompute) return first;
-    return std::max(first, mesh_.result_out(operation.second));
+    // Results go to the accumulator as a rule, operands come from the scratchpad.
+    if (!rarely(operation.reads_elsewhere || mesh_.has_spad_results())) return -1;
+    return look_for_results(operation);
   }
+  NPU_RARE Cycle look_for_results(const ExecuteOperation& operation) const;
 
   // Whether `head`, a PRELOAD, begins to run now. What else may be at the front, which is no
   // COMPUTE or nothing (nullptr), is dealt with.
@@ -106,7 +107,7 @@ class ExecuteUnit {
   NPU_RARE Cycle wait_for_operands(const ExecuteOperation& preload, Cycle start, Cycle now) const;
   int64_t rows_to_feed(const ExecuteOperation* compute, const ExecuteOperation* preload) const;
   // Goes on with `run`. Returns whether its last row is read.
-  bool feed(Run& run, Cycle now);
+  NPU_INLINE bool feed(Run& run, Cycle now);
   void end_run(const Run& run);
   // The second pass of weights that are transposed, after a first one in [start, end).
   NPU_RARE void run_second_pass(Cycle& start, Cycle& end);

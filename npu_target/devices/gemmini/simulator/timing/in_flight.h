@@ -13,47 +13,40 @@ namespace npu::gemmini::timing {
 // their places are given up in the order in which they were taken, once the oldest is.
 class InFlight {
  public:
-  explicit InFlight(int64_t size) : done_(static_cast<size_t>(size), -1), last_(done_.size() - 1) {}
+  explicit InFlight(int64_t size)
+      : done_(static_cast<size_t>(size), -1), last_(&done_.back()), next_(done_.data()) {}
+  InFlight(const InFlight&) = delete;
+  InFlight& operator=(const InFlight&) = delete;
   // The first cycle the next request may start in.
   Cycle earliest() const { return earliest_; }
   // A request takes the place that is free by then, and keeps it until `done`.
   void push(Cycle done) {
-    done_[next_] = done;
+    *next_ = done;
     advance();
-  }
-  // A request that takes a place until nobody knows when. Returns the place, for done_at().
-  size_t push_open() {
-    const size_t place = next_;
-    push(kNever);
-    return place;
-  }
-  void done_at(size_t place, Cycle done) {
-    done_[place] = done;
-    earliest_ = done_[next_] + 1;
   }
   // The same where any place that is free will do: one for all requests, or push() for all.
   void push_in_any_order(Cycle done) {
-    size_t place = next_;
+    Cycle* place = next_;
     // Most are done in order; one that is earlier goes before those that are later.
-    for (size_t before = previous(place); rarely(done_[before] > done) && before != next_;
+    for (Cycle* before = previous(place); rarely(*before > done) && before != next_;
          before = previous(place)) {
-      done_[place] = done_[before];
+      *place = *before;
       place = before;
     }
-    done_[place] = done;
+    *place = done;
     advance();
   }
 
  private:
-  size_t previous(size_t place) const { return place == 0 ? last_ : place - 1; }
+  Cycle* previous(Cycle* place) { return place == done_.data() ? last_ : place - 1; }
   void advance() {
-    next_ = next_ == last_ ? 0 : next_ + 1;
-    earliest_ = done_[next_] + 1;
+    next_ = next_ == last_ ? done_.data() : next_ + 1;
+    earliest_ = *next_ + 1;
   }
 
   std::vector<Cycle> done_;  // a ring
-  const size_t last_;
-  size_t next_ = 0;
+  Cycle* const last_;
+  Cycle* next_;
   Cycle earliest_ = 0;
 };
 

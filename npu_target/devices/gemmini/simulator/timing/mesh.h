@@ -50,10 +50,11 @@ class Mesh {
   bool has_pending() const { return pending_count_ != 0; }
   // The last cycle in which a result that is being pushed out leaves.
   Cycle last_result() const { return last_result_; }
+  // Whether there ever was a result for the scratchpad.
+  bool has_spad_results() const { return last_spad_result_ >= 0; }
   // When the results for exactly the operand's local address are out, kNever while nothing pushes
   // them out; -1 if there are none.
-  NPU_INLINE Cycle result_out(const ArrayOperand& operand) const {
-    // Results go to the accumulator as a rule, operands come from the scratchpad.
+  Cycle result_out(const ArrayOperand& operand) const {
     if (operand.spad_banks != 0 ? last_spad_result_ < 0 : operand.is_garbage()) return -1;
     return result_of(operand.address());
   }

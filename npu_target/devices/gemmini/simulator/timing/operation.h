@@ -56,7 +56,10 @@ struct ArrayMode {
 struct ExecuteOperation {
   ExecuteKind kind;
   ArrayMode mode;
-  bool accumulates;     // PRELOAD: C is added to what is there
+  bool accumulates;  // PRELOAD: C is added to what is there
+  // Whether an operand lies where the scratchpad's banks do not say: it may be a result for the
+  // accumulator.
+  bool reads_elsewhere;
   ArrayOperand first;   // rs1: PRELOAD B or D, COMPUTE A
   ArrayOperand second;  // rs2: PRELOAD C, COMPUTE D or B
   BankMask acc_banks;   // PRELOAD: those of C

@@ -78,17 +78,30 @@ class OperationDecoder {
     const int64_t start = operand.row() + (operand.is_acc() ? RowRange::kAccBase : 0);
     return {start, start + rows};
   }
-  // The range of an operand of the array, which may be garbage; its parts are added to `parts`.
-  NPU_INLINE RowRange range(const LocalOperand& operand, int64_t rows, RowParts& parts) const {
-    if (operand.is_garbage()) return {};
+  // The array reads an operand, of which the reservation station compares so many rows: what of it
+  // an operation says. The range is written field by field to where it stays: processors wait for
+  // what was written in small words and is copied in large ones.
+  NPU_INLINE ArrayOperand read(const LocalOperand& operand, uint64_t encoded, int64_t rows,
+                               RowRange& compared, RowParts& parts, bool& is_elsewhere) const {
+    if (operand.is_garbage()) {  // every second one
+      compared.start = RowRange{}.start;
+      compared.end = RowRange{}.end;
+      return {encoded, 0};
+    }
+    compare(operand, rows, compared, parts);
+    // Operands of nothing may lie beyond the memory's end.
+    if (operand.is_acc() || operand.rows == 0 || operand.cols == 0) {
+      is_elsewhere = true;
+      return {encoded, 0};
+    }
+    return {encoded, BankMask{1} << spad_bank_rows_.divide(operand.row())};
+  }
+  NPU_INLINE void compare(const LocalOperand& operand, int64_t rows, RowRange& compared,
+                          RowParts& parts) const {
     const RowRange range = OperationDecoder::range(operand, rows);
     parts |= rows_.parts_of(range, operand.is_acc());
-    return range;
-  }
-  ArrayOperand array_operand(const LocalOperand& operand, uint64_t encoded) const {
-    // Garbage has the accumulator's bit. Operands of nothing may lie beyond the memory's end.
-    const bool is_read = !operand.is_acc() && operand.rows != 0 && operand.cols != 0;
-    return {encoded, is_read ? BankMask{1} << spad_bank_rows_.divide(operand.row()) : 0};
+    compared.start = range.start;
+    compared.end = range.end;
   }
 
   const RowPartition rows_;
@@ -106,30 +119,42 @@ class OperationDecoder {
 };
 
 void OperationDecoder::decode_execute(const Command& command, Operation& operation) const {
-  const LocalOperand first(command.rs1);
-  const LocalOperand second(command.rs2);
+  const uint64_t rs1 = command.rs1;
+  const uint64_t rs2 = command.rs2;
+  const LocalOperand first(rs1);
+  const LocalOperand second(rs2);
   ExecuteOperation& execute = operation.execute;
   execute.mode = mode_;
-  execute.first = array_operand(first, command.rs1);
   RowParts parts = 0;
+  bool reads_elsewhere = false;
   if (command.funct == kPreload) {
-    // A result of no rows may lie beyond the memory's end.
-    const bool is_to_acc = second.is_acc() && !second.is_garbage() && second.rows != 0;
     execute.kind = ExecuteKind::kPreload;
-    execute.second = {command.rs2, 0};  // written, not read
-    execute.acc_banks = is_to_acc ? BankMask{1} << acc_bank_rows_.divide(second.row()) : 0;
-    execute.accumulates = is_to_acc && second.accumulates();
-    operation.first = range(second, second.rows * c_stride_rows_, parts);
-    operation.second = range(first, first.rows, parts);
+    execute.first = read(first, rs1, first.rows, operation.second, parts, reads_elsewhere);
+    execute.second = {rs2, 0};  // written, not read
     operation.writes_first = true;
+    BankMask acc_banks = 0;
+    bool accumulates = false;
+    if (second.is_garbage()) {
+      operation.first = {};
+    } else {
+      compare(second, second.rows * c_stride_rows_, operation.first, parts);
+      // A result of no rows may lie beyond the memory's end.
+      if (second.is_acc() && second.rows != 0) {
+        acc_banks = BankMask{1} << acc_bank_rows_.divide(second.row());
+        accumulates = second.accumulates();
+      }
+    }
+    execute.acc_banks = acc_banks;
+    execute.accumulates = accumulates;
   } else {
     const int64_t a_rows = mode_.is_a_transposed ? first.cols : first.rows;
     execute.kind = ExecuteKind::kCompute;
-    execute.second = array_operand(second, command.rs2);
-    operation.first = range(first, a_rows * a_stride_rows_, parts);
-    operation.second = range(second, second.rows, parts);
+    execute.first =
+        read(first, rs1, a_rows * a_stride_rows_, operation.first, parts, reads_elsewhere);
+    execute.second = read(second, rs2, second.rows, operation.second, parts, reads_elsewhere);
     operation.writes_first = false;
   }
+  execute.reads_elsewhere = reads_elsewhere;
   operation.parts = parts;
 }
 

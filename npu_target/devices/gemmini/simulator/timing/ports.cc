@@ -14,7 +14,7 @@ uint64_t power_of_two_at_least(int64_t value) {
 }  // namespace
 
 PortCalendar::PortCalendar(int64_t capacity)
-    : spans_(power_of_two_at_least(capacity)), wrap_(spans_.size() - 1) {}
+    : spans_(power_of_two_at_least(capacity)), last_(&spans_.back()), wrap_(spans_.size() - 1) {}
 
 void PortCalendar::insert(BankMask mask, Cycle start, Cycle end) {
   uint64_t position = tail_++;
@@ -23,6 +23,7 @@ void PortCalendar::insert(BankMask mask, Cycle start, Cycle end) {
     at(position) = at(position - 1);
   }
   at(position) = {mask, start, end};
+  last_ = &at(tail_ - 1);
 }
 
 Cycle PortCalendar::look_for_free(BankMask mask, Cycle from) const {
@@ -34,7 +35,8 @@ Cycle PortCalendar::look_for_free(BankMask mask, Cycle from) const {
   return from;
 }
 
-Cycle PortCalendar::look_after_free(BankMask mask, Cycle from, Cycle until, int64_t& count) const {
+PortCalendar::Used PortCalendar::look_after_free(BankMask mask, Cycle from, Cycle until,
+                                                 int64_t count) const {
   const auto use = [&](Cycle free_until) {
     const Cycle used = std::min<Cycle>(count, std::min(free_until, until) - from);
     if (used <= 0) return;
@@ -49,7 +51,7 @@ Cycle PortCalendar::look_after_free(BankMask mask, Cycle from, Cycle until, int6
     if (count != 0) from = std::max(from, std::min(span.end, until));
   }
   use(until);
-  return from;
+  return {from, count};
 }
 
 }  // namespace npu::gemmini::timing

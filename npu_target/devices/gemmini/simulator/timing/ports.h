@@ -26,25 +26,26 @@ class PortCalendar {
  public:
   // Room for `capacity` spans; beyond it the oldest are forgotten first.
   explicit PortCalendar(int64_t capacity);
+  PortCalendar(const PortCalendar&) = delete;
+  PortCalendar& operator=(const PortCalendar&) = delete;
 
   // The banks of `mask` are taken in cycles [start, end).
   NPU_INLINE void take(BankMask mask, Cycle start, Cycle end) {
     if (start >= end || mask == 0) return;
     latest_end_ = std::max(latest_end_, end);
-    Span& last = at(tail_ - 1);
-    if (last.end == start && last.mask == mask && tail_ > head_) {
-      last.end = end;
+    if (last_->end == start && last_->mask == mask && tail_ > head_) {
+      last_->end = end;
       return;
     }
     if (tail_ - head_ > wrap_) ++head_;
-    if (last.start > start && tail_ > head_) {
+    if (last_->start > start && tail_ > head_) {
       insert(mask, start, end);
       return;
     }
-    Span& next = at(tail_++);
-    next.mask = mask;
-    next.start = start;
-    next.end = end;
+    last_ = &at(tail_++);
+    last_->mask = mask;
+    last_->start = start;
+    last_->end = end;
   }
 
   // The first cycle at or after `from` in which no bank of `mask` is taken.
@@ -53,12 +54,15 @@ class PortCalendar {
   }
 
   // The cycle after the last of `count` free cycles, the first of them at or after `from`; not
-  // beyond `until`. `count` becomes what is left then.
-  NPU_INLINE Cycle after_free(BankMask mask, Cycle from, Cycle until, int64_t& count) const {
-    if (rarely(latest_end_ > from)) return look_after_free(mask, from, until, count);
+  // beyond `until`. And how many are left then. (Both come back in registers.)
+  struct Used {
+    Cycle end;
+    int64_t left;
+  };
+  NPU_INLINE Used after_free(BankMask mask, Cycle from, Cycle until, int64_t count) const {
+    if (latest_end_ > from) return look_after_free(mask, from, until, count);
     const Cycle used = std::min(count, std::max<Cycle>(until - from, 0));
-    count -= used;
-    return from + used;
+    return {from + used, count - used};
   }
 
   // Nobody will ask about cycles before `now` again.
@@ -76,9 +80,10 @@ class PortCalendar {
   Span& at(uint64_t position) { return spans_[position & wrap_]; }
   NPU_RARE void insert(BankMask mask, Cycle start, Cycle end);
   NPU_RARE Cycle look_for_free(BankMask mask, Cycle from) const;
-  NPU_RARE Cycle look_after_free(BankMask mask, Cycle from, Cycle until, int64_t& count) const;
+  NPU_RARE Used look_after_free(BankMask mask, Cycle from, Cycle until, int64_t count) const;
 
-  std::vector<Span> spans_;
+  std::vector<Span> spans_;  // a ring
+  Span* last_;               // the latest of them
   uint64_t wrap_;
   uint64_t head_ = 0;
   uint64_t tail_ = 0;

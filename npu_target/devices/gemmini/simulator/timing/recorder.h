@@ -25,7 +25,7 @@ namespace npu::gemmini::timing {
 // command that is not complete.
 class Recorder {
  public:
-  using Id = int;
+  using Id = int64_t;
 
   // With a `sink`, slices that touch the cycles [from, to) go there, each when its end is known.
   explicit Recorder(SliceSink sink = nullptr, Cycle from = 0, Cycle to = kNever);

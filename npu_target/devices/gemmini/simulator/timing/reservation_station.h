@@ -27,8 +27,8 @@ namespace npu::gemmini::timing {
 // commands waiting for it learn when they may go.
 class ReservationStation {
  public:
-  // An entry of any partition.
-  using Id = int;
+  // An entry of any partition; as wide as an address, so that finding it takes no conversion.
+  using Id = int64_t;
   static constexpr Id kNone = -1;
 
   explicit ReservationStation(const Config& config);
@@ -114,13 +114,10 @@ class ReservationStation {
   Cycle last_completed() const;
   // How many commands hold an entry for which no end is in sight.
   int open_commands() const;
-  // The queues, one bit each, of which a command was issued since the last call, so that their
-  // units may have another next step.
-  unsigned poll_issued() {
-    const unsigned queues = issued_queues_;
-    issued_queues_ = 0;
-    return queues;
-  }
+  // The queues, one bit each, of which a command was issued since they were forgotten, so that
+  // their units may have another next step.
+  unsigned issued_queues() const { return issued_queues_; }
+  void forget_issued_queues() { issued_queues_ = 0; }
 
  private:
   static constexpr unsigned kMaxEntries = ReleaseList::kMaxEntries;
@@ -165,7 +162,7 @@ class ReservationStation {
             queue == Queue::kStore ? Queue::kExecute : Queue::kStore};
   }
   NPU_INLINE static void release_completed(Partition& p, Cycle now) {
-    p.held &= ~p.releases.pop_before(now);
+    if (p.releases.earliest() < now) p.held &= ~p.releases.pop_before(now);
   }
   NPU_RARE void release_completed_of(Queue one, Queue other, Cycle now);
   // The command is issued; with it `waiting` were to be.

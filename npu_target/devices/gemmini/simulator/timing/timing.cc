@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <string>
 
-#include "gemmini/simulator/races/race_checker.h"
 #include "sim/error.h"
 
 namespace npu::gemmini::timing {
@@ -40,33 +39,6 @@ Timing::Timing(const Config& config)
       store_(config_, station_, l2_, spad_writes_, spad_reads_, acc_reads_),
       loops_(config_, station_) {}
 
-void Timing::issue(const Command& command, uint32_t host_cycles) {
-  ++commands_;
-  const Cycle host_time = front_end_.host_time();
-  Cycle now = front_end_.issue(host_cycles);
-  if (Recorder* recorder = station_.recorder()) {
-    recorder->host(command, host_time, host_time + host_cycles, front_end_.host_time());
-  }
-  if (rarely(loops_.is_active())) now = unroll_before(command, now);
-  // A case each, so that each has its queue for a constant.
-  switch (OperationDecoder::queue_of(command.funct)) {
-    case Queue::kExecute:
-      now = enter(Queue::kExecute, false, command, now);
-      break;
-    case Queue::kLoad:
-      now = enter(Queue::kLoad, false, command, now);
-      break;
-    case Queue::kStore:
-      now = enter(Queue::kStore, false, command, now);
-      break;
-    case Queue::kFront:
-      if (command.funct == kConfig) now = enter_config(command, now);
-      if (is_loop_command(command.funct)) now = take_loop(command, now);
-      break;
-  }
-  front_end_.leave(now);
-}
-
 uint64_t Timing::delay_code(uint32_t line, bool is_new, uint64_t host_cycles) {
   const Cycle at = front_end_.host_time() + static_cast<Cycle>(host_cycles);
   advance(at);
@@ -75,37 +47,6 @@ uint64_t Timing::delay_code(uint32_t line, bool is_new, uint64_t host_cycles) {
 
 Cycle Timing::enter_config(const Command& command, Cycle now) {
   return enter(OperationDecoder::queue_of(command), true, command, now);
-}
-
-Cycle Timing::enter(Queue queue, bool is_config, const Command& command, Cycle now) {
-  advance(now);
-  const Cycle arrived = now;
-  if (!station_.has_room(queue, now)) now = wait_for_room(queue, now);
-  const ReservationStation::Id id = station_.reserve(queue);
-  decoder_.decode(queue, is_config, command, station_.operation(id));
-  if (races_ != nullptr) races_->enter(queue, station_.operation(id), command, commands_ - 1);
-  if (Recorder* recorder = station_.recorder()) {
-    recorder->held(queue, arrived, now);
-    recorder->enters(id, station_.operation(id), command, now);
-  }
-  station_.enter(queue, is_config, id, now);
-  refresh(0);
-  return now;
-}
-
-Cycle Timing::wait_for_room(Queue queue, Cycle now) {
-  // A step that begins before the next known release may bring an earlier one.
-  Cycle release = station_.next_release(queue);
-  while (earliest_step_ < release && now < release) {
-    step(earliest_step_);
-    release = station_.next_release(queue);
-  }
-  if (rarely(release >= kNever)) {
-    fail_stuck("every entry of this command's queue waits for a command behind it");
-  }
-  now = std::max(now, release);
-  station_.has_room(queue, now);  // lets go of what has completed
-  return now;
 }
 
 Cycle Timing::take_loop(const Command& command, Cycle now) {
@@ -222,6 +163,7 @@ void Timing::step_execute(Cycle now) {
 }
 
 void Timing::refresh_queues(unsigned queues) {
+  station_.forget_issued_queues();
   if ((queues & bit_of(Queue::kLoad)) != 0) {
     next_step_[static_cast<int>(Queue::kLoad)] = load_.next_step();
   }

@@ -6,6 +6,7 @@
 
 #include "gemmini/simulator/command.h"
 #include "gemmini/simulator/config.h"
+#include "gemmini/simulator/races/race_checker.h"
 #include "gemmini/simulator/timing/code_fetch.h"
 #include "gemmini/simulator/timing/execute.h"
 #include "gemmini/simulator/timing/front_end.h"
@@ -19,10 +20,6 @@
 #include "gemmini/simulator/timing/recorder.h"
 #include "gemmini/simulator/timing/reservation_station.h"
 #include "gemmini/simulator/timing/store.h"
-
-namespace npu::gemmini::races {
-class RaceChecker;
-}
 
 namespace npu::gemmini::timing {
 
@@ -66,7 +63,7 @@ class Timing {
   // The host spends `host_cycles` on the next command, then issues it. Throws SimError timed_out
   // when the queues are full of commands that wait for one behind them: the hardware would hang;
   // for LOOP_* also what MatmulLoop::decode and ConvLoop::decode throw.
-  void issue(const Command& command, uint32_t host_cycles);
+  NPU_INLINE void issue(const Command& command, uint32_t host_cycles);
 
   // The host fetches a line of its code from the L2, `host_cycles` after the last command; it has
   // fetched it before or not. Returns the cycles that it waits longer than if it were alone.
@@ -75,6 +72,9 @@ class Timing {
   // The host fences. Returns the cycles since the construction. Throws SimError timed_out when
   // what it waits for cannot end.
   uint64_t finish();
+
+  // Issued so far.
+  int64_t commands() const { return commands_; }
 
   // A lower bound of what finish() would return, cheap to ask for at any command.
   uint64_t elapsed() const { return static_cast<uint64_t>(front_end_.host_time()); }
@@ -91,7 +91,7 @@ class Timing {
   // Asks units again for their next step: those that have just run (a bit each), and
   // those with new commands.
   NPU_INLINE void refresh(unsigned stepped) {
-    const unsigned queues = station_.poll_issued() | stepped;
+    const unsigned queues = station_.issued_queues() | stepped;
     if (rarely(queues != 0 || loops_.is_active())) refresh_queues(queues);
   }
   NPU_RARE void refresh_queues(unsigned queues);
@@ -140,6 +140,64 @@ class Timing {
   LoopPlaces matmul_places_;
   LoopPlaces conv_places_;
 };
+
+void Timing::issue(const Command& command, uint32_t host_cycles) {
+  ++commands_;
+  const Cycle host_time = front_end_.host_time();
+  Cycle now = front_end_.issue(host_cycles);
+  if (Recorder* recorder = station_.recorder()) {
+    recorder->host(command, host_time, host_time + host_cycles, front_end_.host_time());
+  }
+  if (rarely(loops_.is_active())) now = unroll_before(command, now);
+  // A case each, so that each has its queue for a constant.
+  switch (OperationDecoder::queue_of(command.funct)) {
+    case Queue::kExecute:
+      now = enter(Queue::kExecute, false, command, now);
+      break;
+    case Queue::kLoad:
+      now = enter(Queue::kLoad, false, command, now);
+      break;
+    case Queue::kStore:
+      now = enter(Queue::kStore, false, command, now);
+      break;
+    case Queue::kFront:
+      if (command.funct == kConfig) now = enter_config(command, now);
+      if (is_loop_command(command.funct)) now = take_loop(command, now);
+      break;
+  }
+  front_end_.leave(now);
+}
+
+Cycle Timing::enter(Queue queue, bool is_config, const Command& command, Cycle now) {
+  advance(now);
+  const Cycle arrived = now;
+  if (!station_.has_room(queue, now)) now = wait_for_room(queue, now);
+  const ReservationStation::Id id = station_.reserve(queue);
+  decoder_.decode(queue, is_config, command, station_.operation(id));
+  if (races_ != nullptr) races_->enter(queue, station_.operation(id), command, commands_ - 1);
+  if (Recorder* recorder = station_.recorder()) {
+    recorder->held(queue, arrived, now);
+    recorder->enters(id, station_.operation(id), command, now);
+  }
+  station_.enter(queue, is_config, id, now);
+  refresh(0);
+  return now;
+}
+
+Cycle Timing::wait_for_room(Queue queue, Cycle now) {
+  // A step that begins before the next known release may bring an earlier one.
+  Cycle release = station_.next_release(queue);
+  while (earliest_step_ < release && now < release) {
+    step(earliest_step_);
+    release = station_.next_release(queue);
+  }
+  if (rarely(release >= kNever)) {
+    fail_stuck("every entry of this command's queue waits for a command behind it");
+  }
+  now = std::max(now, release);
+  station_.has_room(queue, now);  // lets go of what has completed
+  return now;
+}
 
 }  // namespace npu::gemmini::timing
 

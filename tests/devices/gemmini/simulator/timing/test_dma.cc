@@ -87,16 +87,6 @@ Written read_rows(int64_t rows, int64_t bytes, uint64_t address, uint64_t stride
 }
 Cycle length(const Written& written) { return written.end - written.start; }
 
-const Test open_end("timing/dma: nothing takes the place of one that is under way without an end",
-                    [] {
-                      InFlight slots(2);
-                      const size_t place = slots.push_open();
-                      slots.push(20);
-                      CHECK(slots.earliest() >= timing::kNever);
-                      slots.done_at(place, 30);
-                      CHECK_EQUAL(slots.earliest(), 31);
-                    });
-
 const Test beats("timing/dma: aligned rows are written at a beat per cycle", [] {
   CHECK_EQUAL(read_rows(1, 16, kDram, 64).start, 1000 + 11 + 1 + 4);
   CHECK_EQUAL(length(read_rows(1, 16, kDram, 64)), 1);

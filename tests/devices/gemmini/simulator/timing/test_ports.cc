@@ -16,9 +16,9 @@ constexpr timing::BankMask kB = 2;
 // The cycle after the last of `count` free cycles.
 timing::Cycle after_free(const PortCalendar& ports, timing::BankMask mask, timing::Cycle from,
                          int64_t count) {
-  const timing::Cycle end = ports.after_free(mask, from, timing::kNever, count);
-  CHECK_EQUAL(count, 0);
-  return end;
+  const PortCalendar::Used used = ports.after_free(mask, from, timing::kNever, count);
+  CHECK_EQUAL(used.left, 0);
+  return used.end;
 }
 
 const Test taken("timing/ports: a taken bank is free before its first and after its last cycle",
@@ -49,9 +49,9 @@ const Test until("timing/ports: nobody looks further ahead than asked for", [] {
   PortCalendar ports(4);
   ports.take(kA, 10, 20);
   const auto left = [&](timing::Cycle until) {
-    int64_t count = 12;
-    CHECK_EQUAL(ports.after_free(kA, 5, until, count), std::min<timing::Cycle>(until, 27));
-    return count;
+    const PortCalendar::Used used = ports.after_free(kA, 5, until, 12);
+    CHECK_EQUAL(used.end, std::min<timing::Cycle>(until, 27));
+    return used.left;
   };
   CHECK_EQUAL(left(9), 8);
   CHECK_EQUAL(left(10), 7);
