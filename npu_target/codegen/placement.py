@@ -74,7 +74,7 @@ class Placer:
         placed: list[Placed] = []
         bound_due = []
         for copy in due:
-            bound = self._bound(copy, first=True)
+            bound = self.bound(copy, first=True)
             if bound is None:
                 self.report.copy(copy.operation, BEFORE, ROWS_UNKNOWN)
                 placed.append(copy.placed)
@@ -83,7 +83,7 @@ class Placer:
         behind: list[Placed] = []
         bound_after = []
         for copy in after:
-            bound = self._bound(copy, first=False)
+            bound = self.bound(copy, first=False)
             if bound is None and copy.leaves_rest:
                 continue
             if bound is None:
@@ -98,7 +98,7 @@ class Placer:
 
     def rest(self, copy: Copy) -> CopyOperation | None:
         """Of a copy that follows steps, what has to follow their last block of rows."""
-        bound = self._bound(copy, first=False)
+        bound = self.bound(copy, first=False)
         if bound is None:
             return copy.operation
         last = [bound]
@@ -153,7 +153,7 @@ class Placer:
 
     # ---- dependences --------------------------------------------------------------------
 
-    def _bound(self, copy: Copy, *, first: bool) -> Bound | None:
+    def bound(self, copy: Copy, *, first: bool) -> Bound | None:
         """The block that touches rows of each iteration's first, or last; None where that is not
         known."""
         operation = copy.operation
