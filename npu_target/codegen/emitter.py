@@ -9,7 +9,7 @@ from ..device.emission import Emission
 from ..passes.linear import Linear
 from ..passes.transfers import LoopExtent
 from ..pipeline_options import PipelineOptions
-from .ends import begin_soon, late_parts
+from .ends import begin_soon, end_soon, late_parts
 from .interleaving import Copy
 from .nests import Nest, Values
 from .operations import CopyOperation, LoopIds
@@ -53,16 +53,17 @@ class Emitter:
     def nest(self, opened: Open, behind: str) -> tuple[Placed, ...]:
         """A nest of steps with its copies; ``behind`` is why some stay behind it."""
         self.report.nest(opened.nest, NO_STEPS_BEFORE if opened.is_first else IN_USE, behind)
-        is_stored_early = behind == NO_STEPS_BEHIND and _orders_ends(opened.after)
-        steps = self.steps(opened, coalesce=False).inner_product() if is_stored_early else None
-        placer = self._placer(opened, steps)
+        placer = self._placer(opened)
+        if behind == NO_STEPS_BEHIND and _orders_ends(opened.after):
+            end_soon(placer, self.steps(opened, coalesce=False), _copies(opened.after))
         settings = PlacedNodes(self.emission.before_steps(placer.steps.step))
         before, free = in_order(opened.free)
         reloads = [
             copy._replace(leaves_rest=True, is_own=False) for copy in _copies(opened.reloads)
         ]
         due = _copies(opened.due)
-        if opened.is_first and not opened.after and _orders_ends(opened.due):
+        is_tied = bool(opened.after or opened.reloads)  # to where its last steps are
+        if opened.is_first and not is_tied and _orders_ends(opened.due):
             due = begin_soon(placer, due)
         placed = placer.place(
             due,
@@ -132,12 +133,11 @@ class Emitter:
         coalesce = coalesce and self.options.coalescing
         return Steps(opened.nest.step(inner), loops, overwrites, coalesce=coalesce)
 
-    def _placer(self, opened: Open, steps: Steps | None = None) -> Placer:
-        """Places copies in the steps of a nest, or in these."""
+    def _placer(self, opened: Open) -> Placer:
+        """Places copies in the steps of a nest."""
         queues = self.emission.queue_entries
         placer = Placer if self.options.interleaving else Around
-        steps = self.steps(opened) if steps is None else steps
-        return placer(steps, opened.touched, queues, self.ids, self.report)
+        return placer(self.steps(opened), opened.touched, queues, self.ids, self.report)
 
     def enter(self, nest: Nest, values: Values) -> tuple[tuple[LoopExtent, ...], dict[int, Linear]]:
         """Loops of a nest under ids of their own, and the values of symbols inside."""

@@ -18,6 +18,7 @@ from .dependences import Touched
 from .interleaving import Copy, varying
 from .operations import CopyOperation
 from .placement import Placer
+from .steps import Steps
 
 
 def begin_soon(placer: Placer, due: Sequence[Copy]) -> list[Copy]:
@@ -41,10 +42,36 @@ def _apart(placer: Placer, copy: Copy) -> Copy:
     bound = placer.bound(copy, first=True)
     if bound is None or bound.blocks.ndim != 1 or not copy.is_divisible:
         return copy
-    turns = np.flatnonzero(np.diff(bound.blocks) < 0)
-    if not len(turns) or len(bound.blocks) % (turns[0] + 1):
+    turns = np.flatnonzero(np.diff(bound.blocks) < 0) + 1
+    if not len(turns) or turns[0] == 1 or len(bound.blocks) % turns[0]:
         return copy
-    return copy.with_operation(copy.operation.split(0, int(turns[0]) + 1, placer.ids))
+    return copy.with_operation(copy.operation.split(0, int(turns[0]), placer.ids))
+
+
+def end_soon(placer: Placer, uncut: Steps, after: Sequence[Copy]) -> None:
+    """Put steps, which are ``uncut`` as the definition has them, in inner-product order, if what
+    follows them is stored sooner then."""
+    mine, other = placer.steps, uncut.inner_product()
+    if other is None:
+        return
+    before = _end(placer, after)
+    placer.steps = other
+    if _end(placer, after) >= before:
+        placer.steps = mine
+
+
+def _end(placer: Placer, after: Sequence[Copy]) -> float:
+    """When the last of what follows the steps is stored, counted from where they begin."""
+    n_blocks = placer.steps.n_blocks
+    store_cycles = np.zeros(n_blocks)  # by the block that completes what is stored
+    for copy in after:
+        bound = placer.bound(copy, first=False)
+        if bound is None:
+            return np.inf
+        np.add.at(store_cycles, bound.blocks, copy.operation.cycles)
+    left = np.cumsum(store_cycles[::-1])[::-1]
+    complete = (1 + np.arange(n_blocks)) * (placer.steps.cycles / n_blocks)
+    return float(np.max(complete + left))
 
 
 def late_parts(
@@ -62,7 +89,8 @@ def late_parts(
             early.insert(0, operation)
             continue
         kept = operation.loops[axis].extent - count
-        early.insert(0, operation.sliced(axis, Linear(), kept))
+        if kept:
+            early.insert(0, operation.sliced(axis, Linear(), kept))
         late.insert(0, operation.sliced(axis, Linear(kept), count))
         left -= copy.cycles * count / (kept + count)
     return early, late

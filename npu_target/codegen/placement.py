@@ -51,7 +51,6 @@ class Placer:
         self.touched = touched
         self.ids = ids
         self.interleaver = Interleaver(queue_entries, ids)
-        self.n_blocks = steps.n_blocks
         self._is_in_halves = False
 
     def place(
@@ -161,7 +160,8 @@ class Placer:
         operands = self.steps.touched()
         if rows is None or operands is None:
             return None
-        never = self.n_blocks if first else -1
+        n_blocks = self.steps.n_blocks
+        never = n_blocks if first else -1
         blocks = np.full(rows.shape[:-1], never, dtype=np.int64)
         own = [loop.loop_id for loop in operation.loops]
         around = operation.row.without(*own)
@@ -175,7 +175,7 @@ class Placer:
             found = found.min(-1) if first else found.max(-1)
             blocks = np.minimum(blocks, found) if first else np.maximum(blocks, found)
         # What no step touches keeps its place before, or behind, all of them.
-        return Bound(copy, np.where(blocks == never, 0 if first else self.n_blocks - 1, blocks))
+        return Bound(copy, np.where(blocks == never, 0 if first else n_blocks - 1, blocks))
 
     # ---- loops --------------------------------------------------------------------------
 

@@ -354,7 +354,7 @@ def _finish(sch: Schedule, structure: MacStructure, placed: _Placed) -> None:
     if structure.halved:
         sch.annotate(_copy_loop(sch, placed.load_a), HALVED, 1)
     if structure.ends:
-        for copy in (placed.load_a, placed.store):
+        for copy in (placed.load_b, placed.store):
             sch.annotate(_copy_loop(sch, copy), ENDS, 1)
 
 
