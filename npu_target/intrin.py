@@ -32,6 +32,9 @@ PACKED = "npu.packed"
 # steps come to its halves by turns, which lie in banks of their own, so that what arrives of one
 # half does not keep them from reading the other.
 HALVED = "npu.halved"
+# On the outermost loop of a load of weights, and of a store: the first steps that need them come in
+# outer-product order, the last ones that make what is stored in inner-product order.
+ENDS = "npu.ends"
 _MOST_KNOWN_STEP = 4
 
 

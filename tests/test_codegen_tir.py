@@ -107,6 +107,14 @@ GOLDEN = {
         blocks=[3, 1],
         steps=[1, 2],
     ),
+    # The first tile's steps in outer-product order, the second one's in inner-product order.
+    "matmul_ends": lambda: mac_program(
+        topi.Matmul(1, 40, 256, 24, True, False, 0.5),
+        MacStructure("inputs_kept", split_depth=True, wide=True, packed=True, ends=True),
+        blocks=[1, 2],
+        steps=[1, 3],
+        depth=[2, 8],
+    ),
     "add": lambda: mac_program(
         topi.Add(20, 32, 8, True, 0.25),
         MacStructure(kept=True, two_sums=True, wide=True, step_order="kernel_first"),

@@ -9,12 +9,23 @@ from ..device.emission import Emission
 from ..passes.linear import Linear
 from ..passes.transfers import LoopExtent
 from ..pipeline_options import PipelineOptions
+from .ends import begin_soon, end_soon, late_parts
 from .interleaving import Copy
 from .nests import Nest, Values
 from .operations import CopyOperation, LoopIds
 from .placed import Placed, PlacedCopy, PlacedNodes
 from .placement import Around, Placer
-from .report import BEFORE, BEHIND, BY_STEPS, IN_ORDER, IN_USE, LAST, NO_STEPS_BEFORE, NoReport
+from .report import (
+    BEFORE,
+    BEHIND,
+    BY_STEPS,
+    IN_ORDER,
+    IN_USE,
+    LAST,
+    NO_STEPS_BEFORE,
+    NO_STEPS_BEHIND,
+    NoReport,
+)
 from .steps import Steps
 from .waiting import Open, Waiting, in_order
 
@@ -43,13 +54,19 @@ class Emitter:
         """A nest of steps with its copies; ``behind`` is why some stay behind it."""
         self.report.nest(opened.nest, NO_STEPS_BEFORE if opened.is_first else IN_USE, behind)
         placer = self._placer(opened)
+        if behind == NO_STEPS_BEHIND and _orders_ends(opened.after):
+            end_soon(placer, self.steps(opened, coalesce=False), _copies(opened.after))
         settings = PlacedNodes(self.emission.before_steps(placer.steps.step))
         before, free = in_order(opened.free)
         reloads = [
             copy._replace(leaves_rest=True, is_own=False) for copy in _copies(opened.reloads)
         ]
+        due = _copies(opened.due)
+        is_tied = bool(opened.after or opened.reloads)  # to where its last steps are
+        if opened.is_first and not is_tied and _orders_ends(opened.due):
+            due = begin_soon(placer, due)
         placed = placer.place(
-            _copies(opened.due),
+            due,
             free,
             [*_copies(opened.after), *reloads],
             in_halves=any(waiting.nest.is_halved for waiting in opened.due),
@@ -75,6 +92,27 @@ class Emitter:
         rest = [placer.rest(copy) for copy in _copies([waiting])]
         return [operation for operation in rest if operation is not None]
 
+    def memory_cycles(self, opened: Open) -> float:
+        """How long memory takes for the loads of a nest, and for those that go into it; what it
+        has loaded once the cache has."""
+        cycles = 0.0
+        loaded: set[object] = set()
+        for waiting in (*opened.due, *opened.free):
+            parts = [(x.kind.argument, x.dram_bytes.const, x.number) for x in waiting.operations]
+            if waiting.nest.is_load and not loaded.issuperset(parts):
+                cycles += self.copy_cycles(waiting)
+                loaded.update(parts)
+        return cycles
+
+    def late_part(
+        self, opened: Open, waiting: Waiting, most_cycles: float
+    ) -> tuple[Waiting, Waiting, float] | None:
+        """Of a copy what the steps of a nest need first, and what may come beside them, of so many
+        cycles at most; and how many that takes.  None where that is nothing."""
+        early, late = late_parts(self._placer(opened), _copies([waiting]), most_cycles)
+        cycles = sum(operation.number * operation.cycles for operation in late)
+        return (waiting.rest(lambda: early), waiting.rest(lambda: late), cycles) if late else None
+
     def copy_cycles(self, waiting: Waiting) -> float:
         """About how long a copy keeps its engine: as long as in the first iteration."""
         if waiting.nest not in self._cycles:
@@ -88,11 +126,12 @@ class Emitter:
             self._cycles[opened.nest] = self.steps(opened).cycles
         return self._cycles[opened.nest]
 
-    def steps(self, opened: Open) -> Steps:
+    def steps(self, opened: Open, *, coalesce: bool = True) -> Steps:
         """The steps of a nest, in loops of their own."""
         loops, inner = self.enter(opened.nest, opened.values)
         overwrites = opened.nest in self.overwritten
-        return Steps(opened.nest.step(inner), loops, overwrites, coalesce=self.options.coalescing)
+        coalesce = coalesce and self.options.coalescing
+        return Steps(opened.nest.step(inner), loops, overwrites, coalesce=coalesce)
 
     def _placer(self, opened: Open) -> Placer:
         """Places copies in the steps of a nest."""
@@ -107,6 +146,10 @@ class Emitter:
         for symbol, loop in zip(nest.loops, loops, strict=True):
             inner[symbol.loop_id] = Linear.loop(loop.loop_id)
         return loops, inner
+
+
+def _orders_ends(waiting: Iterable[Waiting]) -> bool:
+    return any(one.nest.orders_ends for one in waiting)
 
 
 def _copies(waiting: Iterable[Waiting]) -> list[Copy]:

@@ -94,7 +94,7 @@ class Interleaver:
         """Where the parts of a copy go that the iterations of a loop need: each into an iteration
         before.  What the first one needs is added to ``due_first``."""
         needed = np.minimum(bound.blocks // inner, extent)  # the iteration
-        axis, per_index = _varying(needed, least=True)
+        axis, per_index = varying(needed, least=True)
         if not bound.copy.is_divisible:
             axis = None
         if axis is None:
@@ -120,7 +120,7 @@ class Interleaver:
         """As `ahead`, for a loop whose iterations need a part of the one half of what is loaded
         and then a part of the other: of the other into the same iteration."""
         needed = np.minimum(bound.blocks // inner, extent)
-        axis, per_index = _varying(needed, least=True)
+        axis, per_index = varying(needed, least=True)
         if axis is None or len(per_index) % 2:
             return self.ahead(bound, extent, inner, due_first)
         middle = len(per_index) // 2
@@ -143,7 +143,7 @@ class Interleaver:
         """Where the parts of a copy go that follow the iterations of a loop: each into one behind.
         What follows the last one is added to ``after_last``."""
         ready = np.maximum(bound.blocks, -1) // inner  # the iteration
-        axis, per_index = _varying(ready, least=False)
+        axis, per_index = varying(ready, least=False)
         if not bound.copy.is_divisible:
             axis = None
         last = Bound(bound.copy, bound.blocks - (extent - 1) * inner)
@@ -281,7 +281,7 @@ def _dealt(copy: Copy, axis: int, start: int, count: int, begin: int, each: int)
     return parts
 
 
-def _varying(values: np.ndarray, *, least: bool) -> tuple[int | None, np.ndarray]:
+def varying(values: np.ndarray, *, least: bool) -> tuple[int | None, np.ndarray]:
     """The axis along which the least (or greatest) value of all others differs most, and those
     values; None where none does."""
     best: tuple[int | None, np.ndarray] = (None, values)

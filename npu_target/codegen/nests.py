@@ -17,7 +17,7 @@ from tvm.tirx import BufferStore, Var
 
 from ..device import DeviceConfig, Memory
 from ..device.copy_rules import CopyRules
-from ..intrin import HALVED, PACKED, StepCall
+from ..intrin import ENDS, HALVED, PACKED, StepCall
 from ..packing import Packing
 from ..passes.boundaries import split_boundaries
 from ..passes.bounds import least
@@ -125,6 +125,8 @@ class CopyNest(Nest):
         super().__init__(reader, loops, guards, leaf, leaf.buffer)
         # Whether the steps come to what it loads in halves, by turns.
         self.is_halved = any(HALVED in loop.annotations for loop in loops)
+        # Whether the first steps, or the last ones, come in another order for its sake.
+        self.orders_ends = any(ENDS in loop.annotations for loop in loops)
 
     def transfers(self, values: Values, rules: CopyRules) -> list[tuple[Load | Store, Transfer]]:
         """What the store does, part by part, and how."""

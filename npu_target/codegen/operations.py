@@ -226,6 +226,14 @@ class CopyOperation(NamedTuple):
             operation = operation.substitute({outer.loop_id: Linear()})
             forms = [form.substitute({outer.loop_id: Linear()}) for form in forms]
 
+    def split(self, axis: int, inner: int, ids: LoopIds) -> CopyOperation:
+        """With a loop in two, the inner one of so many iterations."""
+        loop = self.loops[axis]
+        outer, within = ids.loop(loop.extent // inner), ids.loop(inner)
+        index = Linear.loop(outer.loop_id) * inner + Linear.loop(within.loop_id)
+        loops = (*self.loops[:axis], outer, within, *self.loops[axis + 1 :])
+        return self.substitute({loop.loop_id: index})._replace(loops=loops)
+
     def touched_rows(self, *, stacked: bool = True) -> np.ndarray | None:
         """The rows that each command touches, int64 of the loops' extents and then the rows of one
         command, less what loops around add; None where they are not known.

@@ -28,7 +28,7 @@ from .report import (
     NOT_STEADY,
 )
 from .statements import Branch, Repeat, Sequence, Statement
-from .waiting import Open, Waiting, closed, deferred, distributed, shared
+from .waiting import Open, Waiting, closed, deferred, distributed, relieved, shared
 from .walk import Walk
 
 # Iterations of a loop before its steady state.
@@ -93,6 +93,9 @@ class Pipeline(Walk):
             before, after = shared(before, after, *cycles)
         if before is not None and before.is_first and not self.is_dry:
             before, after = deferred(before, after)
+            if not after.took_over and any(one.nest.orders_ends for one in before.due):
+                excess = self.emitter.memory_cycles(before) - self.emitter.step_cycles(before)
+                before, after = relieved(before, after, excess, self.emitter.late_part)
         self.state = _State(after)
         if before is None:
             return self.plain(stay, BEFORE, NO_STEPS_BEFORE)

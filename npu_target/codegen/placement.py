@@ -51,7 +51,6 @@ class Placer:
         self.touched = touched
         self.ids = ids
         self.interleaver = Interleaver(queue_entries, ids)
-        self.n_blocks = steps.n_blocks
         self._is_in_halves = False
 
     def place(
@@ -74,7 +73,7 @@ class Placer:
         placed: list[Placed] = []
         bound_due = []
         for copy in due:
-            bound = self._bound(copy, first=True)
+            bound = self.bound(copy, first=True)
             if bound is None:
                 self.report.copy(copy.operation, BEFORE, ROWS_UNKNOWN)
                 placed.append(copy.placed)
@@ -83,7 +82,7 @@ class Placer:
         behind: list[Placed] = []
         bound_after = []
         for copy in after:
-            bound = self._bound(copy, first=False)
+            bound = self.bound(copy, first=False)
             if bound is None and copy.leaves_rest:
                 continue
             if bound is None:
@@ -98,7 +97,7 @@ class Placer:
 
     def rest(self, copy: Copy) -> CopyOperation | None:
         """Of a copy that follows steps, what has to follow their last block of rows."""
-        bound = self._bound(copy, first=False)
+        bound = self.bound(copy, first=False)
         if bound is None:
             return copy.operation
         last = [bound]
@@ -153,7 +152,7 @@ class Placer:
 
     # ---- dependences --------------------------------------------------------------------
 
-    def _bound(self, copy: Copy, *, first: bool) -> Bound | None:
+    def bound(self, copy: Copy, *, first: bool) -> Bound | None:
         """The block that touches rows of each iteration's first, or last; None where that is not
         known."""
         operation = copy.operation
@@ -161,7 +160,8 @@ class Placer:
         operands = self.steps.touched()
         if rows is None or operands is None:
             return None
-        never = self.n_blocks if first else -1
+        n_blocks = self.steps.n_blocks
+        never = n_blocks if first else -1
         blocks = np.full(rows.shape[:-1], never, dtype=np.int64)
         own = [loop.loop_id for loop in operation.loops]
         around = operation.row.without(*own)
@@ -175,7 +175,7 @@ class Placer:
             found = found.min(-1) if first else found.max(-1)
             blocks = np.minimum(blocks, found) if first else np.maximum(blocks, found)
         # What no step touches keeps its place before, or behind, all of them.
-        return Bound(copy, np.where(blocks == never, 0 if first else self.n_blocks - 1, blocks))
+        return Bound(copy, np.where(blocks == never, 0 if first else n_blocks - 1, blocks))
 
     # ---- loops --------------------------------------------------------------------------
 

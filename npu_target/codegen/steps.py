@@ -7,7 +7,7 @@ other in the memories, they are a block of rows, which the device cuts as suits 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import copy
 from functools import lru_cache
 from math import prod
@@ -141,15 +141,19 @@ class Steps:
         self.rows = rows
         self._touched: list[tuple[Linear, BlockRows]] | None = None
         # Of the loops, the outer ones, that change the stationary operands.
-        self.n_changing = len(around)
-        if step.intrinsic.keeps_stationary:
-            while self.n_changing and not step.changes_stationary(around[self.n_changing - 1]):
-                self.n_changing -= 1
+        self.n_changing = self._n_changing()
         self.runs: list[Run] = []
         first = 0
         for size, times in step.intrinsic.sizes(rows) if coalesce else [(rows, 1)]:
             self.runs.append(Run(first, size, times))
             first += size * times
+
+    def _n_changing(self) -> int:
+        changing = len(self.loops)
+        if self.step.intrinsic.keeps_stationary:
+            while changing and not self.step.changes_stationary(self.loops[changing - 1]):
+                changing -= 1
+        return changing
 
     @property
     def n_blocks(self) -> int:
@@ -185,6 +189,26 @@ class Steps:
         found = self.split(0, parts, ids)
         half, within, *inner = found.loops
         found.loops = (within, half, *inner)
+        return found
+
+    def outer_product(self) -> Steps | None:
+        """The same steps, the loops that add to the same sums outside of all others; None where
+        they are, or there are none."""
+        return self._sorted(lambda loop: not self.step.reduces(loop))
+
+    def inner_product(self) -> Steps | None:
+        """The same steps, those that add to the same sums one after the other; None where they
+        do, or there are none."""
+        return self._sorted(self.step.reduces)
+
+    def _sorted(self, key: Callable[[LoopExtent], bool]) -> Steps | None:
+        loops = tuple(sorted(self.loops, key=key))
+        if loops == self.loops:
+            return None
+        found = copy(self)
+        found.loops = loops
+        found._touched = None
+        found.n_changing = found._n_changing()
         return found
 
     def reduces(self, level: int) -> bool:

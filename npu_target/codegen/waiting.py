@@ -166,6 +166,33 @@ def deferred(first: Open, second: Open) -> tuple[Open, Open]:
     return first._replace(free=free), second
 
 
+def relieved(
+    first: Open,
+    second: Open,
+    excess: float,
+    parts: Callable[[Open, Waiting, float], tuple[Waiting, Waiting, float] | None],
+) -> tuple[Open, Open]:
+    """The first two nests of steps, where the memory has so many cycles more to do for them than
+    the first takes: what the second needs late is left to it.  ``parts`` cuts a copy in what
+    remains and what is left to the second, of so many cycles at most."""
+    free = list(first.free)
+    moved: list[Waiting] = []
+    for index in range(len(free) - 1, -1, -1):
+        waiting = free[index]
+        others = (*free[:index], *free[index + 1 :], *first.after, *first.held)
+        others = (*others, *first.last, *first.reloads, *second.due)
+        is_needed = waiting.nest.is_load and conflict(waiting.touched, second.touched)
+        if excess <= 0 or not is_needed or waiting.conflicts(others):
+            continue
+        found = parts(second, waiting, excess)
+        if found is not None:
+            free[index], left, cycles = found
+            moved.append(left)
+            excess -= cycles
+    second = second._replace(due=(*reversed(moved), *second.due), took_over=bool(moved))
+    return first._replace(free=tuple(free)), second
+
+
 def in_order(copies: Iterable[Waiting]) -> tuple[list[Waiting], list[Copy]]:
     """Copies that may go anywhere but for their order: those that come before all steps, since
     others that others follow have to follow them, and the rest."""

@@ -100,7 +100,7 @@ def device_command(
             left.append(value)
         else:
             constants.append(value)
-    specs, base_1, base_2 = _registers(cls, tuple(fields), tuple(constants))
+    specs, base_1, base_2 = _registers(cls, tuple(fields), tuple(constants))  # type: ignore[arg-type]
     words = [Operand(base_1), Operand(base_2)]
     for spec, value in zip(specs, left, strict=True):
         index = spec.register - 1

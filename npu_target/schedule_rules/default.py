@@ -110,8 +110,9 @@ def _choose(
         return tilings[0]
     chosen, least = tilings[best].with_structure(packed=packed), cost(best)
     others = [{"packed": not packed}] if may_pack else []
-    if isinstance(chosen.structure, MacStructure) and chosen.structure.may_be_halved:
-        others.append({"halved": True})
+    if isinstance(chosen.structure, MacStructure):
+        others += [{"halved": True}] if chosen.structure.may_be_halved else []
+        others += [{"ends": True}] if chosen.structure.pipelined else []
     for traits in others:
         other = chosen.with_structure(**traits)
         found = cycles(other)

@@ -82,8 +82,8 @@ def mac_tilings(
     nothing fits."""
     loops = mac_loops(sch)
     # Whether weights are packed makes little difference: it is for the caller to look at.  Of
-    # halves the estimates know nothing.
-    found = [s for s in structures(sch, operator) if not (s.packed or s.halved)]
+    # halves and of orders at the ends the estimates know nothing.
+    found = [s for s in structures(sch, operator) if not (s.packed or s.halved or s.ends)]
     extents = tuple(shape.extent(name) for name in TILED)
     cost = kind_of(config).cost.tiles(operator, config)
     parts = []

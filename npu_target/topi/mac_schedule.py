@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from tvm.s_tir import Schedule
 
-from ..intrin import HALVED, PACKED, WIDE, gemm_rows, operand_scopes
+from ..intrin import ENDS, HALVED, PACKED, WIDE, gemm_rows, operand_scopes
 
 # Orders of the array's steps inside a tile, from the outside in.
 STEP_ORDERS: dict[str, tuple[str, ...]] = {
@@ -52,6 +52,10 @@ class MacStructure:
     halved : whether the first tile's steps come to the halves of inputs that stay by turns, while
         the other half is loaded into banks of its own, and leave the next tile's loads to its own
         steps: for inputs whose loads keep the memory busy as long as those steps take.
+    ends : whether the first tile's steps come in outer-product order (the reduction outside of all
+        other loops), so that they begin with the first part of each operand and the second tile's
+        weights may come late; and the last tile's in inner-product order (the reduction innermost),
+        so that all of its sums but the last are stored beside them.
     """
 
     tiles: str = "weights_kept"
@@ -64,6 +68,7 @@ class MacStructure:
     wide: bool = False
     packed: bool = False
     halved: bool = False
+    ends: bool = False
 
     @property
     def may_be_halved(self) -> bool:
@@ -142,8 +147,9 @@ def for_loops(
 ) -> MacStructure:
     """The structure as a definition, or other `blocks`, take it: splitting the kernel where that is
     large and nothing is to be kept, never wide where lines are joined, which would fall apart
-    again, or where the last step is stored in part, and halved only where the outermost loop of
-    steps that there is adds up, over an even number of parts."""
+    again, or where the last step is stored in part, halved only where the outermost loop of steps
+    that there is adds up, over an even number of parts, and with other orders at the ends only
+    where there is anything to add up."""
     roles = mac_loops(sch) if blocks is None else blocks.loops
     if "joined" in roles or not (blocks is None or blocks.whole_steps):
         structure = replace(structure, wide=False)
@@ -154,6 +160,9 @@ def for_loops(
         order = [name for name in STEP_ORDERS[structure.step_order] if extents.get(name, 1) > 1]
         has_halves = order[:1] in _SUMMED and extents[order[0]] in range(4, 1 << 31, 2)
         structure = replace(structure, halved=has_halves)
+    if structure.ends:
+        has_sums = any(extents.get(name, 1) > 1 for (name,) in _SUMMED)
+        structure = replace(structure, ends=has_sums)
     positions = prod(extents.get(name, 1) for name in KERNEL_LOOPS)
     if positions <= _LARGE_KERNEL_POSITIONS or structure.kept:
         return structure
@@ -199,7 +208,13 @@ def scheduled_mac(
     made = []
     for structure in structures:
         common = replace(
-            structure, pipelined=False, two_sums=False, wide=False, packed=False, halved=False
+            structure,
+            pipelined=False,
+            two_sums=False,
+            wide=False,
+            packed=False,
+            halved=False,
+            ends=False,
         )
         if common not in placed:
             start = sch.copy()
@@ -338,6 +353,9 @@ def _finish(sch: Schedule, structure: MacStructure, placed: _Placed) -> None:
         sch.annotate(_copy_loop(sch, placed.load_b), PACKED, list(placed.weights_order))
     if structure.halved:
         sch.annotate(_copy_loop(sch, placed.load_a), HALVED, 1)
+    if structure.ends:
+        for copy in (placed.load_b, placed.store):
+            sch.annotate(_copy_loop(sch, copy), ENDS, 1)
 
 
 def _copy_loop(sch: Schedule, load: Any) -> Any:

@@ -20,7 +20,7 @@ from tvm.script.ir_builder import tirx as T
 from npu_target.codegen_tir import build_program
 from npu_target.device import preset
 from npu_target.devices.gemmini.gemm import Gemm
-from npu_target.intrin import HALVED
+from npu_target.intrin import ENDS, HALVED
 from npu_target.program import Program
 
 CONFIG = preset("gemmini-8x8")
@@ -40,6 +40,7 @@ class Leaf:
     alternates : whether the iterations of the loop around alternate between two versions.
     sums_up : of a step, whether it adds all to the first block.
     halved : of a load, whether it is marked to be used in halves.
+    ends : of a load or a store, whether steps at the ends come in another order for it.
     """
 
     kind: str
@@ -50,6 +51,7 @@ class Leaf:
     alternates: bool
     sums_up: bool = False
     halved: bool = False
+    ends: bool = False
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,7 @@ LEAVES = st.builds(
     TILE,
     st.tuples(NUMBERS, NUMBERS),
     st.tuples(TILE, TILE),
+    st.booleans(),
     st.booleans(),
     st.booleans(),
     st.booleans(),
@@ -141,8 +144,9 @@ class Writer:
                 rows.append(T.address_of(sums[version, to, 0, 0]))
                 T.evaluate(T.call_extern("int32", GEMM_CALL, *rows, SIDE, 1))
             return
-        marks = {HALVED: 1} if stmt.halved and stmt.kind in "ab" else None
-        with T.serial(extent, annotations=marks) as n, T.grid(SIDE, SIDE) as (r, c):
+        marks = {HALVED: 1} if stmt.halved and stmt.kind in "ab" else {}
+        marks |= {ENDS: 1} if stmt.ends else {}
+        with T.serial(extent, annotations=marks or None) as n, T.grid(SIDE, SIDE) as (r, c):
             at = n + stmt.first
             if stmt.kind == "store":
                 value = sums[version, at, r, c]
