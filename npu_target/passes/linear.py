@@ -168,11 +168,10 @@ class Linear(NamedTuple):
 
 def _order(item: Item) -> str:
     """Loops before atoms, whose names begin with a letter."""
-    key = item[0]
-    return _name(key) if type(key) is Atom else str(key)
+    return _name(item[0])
 
 
-_name = lru_cache(maxsize=4096)(str)  # of atoms, which are many characters
+_name = lru_cache(maxsize=4096)(str)
 
 
 def _rejoined(const: int, terms: Mapping[Key, int]) -> tuple[int, Mapping[Key, int]]:

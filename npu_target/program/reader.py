@@ -144,12 +144,13 @@ class ProgramReader:
 
     def operand(self) -> Operand:
         payload, at = self.payload, self.at
-        self.need(_HEAD_BYTES + _U32.size)
-        (n_steps,) = _U32.unpack_from(payload, at + _HEAD_BYTES - _U32.size)
-        behind_steps = _HEAD_BYTES + _STEP_BYTES * n_steps
-        self.need(behind_steps + _U32.size)
-        (n_terms,) = _U32.unpack_from(payload, at + behind_steps)
-        data = self.take(behind_steps + _U32.size + _TERM_BYTES * n_terms)
+        try:
+            (n_steps,) = _U32.unpack_from(payload, at + _HEAD_BYTES - _U32.size)
+            (n_terms,) = _U32.unpack_from(payload, at + _HEAD_BYTES + _STEP_BYTES * n_steps)
+        except struct.error:
+            left = len(payload) - at
+            raise ProgramError(f"byte {at}: more bytes needed for an operand, {left} left") from None
+        data = self.take(_HEAD_BYTES + _STEP_BYTES * n_steps + _U32.size + _TERM_BYTES * n_terms)
         found = self.operands.get(data)
         if found is None:
             found = self.decoded(data, n_steps, n_terms)
