@@ -30,7 +30,7 @@ class DataPipeline {
     Cycle arrived;   // not before then it has passed all, 0 if it need not wait for any
   };
   // Returns the cycle after its last beat.
-  NPU_RARE Cycle pass_read(const Read& read);
+  NPU_INLINE Cycle pass_read(const Read& read);
   // A read that waits for nobody but those before it. Returns the cycle of its first beat.
   NPU_INLINE Cycle pass_next_read(Cycle ready, int64_t beats) {
     const Ticks start = std::max(to_ticks(ready), turns_.end());
@@ -46,6 +46,25 @@ class DataPipeline {
   Turns turns_{kTicksPerCycle};  // in ticks
   Ticks blocked_ = 0;            // that it lost to a reader, of the last
 };
+
+Cycle DataPipeline::pass_read(const Read& read) {
+  const Ticks ready = to_ticks(read.ready);
+  // Not where the reader is behind: it takes data in their order.
+  if (read.arrived == 0 && ready < turns_.end() &&
+      to_ticks(read.taken) <= turns_.end() + to_ticks(kMergerLossCycles)) {
+    const Ticks start = turns_.take_gap(ready, read.duration, kL2OverlapTicks);
+    if (start != Turns::kNone) return cycle_of(start + read.duration);
+  }
+  // Lines came in while the pipeline stood still for a reader: that cost nothing.
+  const Ticks hidden = std::min(blocked_, read.duration - to_ticks(read.beats));
+  blocked_ -= hidden;
+  const Ticks start = std::max(ready, turns_.end());
+  const Ticks passed = std::max(start + read.duration - hidden, to_ticks(read.arrived));
+  const Ticks end = std::max(passed, to_ticks(read.taken + read.beats));
+  turns_.take_last(start, end);
+  blocked_ = std::min(blocked_ + end - passed, most_ahead_);
+  return cycle_of(end);
+}
 
 Cycle DataPipeline::pass_write(Cycle ready_cycle, Ticks duration, Cycle arrived) {
   const Ticks ready = to_ticks(ready_cycle);

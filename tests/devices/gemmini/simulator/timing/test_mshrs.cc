@@ -39,6 +39,9 @@ struct Unit {
     return at;
   }
 
+  // When a message that is ready then could come.
+  Cycle first_free(Cycle ready) { return bus.take_message_before(ready, ready); }
+
   MemoryBus bus;
   timing::DataPipeline data;
   Mshrs mshrs;
@@ -82,6 +85,35 @@ const Test other_sets("timing/mshrs: no other set is waited for", [] {
   }
 });
 
+const Test in_order(
+    "timing/mshrs: the one that is free first is taken first, however it became free", [] {
+      Unit unit(3);
+      unit.evict(0, 100, 150, 400);  // free at 401
+      unit.request(1, 100, 300);
+      unit.request(2, 100, 200);
+      CHECK_EQUAL(unit.request(3, 100, 900), 200 + timing::kL2TurnStages);
+      CHECK_EQUAL(unit.request(4, 100, 900), 300 + timing::kL2TurnStages);
+      CHECK_EQUAL(unit.request(5, 100, 900), 401 + timing::kL2TurnStages);
+      // A message that comes before any is free makes another one so.
+      Unit early(2);
+      early.request(0, 100, 300);
+      early.evict(1, 100, 150, 200);
+      CHECK_EQUAL(early.request(2, 100, 900), 201 + timing::kL2TurnStages);
+      CHECK_EQUAL(early.request(3, 100, 900), 300 + timing::kL2TurnStages);
+    });
+
+const Test early_message(
+    "timing/mshrs: a message that comes before its request is done frees nobody", [] {
+      Unit unit(1);
+      Cycle at = 100;
+      const Mshrs::Id id = unit.mshrs.allocate(0, 0, at);
+      unit.mshrs.evicts(id, 110, true);
+      unit.mshrs.receive_until(120);
+      CHECK_EQUAL(unit.first_free(110), 111);
+      unit.mshrs.complete(id, 130);
+      CHECK_EQUAL(unit.request(1, 100, 200), 130 + timing::kL2TurnStages);
+    });
+
 const Test takes_over("timing/mshrs: who waits for a set takes over the register", [] {
   Unit unit(2);
   unit.request(0, 100, 200);
@@ -114,10 +146,10 @@ const Test before("timing/mshrs: acknowledgements that fit before a line go firs
   unit.evict(0, 100, 150, 120);
   unit.evict(1, 100, 150, 120);
   unit.mshrs.receive_until(121);
-  CHECK_EQUAL(unit.bus.first_free(120), 121);  // one of them
+  CHECK_EQUAL(unit.first_free(120), 121);  // one of them
   CHECK_EQUAL(unit.mshrs.quiet(), kNever);
   unit.mshrs.receive_until(122);
-  CHECK_EQUAL(unit.bus.first_free(120), 122);
+  CHECK_EQUAL(unit.first_free(120), 122);
   CHECK_EQUAL(unit.mshrs.quiet(), 150);
 });
 
@@ -136,10 +168,10 @@ const Test permission("timing/mshrs: a permission comes when no line and no ackn
                         unit.bus.take_line(108);
                         unit.evict(1, 100, 105, 112);
                         unit.mshrs.receive_until(117);
-                        CHECK_EQUAL(unit.bus.first_free(110),
+                        CHECK_EQUAL(unit.first_free(110),
                                     117);  // the acknowledgement came in 116
                         unit.mshrs.receive_until(118);
-                        CHECK_EQUAL(unit.bus.first_free(110), 118);
+                        CHECK_EQUAL(unit.first_free(110), 118);
                         CHECK_EQUAL(unit.mshrs.settle(), 118 + 4 - 1);
                       });
 

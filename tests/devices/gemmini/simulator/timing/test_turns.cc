@@ -29,14 +29,23 @@ const Test between("timing/turns: what is ready earlier and fits goes before oth
   CHECK_EQUAL(turns.take(95, 5), 110);
 });
 
-const Test free("timing/turns: the first that is free is told without taking it", [] {
+const Test before("timing/turns: what starts too late is told when, and takes nothing", [] {
   Turns turns(1);
   turns.take(10, 10);
   turns.take(30, 10);
-  CHECK_EQUAL(turns.first_free(5), 5);
-  CHECK_EQUAL(turns.first_free(12), 20);
-  CHECK_EQUAL(turns.first_free(35), 40);
-  CHECK_EQUAL(turns.first_free(50), 50);
+  const auto first_free = [&](int64_t ready) { return turns.take_before(ready, ready); };
+  CHECK_EQUAL(first_free(5), 5);
+  CHECK_EQUAL(first_free(12), 20);
+  CHECK_EQUAL(first_free(35), 40);
+  CHECK_EQUAL(first_free(50), 50);
+  CHECK_EQUAL(turns.end(), 40);
+  CHECK_EQUAL(turns.take_before(21, 12), 20);
+  CHECK_EQUAL(turns.take_before(22, 12), 21);
+  CHECK_EQUAL(turns.take_before(41, 35), 40);
+  CHECK_EQUAL(turns.take_before(51, 50), 50);
+  CHECK_EQUAL(first_free(12), 22);
+  CHECK_EQUAL(first_free(35), 41);
+  CHECK_EQUAL(turns.end(), 51);
 });
 
 const Test overlap("timing/turns: a gap may be too short by what others can spare", [] {
@@ -79,8 +88,9 @@ const Test brute("timing/turns: random requests find the first time that is free
       int64_t first = ready;
       while (taken[static_cast<size_t>(first)]) ++first;
       while (!is_free()) ++start;
-      CHECK_EQUAL(turns.first_free(ready), first);
-      CHECK_EQUAL(turns.take(ready, duration), start);
+      CHECK_EQUAL(turns.take_before(first, ready), first);
+      CHECK_EQUAL(duration == 1 ? turns.take_before(first + 1, ready) : turns.take(ready, duration),
+                  start);
       for (int64_t at = start; at < start + duration; ++at) taken[static_cast<size_t>(at)] = true;
     }
   }
