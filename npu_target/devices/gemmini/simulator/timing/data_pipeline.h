@@ -12,9 +12,10 @@
 namespace npu::gemmini::timing {
 
 // Policy (SourceD.scala, BankedStore.scala): a beat per cycle, reads and writes in turns, in the
-// order in which their data are there: what is ready overtakes what waits for memory. A reader that
-// does not take its data keeps everybody waiting. Others may pass between the beats of a line that
-// comes in, up to kL2OverlapTicks.
+// order in which their data are there: what is ready overtakes what waits for memory, and never
+// waits for what is not there yet, which comes the later for it. A reader that does not take its
+// data keeps everybody waiting. Others may pass between the beats of a line that comes in, up to
+// kL2OverlapTicks.
 class DataPipeline {
  public:
   // Of a line on the bus to memory; and how far a reader that is behind lets requests pile up.
@@ -52,7 +53,7 @@ Cycle DataPipeline::pass_read(const Read& read) {
   // Not where the reader is behind: it takes data in their order.
   if (read.arrived == 0 && ready < turns_.end() &&
       to_ticks(read.taken) <= turns_.end() + to_ticks(kMergerLossCycles)) {
-    const Ticks start = turns_.take_gap(ready, read.duration, kL2OverlapTicks);
+    const Ticks start = turns_.begin_in_gap(ready, read.duration, kL2OverlapTicks);
     if (start != Turns::kNone) return cycle_of(start + read.duration);
   }
   // Lines came in while the pipeline stood still for a reader: that cost nothing.
@@ -69,7 +70,7 @@ Cycle DataPipeline::pass_read(const Read& read) {
 Cycle DataPipeline::pass_write(Cycle ready_cycle, Ticks duration, Cycle arrived) {
   const Ticks ready = to_ticks(ready_cycle);
   if (rarely(ready < turns_.end() && arrived == 0)) {
-    const Ticks start = turns_.take_gap(ready, duration, kL2OverlapTicks);
+    const Ticks start = turns_.begin_in_gap(ready, duration, kL2OverlapTicks);
     if (start != Turns::kNone) return cycle_of(start + duration);
   }
   // Reads and writes take turns: a write does not wait for all the reads that are under way, which

@@ -75,7 +75,8 @@ Cycle L2::serve(const Piece& piece) {
     const Cycle end =
         piece.is_write ? data_.pass_write(ready, duration, arrival.ends)
                        : data_.pass_read({ready, piece.taken, piece.beats, duration, arrival.ends});
-    mshrs_.complete(mshr, std::max(arrival.done, end - to_cycle(duration) - kL2DataStages));
+    mshrs_.complete(mshr, std::max(arrival.done, end - to_cycle(duration) - kL2DataStages),
+                    piece.place == kNowhere);
     first_beat = end - piece.beats;
   }
   quiet_ = mshrs_.quiet();

@@ -35,7 +35,8 @@ Mshrs::Id Mshrs::find_in_set(uint64_t set, Cycle at) const {
 void Mshrs::take_over(Id id, uint64_t line, Cycle& at) {
   while (free_[id] >= kNever) receive(kNever);
   take(id);
-  at = std::max(at, free_[id] + (mshrs_[id].line == line ? kL2SameLineStages : kL2SameSetStages));
+  const Cycle other_line = mshrs_[id].is_miss ? kL2SetOfMissStages : kL2SameSetStages;
+  at = std::max(at, free_[id] + (mshrs_[id].line == line ? kL2SameLineStages : other_line));
 }
 
 void Mshrs::take(Id id) {
@@ -46,6 +47,7 @@ void Mshrs::take(Id id) {
 }
 
 void Mshrs::writes(Id id, Cycle permitted, Cycle ready, Ticks duration) {
+  mshrs_[id].is_miss = true;
   permissions_[permission_count_++] = {id, permitted, ready, duration};
   earliest_ = std::min(earliest_, permitted);
 }

@@ -40,8 +40,8 @@ class Mshrs {
   // What it holds writes a line when memory permits it, at `permitted` but for the bus: its data
   // are ready at `ready` and take `duration` of the data pipeline.
   void writes(Id id, Cycle permitted, Cycle ready, Ticks duration);
-  // What it holds is done in cycle `done`, but for all that.
-  NPU_INLINE void complete(Id id, Cycle done);
+  // What it holds, a miss or not, is done in cycle `done`, but for all that.
+  NPU_INLINE void complete(Id id, Cycle done, bool is_miss);
 
   // Messages that fit before `until` come.
   NPU_INLINE void receive_until(Cycle until) {
@@ -67,6 +67,7 @@ class Mshrs {
     Cycle done = 0;  // of what it has waited for
     // So much more it waits for: the request itself, and the message of what it evicts.
     unsigned waits = 0;
+    bool is_miss = false;
     bool evicts_clean = false;
   };
   struct Acknowledgement {
@@ -203,8 +204,9 @@ void Mshrs::evicts(Id id, Cycle acknowledged, bool is_dirty) {
   earliest_ = std::min(earliest_, acknowledged);
 }
 
-void Mshrs::complete(Id id, Cycle done) {
+void Mshrs::complete(Id id, Cycle done, bool is_miss) {
   Mshr& mshr = mshrs_[id];
+  mshr.is_miss = is_miss;
   mshr.done = std::max(mshr.done, done);
   if (--mshr.waits == 0) frees(id, mshr.done);
 }

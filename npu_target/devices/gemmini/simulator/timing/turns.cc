@@ -8,23 +8,26 @@ void Turns::add_gap(Time start, Time end) {
 }
 
 Turns::Time Turns::take_between(Time ready, Time duration) {
-  Time start = take_gap(ready, duration, 0);
-  if (start == kNone) {
-    start = end_;
-    take_last(start, start + duration);
+  for (unsigned i = first_after(ready); i != end_of_gaps_; ++i) {
+    const Time start = std::max(ready, gap(i).start);
+    if (start + duration > gap(i).end) continue;
+    cut(i, start, start + duration);
+    return start;
   }
+  const Time start = end_;
+  end_ += duration;
   return start;
 }
 
-Turns::Time Turns::take_gap(Time ready, Time duration, Time overlap) {
-  for (unsigned i = first_after(ready); i != end_of_gaps_; ++i) {
-    const Time start = std::max(ready, gap(i).start);
-    const Time end = start + duration;
-    if (end > gap(i).end + overlap) continue;
-    cut(i, start, end);
-    return start;
-  }
-  return kNone;
+Turns::Time Turns::begin_in_gap(Time ready, Time duration, Time overlap) {
+  const unsigned position = first_after(ready);
+  if (position == end_of_gaps_) return kNone;
+  const Time start = std::max(ready, gap(position).start);
+  const Time end = start + duration;
+  const Time late = end - gap(position).end - overlap;
+  cut(position, start, end);
+  end_ += std::max<Time>(0, late);
+  return start;
 }
 
 void Turns::remove(unsigned position) {

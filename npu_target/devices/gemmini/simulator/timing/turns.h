@@ -38,9 +38,9 @@ class Turns {
   }
   // The same for a duration of `least_gap`, but takes it only if that starts before `until`.
   NPU_INLINE Time take_before(Time until, Time ready);
-  // Takes a gap between others, and up to `overlap` of what follows, which can spare that. Returns
-  // the start, kNone if there is no such gap.
-  NPU_RARE Time take_gap(Time ready, Time duration, Time overlap);
+  // Begins in the first gap between others, though that may be too short: what follows can spare
+  // `overlap`, and by the rest it is all over later. Returns the start, kNone if there is no gap.
+  NPU_RARE Time begin_in_gap(Time ready, Time duration, Time overlap);
   // Takes it behind all others: `start` is not before end().
   NPU_INLINE void take_last(Time start, Time end) {
     if (rarely(start - end_ >= least_gap_)) add_gap(end_, start);

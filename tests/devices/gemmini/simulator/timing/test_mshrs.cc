@@ -21,14 +21,19 @@ struct Unit {
 
   // A request to `line` at `at`, done in cycle `done`. Returns when it has its register.
   Cycle request(uint64_t line, Cycle at, Cycle done) {
-    mshrs.complete(mshrs.allocate(line, line % kSets, at), done);
+    mshrs.complete(mshrs.allocate(line, line % kSets, at), done, false);
+    return at;
+  }
+  // One that misses, of which the line is there in cycle `done`.
+  Cycle miss(uint64_t line, Cycle at, Cycle done) {
+    mshrs.complete(mshrs.allocate(line, line % kSets, at), done, true);
     return at;
   }
   // One that evicts a line, which memory acknowledges at `acknowledged`.
   Cycle evict(uint64_t line, Cycle at, Cycle done, Cycle acknowledged, bool is_dirty = true) {
     const Mshrs::Id id = mshrs.allocate(line, line % kSets, at);
     mshrs.evicts(id, acknowledged, is_dirty);
-    mshrs.complete(id, done);
+    mshrs.complete(id, done, true);
     return at;
   }
 
@@ -67,11 +72,28 @@ const Test set("timing/mshrs: of a set one is under way at a time", [] {
   CHECK_EQUAL(unit.request(3, 300, 400), 300);
 });
 
+const Test behind_miss(
+    "timing/mshrs: behind a miss the next of the set is looked up in its last turn", [] {
+      Unit unit(4);
+      unit.miss(3, 100, 200);
+      CHECK_EQUAL(unit.request(3 + kSets, 110, 250), 200 + timing::kL2SetOfMissStages);
+      // That was a hit.
+      CHECK_EQUAL(unit.request(3 + 2 * kSets, 110, 300), 250 + timing::kL2SameSetStages);
+      // The same line needs no lookup, behind either.
+      unit.miss(4, 100, 200);
+      CHECK_EQUAL(unit.request(4, 110, 250), 200 + timing::kL2SameLineStages);
+      CHECK_EQUAL(unit.request(4, 110, 300), 250 + timing::kL2SameLineStages);
+      // So behind a permission: 110, and a cycle for its way.
+      unit.write(5, 100, 110);
+      CHECK_EQUAL(unit.request(5 + kSets, 100, 300),
+                  111 + timing::kL2DoneStages + timing::kL2SetOfMissStages);
+    });
+
 const Test other_sets("timing/mshrs: no other set is waited for", [] {
   const auto request = [](uint64_t first_set, uint64_t second_set) {
     Unit unit(4);
     Cycle at = 100;
-    unit.mshrs.complete(unit.mshrs.allocate(0, first_set, at), 500);
+    unit.mshrs.complete(unit.mshrs.allocate(0, first_set, at), 500, false);
     at = 100;
     unit.mshrs.allocate(1, second_set, at);
     CHECK_EQUAL(unit.mshrs.waited_for_set(), first_set == second_set);
@@ -110,7 +132,7 @@ const Test early_message(
       unit.mshrs.evicts(id, 110, true);
       unit.mshrs.receive_until(120);
       CHECK_EQUAL(unit.first_free(110), 111);
-      unit.mshrs.complete(id, 130);
+      unit.mshrs.complete(id, 130, true);
       CHECK_EQUAL(unit.request(1, 100, 200), 130 + timing::kL2TurnStages);
     });
 

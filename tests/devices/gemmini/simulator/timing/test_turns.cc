@@ -48,22 +48,34 @@ const Test before("timing/turns: what starts too late is told when, and takes no
   CHECK_EQUAL(turns.end(), 51);
 });
 
-const Test overlap("timing/turns: a gap may be too short by what others can spare", [] {
-  Turns turns(1);
-  turns.take(20, 10);
-  CHECK_EQUAL(turns.take_gap(15, 8, 2), Turns::kNone);
-  CHECK_EQUAL(turns.take_gap(15, 7, 2), 15);
-  CHECK_EQUAL(turns.take_gap(15, 7, 2), Turns::kNone);
-  CHECK_EQUAL(turns.end(), 30);
-});
+const Test gap("timing/turns: who is ready begins in a gap that is too short, and others are later",
+               [] {
+                 const auto turns = [] {
+                   Turns turns(1);
+                   turns.take(20, 10);
+                   return turns;
+                 };
+                 Turns fits = turns();
+                 CHECK_EQUAL(fits.begin_in_gap(15, 5, 0), 15);
+                 CHECK_EQUAL(fits.end(), 30);
+                 Turns spares = turns();
+                 CHECK_EQUAL(spares.begin_in_gap(15, 7, 2), 15);
+                 CHECK_EQUAL(spares.end(), 30);
+                 Turns late = turns();
+                 CHECK_EQUAL(late.begin_in_gap(15, 8, 2), 15);
+                 CHECK_EQUAL(late.end(), 31);
+                 // What is left of the gap goes to the next, and then there is none.
+                 CHECK_EQUAL(late.begin_in_gap(15, 1, 2), Turns::kNone);
+                 CHECK_EQUAL(late.begin_in_gap(10, 1, 2), 10);
+               });
 
 const Test least("timing/turns: gaps too short to be of use are forgotten", [] {
   Turns turns(4);
   turns.take(3, 7);
-  CHECK_EQUAL(turns.take_gap(0, 1, 0), Turns::kNone);
+  CHECK_EQUAL(turns.begin_in_gap(0, 1, 0), Turns::kNone);
   turns.take(14, 6);
-  CHECK_EQUAL(turns.take_gap(10, 1, 0), 10);
-  CHECK_EQUAL(turns.take_gap(10, 1, 0), Turns::kNone);
+  CHECK_EQUAL(turns.begin_in_gap(10, 1, 0), 10);
+  CHECK_EQUAL(turns.begin_in_gap(10, 1, 0), Turns::kNone);
 });
 
 // Against every unit of time by itself. So few gaps are made that none is forgotten.
