@@ -12,9 +12,10 @@
 namespace npu::gemmini::timing {
 
 // Policy (SourceD.scala, BankedStore.scala): a beat per cycle, reads and writes in turns, in the
-// order in which their data are there: what is ready overtakes what waits for memory. A reader that
-// does not take its data keeps everybody waiting. Others may pass between the beats of a line that
-// comes in, up to kL2OverlapTicks.
+// order in which their data are there: what is ready overtakes what waits for memory, and never
+// waits for what is not there yet, which comes the later for it. A reader that does not take its
+// data keeps everybody waiting. Others may pass between the beats of a line that comes in, up to
+// kL2OverlapTicks.
 class DataPipeline {
  public:
   // Of a line on the bus to memory; and how far a reader that is behind lets requests pile up.
@@ -30,7 +31,7 @@ class DataPipeline {
     Cycle arrived;   // not before then it has passed all, 0 if it need not wait for any
   };
   // Returns the cycle after its last beat.
-  NPU_RARE Cycle pass_read(const Read& read);
+  NPU_INLINE Cycle pass_read(const Read& read);
   // A read that waits for nobody but those before it. Returns the cycle of its first beat.
   NPU_INLINE Cycle pass_next_read(Cycle ready, int64_t beats) {
     const Ticks start = std::max(to_ticks(ready), turns_.end());
@@ -47,10 +48,29 @@ class DataPipeline {
   Ticks blocked_ = 0;            // that it lost to a reader, of the last
 };
 
+Cycle DataPipeline::pass_read(const Read& read) {
+  const Ticks ready = to_ticks(read.ready);
+  // Not where the reader is behind: it takes data in their order.
+  if (read.arrived == 0 && ready < turns_.end() &&
+      to_ticks(read.taken) <= turns_.end() + to_ticks(kMergerLossCycles)) {
+    const Ticks start = turns_.begin_in_gap(ready, read.duration, kL2OverlapTicks);
+    if (start != Turns::kNone) return cycle_of(start + read.duration);
+  }
+  // Lines came in while the pipeline stood still for a reader: that cost nothing.
+  const Ticks hidden = std::min(blocked_, read.duration - to_ticks(read.beats));
+  blocked_ -= hidden;
+  const Ticks start = std::max(ready, turns_.end());
+  const Ticks passed = std::max(start + read.duration - hidden, to_ticks(read.arrived));
+  const Ticks end = std::max(passed, to_ticks(read.taken + read.beats));
+  turns_.take_last(start, end);
+  blocked_ = std::min(blocked_ + end - passed, most_ahead_);
+  return cycle_of(end);
+}
+
 Cycle DataPipeline::pass_write(Cycle ready_cycle, Ticks duration, Cycle arrived) {
   const Ticks ready = to_ticks(ready_cycle);
   if (rarely(ready < turns_.end() && arrived == 0)) {
-    const Ticks start = turns_.take_gap(ready, duration, kL2OverlapTicks);
+    const Ticks start = turns_.begin_in_gap(ready, duration, kL2OverlapTicks);
     if (start != Turns::kNone) return cycle_of(start + duration);
   }
   // Reads and writes take turns: a write does not wait for all the reads that are under way, which

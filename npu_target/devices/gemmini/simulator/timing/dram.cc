@@ -37,29 +37,24 @@ Ticks Dram::clocks(const Config& config, int64_t count) {
   return static_cast<Ticks>(std::min(ticks, kMostTicks) + 0.5);
 }
 
-Ticks Dram::read(uint64_t line, Ticks at) {
-  return burst(line, at, read_to_precharge_) + read_latency_;
-}
-
-Ticks Dram::write(uint64_t line, Ticks at) {
-  return burst(line + write_lines_ahead_, at, write_to_precharge_) + write_latency_;
-}
-
 Ticks Dram::burst(uint64_t line, Ticks at, Ticks open_for) {
-  if (at >= next_refresh_) refresh(at);
+  if (rarely(at >= next_refresh_)) refresh(at);
   Bank& bank = banks_[bank_count_.remainder(line)];
   const uint64_t row = lines_per_row_.divide(bank_count_.divide(line));
-  unsigned i = open(bank, row, at);
-  Opening& opening = bank.opening(i);
-  --opening.accesses_left;
-  const Ticks command = std::max(opening.next_burst, at);
-  opening.next_burst = command + burst_;
-  opening.may_close = std::max(opening.may_close, command + open_for);
-  awake_until_ = std::max(awake_until_, opening.may_close + row_idle_ + precharge_);
+  Opening& latest = bank.openings[0];
+  return serves(latest, row, at) ? burst_to(latest, at, open_for)
+                                 : burst_to_other(bank, row, at, open_for);
+}
+
+Ticks Dram::burst_to_other(Bank& bank, uint64_t row, Ticks at, Ticks open_for) {
+  unsigned i = 1;
+  while (i != kOpenings && !serves(bank.openings[i], row, at)) ++i;
+  if (i == kOpenings) i = add_opening(bank, row, at);
+  const Ticks command = burst_to(bank.openings[i], at, open_for);
   // What was to come after it comes later.
-  for (; i + 1 < bank.count; ++i) {
-    Opening& next = bank.opening(i + 1);
-    const Ticks late = bank.opening(i).may_close + precharge_ - next.activated;
+  for (; i > 0; --i) {
+    Opening& next = bank.openings[i - 1];
+    const Ticks late = bank.openings[i].may_close + precharge_ - next.activated;
     if (late <= 0) break;
     next.activated += late;
     next.next_burst += late;
@@ -68,32 +63,29 @@ Ticks Dram::burst(uint64_t line, Ticks at, Ticks open_for) {
   return command;
 }
 
-unsigned Dram::open(Bank& bank, uint64_t row, Ticks at) const {
-  for (unsigned i = bank.count; i-- > 0;) {
-    const Opening& opening = bank.opening(i);
-    if (opening.row == row && opening.accesses_left > 0 && at <= opening.may_close + row_idle_ &&
-        opening.next_burst <= opening.may_close) {
-      return i;
-    }
-  }
-  return add_opening(bank, row, at);
+Ticks Dram::burst_to(Opening& opening, Ticks at, Ticks open_for) {
+  --opening.accesses_left;
+  const Ticks command = std::max(opening.next_burst, at);
+  opening.next_burst = command + burst_;
+  opening.may_close = std::max(opening.may_close, command + open_for);
+  last_close_ = std::max(last_close_, opening.may_close);
+  return command;
 }
 
 unsigned Dram::add_opening(Bank& bank, uint64_t row, Ticks at) const {
-  if (bank.count == kOpenings) {
-    ++bank.first;
-    --bank.count;
+  // Before those that were asked for later and have not begun.
+  unsigned i = 0;
+  while (i + 1 != kOpenings && bank.openings[i].asked > at && bank.openings[i].activated > at) ++i;
+  for (unsigned later = kOpenings - 1; later != i; --later) {
+    bank.openings[later] = bank.openings[later - 1];
   }
-  unsigned i = bank.count++;
-  for (; i > 0; --i) {
-    const Opening& before = bank.opening(i - 1);
-    if (before.asked <= at || before.activated <= at) break;
-    bank.opening(i) = before;
+  const bool is_awake = at <= last_close_ + row_idle_ + precharge_;
+  Ticks activated = std::max(at + (is_awake ? 0 : wake_), bank.refreshed);
+  if (i + 1 != kOpenings) {
+    activated = std::max(activated, bank.openings[i + 1].may_close + precharge_);
   }
-  Ticks activated = std::max(at + (at > awake_until_ ? wake_ : 0), bank.refreshed);
-  if (i > 0) activated = std::max(activated, bank.opening(i - 1).may_close + precharge_);
-  bank.opening(i) = {row,       row_accesses_,         at,
-                     activated, activated + activate_, activated + row_open_};
+  bank.openings[i] = {row,       row_accesses_,         at,
+                      activated, activated + activate_, activated + row_open_};
   return i;
 }
 
@@ -101,16 +93,22 @@ void Dram::refresh(Ticks until) {
   // Of those that nobody has waited for, the last is enough.
   next_refresh_ += (until - next_refresh_) / refresh_period_ * refresh_period_;
   Ticks closed = next_refresh_;
-  for (Bank& bank : banks_) {
-    if (bank.count != 0) {
-      closed = std::max(closed, bank.opening(bank.count - 1).may_close + precharge_);
-    }
+  for (const Bank& bank : banks_) {
+    closed = std::max(closed, bank.openings[0].may_close + precharge_);
   }
   for (Bank& bank : banks_) {
-    bank.count = 0;
+    bank.openings.fill({});
     bank.refreshed = closed + refresh_;
   }
   next_refresh_ += refresh_period_;
+}
+
+Ticks Dram::read(uint64_t line, Ticks at) {
+  return burst(line, at, read_to_precharge_) + read_latency_;
+}
+
+Ticks Dram::write(uint64_t line, Ticks at) {
+  return burst(line + write_lines_ahead_, at, write_to_precharge_) + write_latency_;
 }
 
 }  // namespace npu::gemmini::timing

@@ -35,36 +35,38 @@ class Dram {
   NPU_RARE Ticks write(uint64_t line, Ticks at);
 
  private:
-  // A row that was, is, or will be open.
+  // A row that was, is, or will be open; at first none is.
   struct Opening {
-    uint64_t row;
-    int64_t accesses_left;
-    Ticks asked;  // by the request that opened it
-    Ticks activated;
-    Ticks next_burst;  // when it takes the next command
-    Ticks may_close;
+    uint64_t row = 0;
+    int64_t accesses_left = 0;
+    Ticks asked = kLongAgo;  // by the request that opened it
+    Ticks activated = kLongAgo;
+    Ticks next_burst = kLongAgo;  // when it takes the next command
+    Ticks may_close = kLongAgo;
   };
   // Openings of a bank that are remembered: more than the requests under way can need.
   static constexpr unsigned kOpenings = 4;
   struct Bank {
-    std::array<Opening, kOpenings> openings;  // a ring, in order of time, the last few
-    unsigned first = 0;
-    unsigned count = 0;
+    std::array<Opening, kOpenings> openings;  // the latest first
     Ticks refreshed = 0;
-
-    Opening& opening(unsigned i) { return openings[(first + i) % kOpenings]; }
   };
 
   // What so many clocks of the DRAM take.
   static Ticks clocks(const Config& config, int64_t count);
   // A burst to the line, after whose command the row stays open for `open_for`. Returns when the
   // command goes out.
-  Ticks burst(uint64_t line, Ticks at, Ticks open_for);
-  // Where in the bank's openings the one is that serves the row.
-  NPU_INLINE unsigned open(Bank& bank, uint64_t row, Ticks at) const;
-  NPU_RARE unsigned add_opening(Bank& bank, uint64_t row, Ticks at) const;
+  NPU_INLINE Ticks burst(uint64_t line, Ticks at, Ticks open_for);
+  // One to a row that the latest opening does not serve.
+  NPU_RARE Ticks burst_to_other(Bank& bank, uint64_t row, Ticks at, Ticks open_for);
+  NPU_INLINE bool serves(const Opening& opening, uint64_t row, Ticks at) const {
+    return opening.row == row && opening.accesses_left > 0 && at <= opening.may_close + row_idle_ &&
+           opening.next_burst <= opening.may_close;
+  }
+  NPU_INLINE Ticks burst_to(Opening& opening, Ticks at, Ticks open_for);
+  // Where in the bank's openings a new one comes to be.
+  NPU_INLINE unsigned add_opening(Bank& bank, uint64_t row, Ticks at) const;
   // Catches up with the refreshes up to `until`.
-  void refresh(Ticks until);
+  NPU_RARE void refresh(Ticks until);
 
   const Divisor lines_per_row_;
   const Divisor bank_count_;
@@ -84,7 +86,7 @@ class Dram {
   const Ticks refresh_;
   std::vector<Bank> banks_;
   Ticks next_refresh_;
-  Ticks awake_until_ = -1;
+  Ticks last_close_ = kLongAgo;  // of any row that has been opened
 };
 
 }  // namespace npu::gemmini::timing

@@ -22,56 +22,13 @@ void L2::invalidate() {
   lfsr_ = 1;
 }
 
-L2::Found L2::replace(uint64_t first_place, uint64_t line) {
-  ++misses_;
-  const uint64_t place = first_place + ((lfsr_ * ways_) >> 16);
-  const Found found = {place, lines_[place], false, is_dirty_[place] != 0};
-  lines_[place] = line;
-  is_dirty_[place] = 0;
-  return found;
-}
-
-Cycle L2::serve(const Found& found, const Piece& piece) {
-  Cycle ready = piece.ready;
-  const Mshrs::Id mshr = mshrs_.allocate(piece.line, set_of(piece.line), ready);
-  const Cycle left = ready - hit_latency_;
-  Arrival arrival;
-  Ticks duration = piece.beats * (kTicksPerCycle + (piece.is_write ? 0 : kL2ReadGapTicks));
-  if (piece.is_partial) duration += piece.beats * kL2PartialBeatTicks;
-  if (!found.is_hit) {
-    arrival = fetch(found, piece, ready, mshr);
-    ready = std::max(ready, arrival.begins);
-    if (piece.needs_data && piece.begins_line) duration += fill_ticks_ * piece.beats;
-    if (found.victim != kNoLine) duration += kL2EvictTicks;
-  }
-  Cycle first_beat = ready;
-  if (arrival.done == kNever) {
-    mshrs_.writes(mshr, arrival.begins - 1, left + hit_latency_, duration);
-  } else {
-    const Cycle end =
-        piece.is_write ? data_.pass_write(ready, duration, arrival.ends)
-                       : data_.pass_read({ready, piece.taken, piece.beats, duration, arrival.ends});
-    mshrs_.complete(mshr, std::max(arrival.done, end - to_cycle(duration) - kL2DataStages));
-    first_beat = end - piece.beats;
-  }
-  quiet_ = mshrs_.quiet();
-  // One that waits for its set's MSHR has left the door.
-  if (!mshrs_.waited_for_set()) door_.add(left, first_beat);
-  return first_beat;
-}
-
-L2::Written L2::serve_write(const Found& found, const Piece& piece) {
-  const Cycle acknowledged = serve(found, piece) + piece.beats - 1;
-  return {door_.enter(piece.taken, piece.beats, !mshrs_.waited_for_set()), acknowledged};
-}
-
-L2::Arrival L2::fetch(const Found& found, const Piece& piece, Cycle asked, Mshrs::Id mshr) {
-  if (found.victim != kNoLine) {
-    const Cycle released = mshrs_.evict_from(std::max(asked, bus_.writable()), !found.is_dirty);
+L2::Arrival L2::fetch(const Piece& piece, uint64_t victim, bool is_dirty, Cycle asked,
+                      Mshrs::Id mshr) {
+  if (victim != kNoLine) {
+    const Cycle released = mshrs_.evict_from(std::max(asked, bus_.writable()), !is_dirty);
     asked = released + kL2ReleaseStages;
-    mshrs_.evicts(
-        mshr, found.is_dirty ? bus_.write(found.victim, released) : released + kL2AcknowledgeStages,
-        found.is_dirty);
+    mshrs_.evicts(mshr, is_dirty ? bus_.write(victim, released) : released + kL2AcknowledgeStages,
+                  is_dirty);
   }
   asked = mshrs_.ask_from(asked, !piece.needs_data);
   if (!piece.needs_data) {
@@ -86,6 +43,61 @@ L2::Arrival L2::fetch(const Found& found, const Piece& piece, Cycle asked, Mshrs
   const Cycle done = end + kL2DoneStages;
   if (!piece.begins_line) return {end, end + 1, done};
   return {begins, begins + line_beats_.divide(bus_.line_cycles() * piece.beats), done};
+}
+
+Cycle L2::serve(const Piece& piece) {
+  Cycle ready = piece.ready;
+  const uint64_t set = set_of(piece.line);
+  const Mshrs::Id mshr = mshrs_.allocate(piece.line, set, ready);
+  const Cycle left = ready - hit_latency_;
+  Arrival arrival;
+  Ticks duration = piece.beats * (kTicksPerCycle + (piece.is_write ? 0 : kL2ReadGapTicks));
+  if (piece.is_partial) duration += piece.beats * kL2PartialBeatTicks;
+  if (piece.place == kNowhere) {
+    ++misses_;
+    const uint64_t place = set * ways_ + ((lfsr_ * ways_) >> 16);
+    const uint64_t victim = lines_[place];
+    const bool is_dirty = is_dirty_[place] != 0;
+    lines_[place] = piece.line;
+    is_dirty_[place] = piece.is_write;
+    arrival = fetch(piece, victim, is_dirty, ready, mshr);
+    ready = std::max(ready, arrival.begins);
+    if (piece.needs_data && piece.begins_line) duration += fill_ticks_ * piece.beats;
+    if (victim != kNoLine) duration += kL2EvictTicks;
+  } else {
+    ++hits_;
+    if (piece.is_write) is_dirty_[piece.place] = 1;
+  }
+  Cycle first_beat = ready;
+  if (arrival.done == kNever) {
+    mshrs_.writes(mshr, arrival.begins - 1, left + hit_latency_, duration);
+  } else {
+    const Cycle end =
+        piece.is_write ? data_.pass_write(ready, duration, arrival.ends)
+                       : data_.pass_read({ready, piece.taken, piece.beats, duration, arrival.ends});
+    mshrs_.complete(mshr, std::max(arrival.done, end - to_cycle(duration) - kL2DataStages),
+                    piece.place == kNowhere);
+    first_beat = end - piece.beats;
+  }
+  quiet_ = mshrs_.quiet();
+  // One that waits for its set's MSHR has left the door.
+  if (!mshrs_.waited_for_set()) door_.add(left, first_beat);
+  return first_beat;
+}
+
+Cycle L2::serve_read(uint64_t address, uint64_t place, int64_t beats, Cycle ready, Cycle taken) {
+  return serve({line_bytes_.divide(address), place, beats, ready, taken, false, true,
+                begins_line(address), false});
+}
+
+L2::Written L2::serve_write(uint64_t address, uint64_t place, int64_t bytes, bool is_partial,
+                            Cycle came, Cycle ready) {
+  const int64_t beats = bus_bytes_.divide(bytes);
+  const bool needs_data = is_partial || bytes < line_bytes_.value();
+  const Cycle acknowledged = serve({line_bytes_.divide(address), place, beats, ready, 0, true,
+                                    needs_data, begins_line(address), is_partial}) +
+                             beats - 1;
+  return {door_.enter(came, beats, !mshrs_.waited_for_set()), acknowledged};
 }
 
 Cycle L2::read_between(uint64_t address, int64_t bytes, Cycle at, Cycle alone) {

@@ -65,20 +65,15 @@ class L2 {
  private:
   static constexpr uint64_t kNoLine = ~uint64_t{0};
 
-  // What a lookup found: the line's place, or its victim's, which it has taken.
-  struct Found {
-    uint64_t place;
-    uint64_t victim = kNoLine;  // its line
-    bool is_hit = true;
-    bool is_dirty = false;  // the victim
-  };
-  // Part of a request, or all: so many beats of a line. Handed on by reference: a copy would read
-  // in large words what was written in small ones a moment ago, which processors wait for.
+  static constexpr uint64_t kNowhere = ~uint64_t{0};
+
+  // Part of a request, or all: so many beats of a line.
   struct Piece {
     uint64_t line;
+    uint64_t place;  // of the line, kNowhere if it is not there
     int64_t beats;
     Cycle ready;  // its first beat, if all goes well
-    Cycle taken;  // of a read, by the reader; of a write, when it came to the door
+    Cycle taken;  // of a read, by the reader
     bool is_write;
     bool needs_data;   // what it does not write of the line
     bool begins_line;  // its first beat is the line's
@@ -86,12 +81,16 @@ class L2 {
   };
 
   uint64_t set_of(uint64_t line) const { return sets_.remainder(line); }
-  NPU_INLINE Found find(uint64_t line);
-  NPU_RARE Found replace(uint64_t first_place, uint64_t line);
-  // A piece that misses, or comes while others are under way. Returns the cycle of its first beat.
-  NPU_RARE Cycle serve(const Found& found, const Piece& piece);
-  // A write that misses, or comes while others are under way.
-  NPU_RARE Written serve_write(const Found& found, const Piece& piece);
+  // Looks a line up. Returns its place, kNowhere if it is not there.
+  NPU_INLINE uint64_t find(uint64_t line);
+  // A read that misses, or comes while others are under way. Returns the cycle of its first beat.
+  NPU_RARE Cycle serve_read(uint64_t address, uint64_t place, int64_t beats, Cycle ready,
+                            Cycle taken);
+  // Such a write.
+  NPU_RARE Written serve_write(uint64_t address, uint64_t place, int64_t bytes, bool is_partial,
+                               Cycle came, Cycle ready);
+  // Returns the cycle of the first beat.
+  NPU_INLINE Cycle serve(const Piece& piece);
   bool begins_line(uint64_t address) const { return line_bytes_.remainder(address) == 0; }
   // What comes from memory for a miss.
   struct Arrival {
@@ -99,8 +98,10 @@ class L2 {
     Cycle ends = 0;    // not before then it has passed all, 0 if it need not wait for any
     Cycle done = 0;    // the miss needs no more; kNever if a permission tells
   };
-  // Asks for it at `asked`, at the earliest.
-  Arrival fetch(const Found& found, const Piece& piece, Cycle asked, Mshrs::Id mshr);
+  // Asks for it at `asked`, at the earliest. What the line replaces is evicted before, if it is not
+  // kNoLine.
+  NPU_INLINE Arrival fetch(const Piece& piece, uint64_t victim, bool is_dirty, Cycle asked,
+                           Mshrs::Id mshr);
   // Requests that are larger than a line.
   NPU_RARE Cycle read_lines(uint64_t address, int64_t bytes, Cycle at, Cycle taken);
   NPU_RARE Written write_lines(uint64_t address, int64_t bytes, bool is_partial, Cycle came,
@@ -126,47 +127,50 @@ class L2 {
   int64_t misses_ = 0;
 };
 
-L2::Found L2::find(uint64_t line) {
+uint64_t L2::find(uint64_t line) {
   // Every lookup clocks the LFSR (taps 16, 14, 13, 11).
   const uint64_t feedback = (lfsr_ ^ (lfsr_ >> 2) ^ (lfsr_ >> 3) ^ (lfsr_ >> 5)) & 1;
   lfsr_ = (lfsr_ >> 1) | (feedback << 15);
   const uint64_t first = set_of(line) * ways_;
-  const uint64_t end = first + ways_;
   // All ways without a branch: a line is in a random one, so that none could be foreseen.
-  uint64_t found = end;
+  uint64_t found = kNowhere;
+  const auto look = [&](uint64_t ways) {
 #pragma GCC unroll 8
-  for (uint64_t place = first; place < end; ++place) {
-    found = lines_[place] == line ? place : found;
+    for (uint64_t place = first; place < first + ways; ++place) {
+      found = lines_[place] == line ? place : found;
+    }
+  };
+  // Most devices' number, for which there is no loop then.
+  if (ways_ == 8) {
+    look(8);
+  } else {
+    look(ways_);
   }
-  if (found == end) return replace(first, line);
-  ++hits_;
-  return {found};
+  return found;
 }
 
 Cycle L2::read(uint64_t address, int64_t bytes, Cycle at, Cycle taken) {
   if (rarely(bytes > line_bytes_.value())) return read_lines(address, bytes, at, taken);
-  const uint64_t line = line_bytes_.divide(address);
   const int64_t beats = bus_bytes_.divide(bytes);
-  const Found found = find(line);
+  const uint64_t place = find(line_bytes_.divide(address));
   const Cycle ready = at + hit_latency_;
-  if (rarely(!found.is_hit || ready < quiet_)) {
-    return serve(found, {line, beats, ready, taken, false, true, begins_line(address), false});
+  if (rarely(place == kNowhere || ready < quiet_)) {
+    return serve_read(address, place, beats, ready, taken);
   }
+  ++hits_;
   return data_.pass_next_read(std::max(ready, taken), beats);
 }
 
 L2::Written L2::write(uint64_t address, int64_t bytes, bool is_partial, Cycle came, Cycle at) {
   if (rarely(bytes > line_bytes_.value())) return write_lines(address, bytes, is_partial, came, at);
-  const uint64_t line = line_bytes_.divide(address);
   const int64_t beats = bus_bytes_.divide(bytes);
-  const Found found = find(line);
-  is_dirty_[found.place] = 1;
+  const uint64_t place = find(line_bytes_.divide(address));
   const Cycle ready = at + hit_latency_ - (beats - 1);
-  if (rarely(!found.is_hit || ready < quiet_)) {
-    const bool needs_data = is_partial || bytes < line_bytes_.value();
-    return serve_write(
-        found, {line, beats, ready, came, true, needs_data, begins_line(address), is_partial});
+  if (rarely(place == kNowhere || ready < quiet_)) {
+    return serve_write(address, place, bytes, is_partial, came, ready);
   }
+  ++hits_;
+  is_dirty_[place] = 1;
   const Ticks duration = beats * (kTicksPerCycle + (is_partial ? kL2PartialBeatTicks : 0));
   return {came, data_.pass_write(ready, duration, 0) - 1};
 }

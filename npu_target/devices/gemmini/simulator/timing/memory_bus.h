@@ -6,6 +6,7 @@
 #include "gemmini/simulator/config.h"
 #include "gemmini/simulator/timing/cycle.h"
 #include "gemmini/simulator/timing/dram.h"
+#include "gemmini/simulator/timing/inline.h"
 #include "gemmini/simulator/timing/turns.h"
 
 namespace npu::gemmini::timing {
@@ -21,14 +22,15 @@ class MemoryBus {
 
   // A line is asked for at `at`: when memory has its first bytes.
   Cycle data_from(uint64_t line, Cycle at);
-  // The way from memory is taken, for a line or for a message. Returns the first cycle.
+  // The way from memory is taken for a line, or for a message. Returns the first cycle.
   Cycle take_line(Cycle ready) {
     ++lines_read_;
     return from_memory_.take(ready, line_cycles_);
   }
-  Cycle take_message(Cycle ready) { return from_memory_.take(ready, 1); }
-  // When a message could come, of what is known.
-  Cycle first_free(Cycle ready) const { return from_memory_.first_free(ready); }
+  // A message only if it comes before `until`. Returns when it does, or could, of what is known.
+  NPU_INLINE Cycle take_message_before(Cycle until, Cycle ready) {
+    return from_memory_.take_before(until, ready);
+  }
 
   // A line is written back, which its cache lets go of at `at`, not before `writable()`. Returns
   // when memory acknowledges it.

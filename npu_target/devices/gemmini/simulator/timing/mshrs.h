@@ -26,41 +26,37 @@ namespace npu::gemmini::timing {
 class Mshrs {
  public:
   // Throws nothing; `count` is at most 64.
-  Mshrs(int64_t count, MemoryBus& bus, DataPipeline& data)
-      : bus_(bus), data_(data), count_(static_cast<Id>(count)) {
-    free_.fill(kLongAgo);
-    users_[0] = static_cast<uint8_t>(count_);
-  }
+  Mshrs(int64_t count, MemoryBus& bus, DataPipeline& data);
 
   using Id = unsigned;
 
   // One for a request to the line of this number, in this set, whose data, were they there, would
   // leave the cache at `at`; so are all times here. `at` becomes the later for what it waits.
-  Id allocate(uint64_t line, uint64_t set, Cycle& at);
+  NPU_INLINE Id allocate(uint64_t line, uint64_t set, Cycle& at);
   // Whether the latest waited for another one of its set.
   bool waited_for_set() const { return waited_for_set_; }
   // What it holds evicts a line, which memory acknowledges at `acknowledged`.
-  void evicts(Id id, Cycle acknowledged, bool is_dirty);
+  NPU_INLINE void evicts(Id id, Cycle acknowledged, bool is_dirty);
   // What it holds writes a line when memory permits it, at `permitted` but for the bus: its data
   // are ready at `ready` and take `duration` of the data pipeline.
   void writes(Id id, Cycle permitted, Cycle ready, Ticks duration);
-  // What it holds is done in cycle `done`, but for all that.
-  void complete(Id id, Cycle done);
+  // What it holds, a miss or not, is done in cycle `done`, but for all that.
+  NPU_INLINE void complete(Id id, Cycle done, bool is_miss);
 
   // Messages that fit before `until` come.
-  void receive_until(Cycle until) {
+  NPU_INLINE void receive_until(Cycle until) {
     if (earliest_ < until) receive_all_until(until);
   }
   // When a line that could be evicted at `at` is, one that was not written to if `is_clean`.
-  Cycle evict_from(Cycle at, bool is_clean);
+  NPU_INLINE Cycle evict_from(Cycle at, bool is_clean);
   // When what memory is to be asked for at `at` is asked for, a permission or a line.
-  Cycle ask_from(Cycle at, bool is_permission);
+  NPU_INLINE Cycle ask_from(Cycle at, bool is_permission);
   // All messages come. Returns the last cycle of all writes that were permitted, kLongAgo if there
   // were none.
   Cycle settle();
 
   // From then on none of what is known is under way; kNever while messages are to come.
-  Cycle quiet() const { return waiting_count_ + permission_count_ == 0 ? last_free_ : kNever; }
+  Cycle quiet() const { return awaits_message() ? kNever : last_free_; }
 
  private:
   static constexpr uint64_t kNoLine = ~uint64_t{0};
@@ -68,10 +64,15 @@ class Mshrs {
   static constexpr uint64_t kSetGroups = 256;
   struct Mshr {
     uint64_t line = kNoLine;
-    Cycle done = 0;          // all but the messages
-    Cycle acknowledged = 0;  // by memory, before its way over the bus
-    unsigned messages = 0;   // it waits for
+    Cycle done = 0;  // of what it has waited for
+    // So much more it waits for: the request itself, and the message of what it evicts.
+    unsigned waits = 0;
+    bool is_miss = false;
     bool evicts_clean = false;
+  };
+  struct Acknowledgement {
+    Cycle ready;  // but for its way over the bus
+    Id id;
   };
   struct Permission {
     Id id;
@@ -80,28 +81,60 @@ class Mshrs {
     Ticks duration;
   };
 
-  Id find(uint64_t line, uint64_t set, Cycle& at);
+  // The one that is free first; `at` becomes the later for it.
+  NPU_INLINE Id take_first(Cycle& at);
+  // Messages may make another one free before that.
+  NPU_RARE Id take_first_after_messages(Cycle& at);
   // The one that another request of the set holds at `at`, count_ if there is none.
   NPU_RARE Id find_in_set(uint64_t set, Cycle at) const;
+  NPU_RARE void take_over(Id id, uint64_t line, Cycle& at);
+  // It is free from then on, all of it is known.
+  NPU_INLINE void frees(Id id, Cycle free);
+  // It is not free any more.
+  void take(Id id);
+  uint8_t& free_id(unsigned position) { return free_ids_[position % kMost]; }
+  Acknowledgement& acknowledgement(unsigned position) {
+    return acknowledgements_[position % kMost];
+  }
+
+  bool awaits_message() const {
+    return first_acknowledgement_ != end_of_acknowledgements_ || permission_count_ != 0;
+  }
   NPU_RARE void receive_all_until(Cycle until);
   // The first message comes, if that is before `until`. Returns whose, count_ if it is not.
-  NPU_RARE Id receive(Cycle until);
-  // The first of its kind comes in cycle `at`.
-  Id acknowledge(Cycle at);
-  Id permit(Cycle at);
+  NPU_INLINE Id receive(Cycle until);
+  // When the first of its kind is ready, kNever if there is none.
+  Cycle first_acknowledgement() const {
+    return first_acknowledgement_ == end_of_acknowledgements_
+               ? kNever
+               : acknowledgements_[first_acknowledgement_ % kMost].ready;
+  }
+  Cycle first_permission() const {
+    return permission_count_ == 0 ? kNever : permissions_[0].permitted;
+  }
+  // It has come, the cycle before `end`. Returns whose.
+  NPU_INLINE Id acknowledge(Cycle end);
+  NPU_RARE Id permit(Cycle end);
+  // As many come as have to, so that another can wait.
+  NPU_RARE void make_room_for_clean();
+  NPU_RARE void make_room_for_permission();
 
   MemoryBus& bus_;
   DataPipeline& data_;
   const Id count_;
   std::array<Mshr, kMost> mshrs_;
-  // Of them, for every request looks through all: when it is free, kNever while it waits for a
-  // message.
-  std::array<Cycle, kMost> free_{};
+  std::array<Cycle, kMost> free_;       // when each is, kNever while it waits
   std::array<uint64_t, kMost> sets_{};  // of their requests, at first 0
   // How many have a set of the group; as a rule none has one of a request's group.
   std::array<uint8_t, kSetGroups> users_{};
-  std::array<uint8_t, kMost> waiting_{};  // for acknowledgements, the earliest first
-  unsigned waiting_count_ = 0;
+  // Rings: those of which is known when they are free, the first of them in front, of equal ones
+  // that of the lowest number; and the messages that are waited for, the earliest in front.
+  std::array<uint8_t, kMost> free_ids_{};
+  unsigned first_free_ = 0;
+  unsigned end_of_free_ = 0;
+  std::array<Acknowledgement, kMost> acknowledgements_{};
+  unsigned first_acknowledgement_ = 0;
+  unsigned end_of_acknowledgements_ = 0;
   unsigned clean_count_ = 0;                                     // of them
   std::array<Permission, kL2PermissionsWaiting> permissions_{};  // the earliest first
   unsigned permission_count_ = 0;
@@ -114,5 +147,90 @@ class Mshrs {
   Cycle ask_free_ = 0;    // nor requests to memory
   bool waited_for_set_ = false;
 };
+
+Mshrs::Id Mshrs::allocate(uint64_t line, uint64_t set, Cycle& at) {
+  receive_until(at);
+  Id id = rarely(users_[set % kSetGroups] != 0) ? find_in_set(set, at) : count_;
+  waited_for_set_ = id != count_;
+  if (rarely(waited_for_set_)) {
+    take_over(id, line, at);
+  } else {
+    id = take_first(at);
+  }
+  mshrs_[id].line = line;
+  mshrs_[id].done = 0;
+  mshrs_[id].waits = 1;
+  --users_[sets_[id] % kSetGroups];
+  ++users_[set % kSetGroups];
+  sets_[id] = set;
+  free_[id] = kNever;
+  return id;
+}
+
+Mshrs::Id Mshrs::take_first(Cycle& at) {
+  const Id id = free_id(first_free_);
+  const Cycle ready = free_[id] + kL2TurnStages;
+  if (first_free_ == end_of_free_ || (ready > at && earliest_ < free_[id])) {
+    return take_first_after_messages(at);
+  }
+  ++first_free_;
+  at = std::max(at, ready);
+  return id;
+}
+
+void Mshrs::frees(Id id, Cycle free) {
+  free_[id] = free;
+  last_free_ = std::max(last_free_, free);
+  unsigned position = end_of_free_++;
+  for (; position != first_free_; --position) {
+    const Id before = free_id(position - 1);
+    if (free_[before] < free || (free_[before] == free && before < id)) break;
+    free_id(position) = static_cast<uint8_t>(before);
+  }
+  free_id(position) = static_cast<uint8_t>(id);
+}
+
+void Mshrs::evicts(Id id, Cycle acknowledged, bool is_dirty) {
+  Mshr& mshr = mshrs_[id];
+  ++mshr.waits;
+  mshr.evicts_clean = !is_dirty;
+  clean_count_ += is_dirty ? 0 : 1;
+  unsigned position = end_of_acknowledgements_++;
+  for (; position != first_acknowledgement_; --position) {
+    if (acknowledgement(position - 1).ready <= acknowledged) break;
+    acknowledgement(position) = acknowledgement(position - 1);
+  }
+  acknowledgement(position) = {acknowledged, id};
+  earliest_ = std::min(earliest_, acknowledged);
+}
+
+void Mshrs::complete(Id id, Cycle done, bool is_miss) {
+  Mshr& mshr = mshrs_[id];
+  mshr.is_miss = is_miss;
+  mshr.done = std::max(mshr.done, done);
+  if (--mshr.waits == 0) frees(id, mshr.done);
+}
+
+Cycle Mshrs::evict_from(Cycle at, bool is_clean) {
+  at = std::max(at, evict_free_);
+  if (!is_clean) return at;
+  receive_until(at);
+  if (rarely(clean_count_ >= kL2CleanReleases)) {
+    make_room_for_clean();
+    at = std::max(at, evict_free_);
+  }
+  return at;
+}
+
+Cycle Mshrs::ask_from(Cycle at, bool is_permission) {
+  at = std::max(at, ask_free_);
+  if (!is_permission) return at;
+  receive_until(at);
+  if (rarely(permission_count_ >= kL2PermissionsWaiting)) {
+    make_room_for_permission();
+    at = std::max(at, ask_free_);
+  }
+  return at;
+}
 
 }  // namespace npu::gemmini::timing

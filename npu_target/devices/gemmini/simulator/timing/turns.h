@@ -27,15 +27,20 @@ class Turns {
 
   // Takes it for `duration`, from `ready` on at the earliest. Returns the start.
   NPU_INLINE Time take(Time ready, Time duration) {
-    if (rarely(ready < end_)) return take_between(ready, duration);
-    take_last(ready, ready + duration);
-    return ready;
+    if (ready >= end_) {
+      take_last(ready, ready + duration);
+      return ready;
+    }
+    // Nothing is left before that is not over: the last gap ends latest, also if it is taken.
+    if (gap(end_of_gaps_ - 1).end > ready) return take_between(ready, duration);
+    end_ += duration;
+    return end_ - duration;
   }
-  // When take() would start, for a duration of `least_gap`.
-  Time first_free(Time ready) const;
-  // Takes a gap between others, and up to `overlap` of what follows, which can spare that. Returns
-  // the start, kNone if there is no such gap.
-  NPU_RARE Time take_gap(Time ready, Time duration, Time overlap);
+  // The same for a duration of `least_gap`, but takes it only if that starts before `until`.
+  NPU_INLINE Time take_before(Time until, Time ready);
+  // Begins in the first gap between others, though that may be too short: what follows can spare
+  // `overlap`, and by the rest it is all over later. Returns the start, kNone if there is no gap.
+  NPU_RARE Time begin_in_gap(Time ready, Time duration, Time overlap);
   // Takes it behind all others: `start` is not before end().
   NPU_INLINE void take_last(Time start, Time end) {
     if (rarely(start - end_ >= least_gap_)) add_gap(end_, start);
@@ -54,7 +59,16 @@ class Turns {
   Gap& gap(unsigned position) { return gaps_[position % kGaps]; }
   const Gap& gap(unsigned position) const { return gaps_[position % kGaps]; }
   // The first that ends after `time`; end_of_gaps_ if none does.
-  unsigned first_after(Time time) const;
+  NPU_INLINE unsigned first_after(Time time) const {
+    // Most are asked for what is not long ago.
+    unsigned position = end_of_gaps_;
+    while (position != first_gap_ && gap(position - 1).end > time) --position;
+    return position;
+  }
+  // Part of a gap is taken, and what is left of it too short on a side.
+  NPU_INLINE void cut(unsigned position, Time start, Time end);
+  NPU_RARE void remove(unsigned position);
+  NPU_RARE void split(unsigned position, Time start, Time end);
 
   const Time least_gap_;
   Time end_ = 0;
@@ -63,5 +77,36 @@ class Turns {
   unsigned end_of_gaps_ = 0;
   std::array<Gap, kGaps> gaps_{};
 };
+
+Turns::Time Turns::take_before(Time until, Time ready) {
+  if (ready >= end_) {
+    if (ready < until) take_last(ready, ready + least_gap_);
+    return ready;
+  }
+  const unsigned position = first_after(ready);
+  if (position == end_of_gaps_) {
+    const Time start = end_;
+    if (start < until) end_ = start + least_gap_;
+    return start;
+  }
+  const Time start = std::max(ready, gap(position).start);
+  if (start < until) cut(position, start, start + least_gap_);
+  return start;
+}
+
+void Turns::cut(unsigned position, Time start, Time end) {
+  Gap& found = gap(position);
+  const bool leaves_before = start - found.start >= least_gap_;
+  const bool leaves_after = found.end - end >= least_gap_;
+  if (leaves_before && leaves_after) {
+    split(position, start, end);
+  } else if (leaves_before) {
+    found.end = start;
+  } else if (leaves_after) {
+    found.start = end;
+  } else {
+    remove(position);
+  }
+}
 
 }  // namespace npu::gemmini::timing

@@ -132,6 +132,23 @@ const Test fills("timing/l2: a line that comes in takes cycles from the hits", [
   CHECK(missed > last + 4 + 2 && missed <= last + 4 + 4);
 });
 
+const Test not_waiting(
+    "timing/l2: a hit goes before data that are not there yet, however soon they come", [] {
+      // A hit whose data are ready so long before a line from memory is there.
+      const auto hit = [](Cycle before) {
+        L2 l2(timing_device());
+        read(l2, kDram, 64, 0);
+        const Cycle missed = 1000 + kHit + kLatency;
+        CHECK_EQUAL(read(l2, kDram + 4096, 64, 1000), 1000 + kMiss);
+        return read(l2, kDram, 64, missed - before - kHit) - missed;
+      };
+      for (Cycle before = 1; before < 5; ++before) {
+        CHECK_EQUAL(hit(before), -before);
+      }
+      // One that is ready no earlier follows it.
+      CHECK(hit(0) >= kLine - kBeats);
+    });
+
 const Test hidden("timing/l2: it takes none while the pipeline waits for a reader", [] {
   L2 l2(timing_device());
   CHECK_EQUAL(l2.read(kDram, 64, 1000, 1100), 1100);

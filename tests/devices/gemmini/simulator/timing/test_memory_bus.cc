@@ -29,12 +29,17 @@ const Test turns("timing/memory_bus: lines and messages take turns", [] {
   MemoryBus bus(timing_device());
   CHECK_EQUAL(bus.take_line(100), 100);
   CHECK_EQUAL(bus.take_line(103), 108);
-  CHECK_EQUAL(bus.take_message(103), 116);
-  CHECK_EQUAL(bus.take_message(103), 117);
+  CHECK_EQUAL(bus.take_message_before(200, 103), 116);
+  CHECK_EQUAL(bus.take_message_before(200, 103), 117);
   CHECK_EQUAL(bus.take_line(200), 200);
-  CHECK_EQUAL(bus.first_free(0), 0);
-  CHECK_EQUAL(bus.first_free(103), 118);
-  CHECK_EQUAL(bus.first_free(203), 208);
+  // One that could not come in time leaves the way to others.
+  for (int i = 0; i < 2; ++i) {
+    CHECK_EQUAL(bus.take_message_before(0, 0), 0);
+    CHECK_EQUAL(bus.take_message_before(118, 103), 118);
+    CHECK_EQUAL(bus.take_message_before(208, 203), 208);
+  }
+  CHECK_EQUAL(bus.take_message_before(119, 103), 118);
+  CHECK_EQUAL(bus.take_line(103), 119);
 });
 
 const Test rate("timing/memory_bus: a line takes as long as the bus's rate says", [] {

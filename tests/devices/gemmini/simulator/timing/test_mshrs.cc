@@ -21,14 +21,19 @@ struct Unit {
 
   // A request to `line` at `at`, done in cycle `done`. Returns when it has its register.
   Cycle request(uint64_t line, Cycle at, Cycle done) {
-    mshrs.complete(mshrs.allocate(line, line % kSets, at), done);
+    mshrs.complete(mshrs.allocate(line, line % kSets, at), done, false);
+    return at;
+  }
+  // One that misses, of which the line is there in cycle `done`.
+  Cycle miss(uint64_t line, Cycle at, Cycle done) {
+    mshrs.complete(mshrs.allocate(line, line % kSets, at), done, true);
     return at;
   }
   // One that evicts a line, which memory acknowledges at `acknowledged`.
   Cycle evict(uint64_t line, Cycle at, Cycle done, Cycle acknowledged, bool is_dirty = true) {
     const Mshrs::Id id = mshrs.allocate(line, line % kSets, at);
     mshrs.evicts(id, acknowledged, is_dirty);
-    mshrs.complete(id, done);
+    mshrs.complete(id, done, true);
     return at;
   }
 
@@ -38,6 +43,9 @@ struct Unit {
     mshrs.writes(id, permitted, at, timing::to_ticks(4));
     return at;
   }
+
+  // When a message that is ready then could come.
+  Cycle first_free(Cycle ready) { return bus.take_message_before(ready, ready); }
 
   MemoryBus bus;
   timing::DataPipeline data;
@@ -64,11 +72,28 @@ const Test set("timing/mshrs: of a set one is under way at a time", [] {
   CHECK_EQUAL(unit.request(3, 300, 400), 300);
 });
 
+const Test behind_miss(
+    "timing/mshrs: behind a miss the next of the set is looked up in its last turn", [] {
+      Unit unit(4);
+      unit.miss(3, 100, 200);
+      CHECK_EQUAL(unit.request(3 + kSets, 110, 250), 200 + timing::kL2SetOfMissStages);
+      // That was a hit.
+      CHECK_EQUAL(unit.request(3 + 2 * kSets, 110, 300), 250 + timing::kL2SameSetStages);
+      // The same line needs no lookup, behind either.
+      unit.miss(4, 100, 200);
+      CHECK_EQUAL(unit.request(4, 110, 250), 200 + timing::kL2SameLineStages);
+      CHECK_EQUAL(unit.request(4, 110, 300), 250 + timing::kL2SameLineStages);
+      // So behind a permission: 110, and a cycle for its way.
+      unit.write(5, 100, 110);
+      CHECK_EQUAL(unit.request(5 + kSets, 100, 300),
+                  111 + timing::kL2DoneStages + timing::kL2SetOfMissStages);
+    });
+
 const Test other_sets("timing/mshrs: no other set is waited for", [] {
   const auto request = [](uint64_t first_set, uint64_t second_set) {
     Unit unit(4);
     Cycle at = 100;
-    unit.mshrs.complete(unit.mshrs.allocate(0, first_set, at), 500);
+    unit.mshrs.complete(unit.mshrs.allocate(0, first_set, at), 500, false);
     at = 100;
     unit.mshrs.allocate(1, second_set, at);
     CHECK_EQUAL(unit.mshrs.waited_for_set(), first_set == second_set);
@@ -81,6 +106,35 @@ const Test other_sets("timing/mshrs: no other set is waited for", [] {
     CHECK_EQUAL(request(set, set), 500 + timing::kL2SameSetStages);
   }
 });
+
+const Test in_order(
+    "timing/mshrs: the one that is free first is taken first, however it became free", [] {
+      Unit unit(3);
+      unit.evict(0, 100, 150, 400);  // free at 401
+      unit.request(1, 100, 300);
+      unit.request(2, 100, 200);
+      CHECK_EQUAL(unit.request(3, 100, 900), 200 + timing::kL2TurnStages);
+      CHECK_EQUAL(unit.request(4, 100, 900), 300 + timing::kL2TurnStages);
+      CHECK_EQUAL(unit.request(5, 100, 900), 401 + timing::kL2TurnStages);
+      // A message that comes before any is free makes another one so.
+      Unit early(2);
+      early.request(0, 100, 300);
+      early.evict(1, 100, 150, 200);
+      CHECK_EQUAL(early.request(2, 100, 900), 201 + timing::kL2TurnStages);
+      CHECK_EQUAL(early.request(3, 100, 900), 300 + timing::kL2TurnStages);
+    });
+
+const Test early_message(
+    "timing/mshrs: a message that comes before its request is done frees nobody", [] {
+      Unit unit(1);
+      Cycle at = 100;
+      const Mshrs::Id id = unit.mshrs.allocate(0, 0, at);
+      unit.mshrs.evicts(id, 110, true);
+      unit.mshrs.receive_until(120);
+      CHECK_EQUAL(unit.first_free(110), 111);
+      unit.mshrs.complete(id, 130, true);
+      CHECK_EQUAL(unit.request(1, 100, 200), 130 + timing::kL2TurnStages);
+    });
 
 const Test takes_over("timing/mshrs: who waits for a set takes over the register", [] {
   Unit unit(2);
@@ -114,10 +168,10 @@ const Test before("timing/mshrs: acknowledgements that fit before a line go firs
   unit.evict(0, 100, 150, 120);
   unit.evict(1, 100, 150, 120);
   unit.mshrs.receive_until(121);
-  CHECK_EQUAL(unit.bus.first_free(120), 121);  // one of them
+  CHECK_EQUAL(unit.first_free(120), 121);  // one of them
   CHECK_EQUAL(unit.mshrs.quiet(), kNever);
   unit.mshrs.receive_until(122);
-  CHECK_EQUAL(unit.bus.first_free(120), 122);
+  CHECK_EQUAL(unit.first_free(120), 122);
   CHECK_EQUAL(unit.mshrs.quiet(), 150);
 });
 
@@ -136,10 +190,10 @@ const Test permission("timing/mshrs: a permission comes when no line and no ackn
                         unit.bus.take_line(108);
                         unit.evict(1, 100, 105, 112);
                         unit.mshrs.receive_until(117);
-                        CHECK_EQUAL(unit.bus.first_free(110),
+                        CHECK_EQUAL(unit.first_free(110),
                                     117);  // the acknowledgement came in 116
                         unit.mshrs.receive_until(118);
-                        CHECK_EQUAL(unit.bus.first_free(110), 118);
+                        CHECK_EQUAL(unit.first_free(110), 118);
                         CHECK_EQUAL(unit.mshrs.settle(), 118 + 4 - 1);
                       });
 

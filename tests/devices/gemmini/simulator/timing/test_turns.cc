@@ -29,32 +29,53 @@ const Test between("timing/turns: what is ready earlier and fits goes before oth
   CHECK_EQUAL(turns.take(95, 5), 110);
 });
 
-const Test free("timing/turns: the first that is free is told without taking it", [] {
+const Test before("timing/turns: what starts too late is told when, and takes nothing", [] {
   Turns turns(1);
   turns.take(10, 10);
   turns.take(30, 10);
-  CHECK_EQUAL(turns.first_free(5), 5);
-  CHECK_EQUAL(turns.first_free(12), 20);
-  CHECK_EQUAL(turns.first_free(35), 40);
-  CHECK_EQUAL(turns.first_free(50), 50);
+  const auto first_free = [&](int64_t ready) { return turns.take_before(ready, ready); };
+  CHECK_EQUAL(first_free(5), 5);
+  CHECK_EQUAL(first_free(12), 20);
+  CHECK_EQUAL(first_free(35), 40);
+  CHECK_EQUAL(first_free(50), 50);
+  CHECK_EQUAL(turns.end(), 40);
+  CHECK_EQUAL(turns.take_before(21, 12), 20);
+  CHECK_EQUAL(turns.take_before(22, 12), 21);
+  CHECK_EQUAL(turns.take_before(41, 35), 40);
+  CHECK_EQUAL(turns.take_before(51, 50), 50);
+  CHECK_EQUAL(first_free(12), 22);
+  CHECK_EQUAL(first_free(35), 41);
+  CHECK_EQUAL(turns.end(), 51);
 });
 
-const Test overlap("timing/turns: a gap may be too short by what others can spare", [] {
-  Turns turns(1);
-  turns.take(20, 10);
-  CHECK_EQUAL(turns.take_gap(15, 8, 2), Turns::kNone);
-  CHECK_EQUAL(turns.take_gap(15, 7, 2), 15);
-  CHECK_EQUAL(turns.take_gap(15, 7, 2), Turns::kNone);
-  CHECK_EQUAL(turns.end(), 30);
-});
+const Test gap("timing/turns: who is ready begins in a gap that is too short, and others are later",
+               [] {
+                 const auto turns = [] {
+                   Turns turns(1);
+                   turns.take(20, 10);
+                   return turns;
+                 };
+                 Turns fits = turns();
+                 CHECK_EQUAL(fits.begin_in_gap(15, 5, 0), 15);
+                 CHECK_EQUAL(fits.end(), 30);
+                 Turns spares = turns();
+                 CHECK_EQUAL(spares.begin_in_gap(15, 7, 2), 15);
+                 CHECK_EQUAL(spares.end(), 30);
+                 Turns late = turns();
+                 CHECK_EQUAL(late.begin_in_gap(15, 8, 2), 15);
+                 CHECK_EQUAL(late.end(), 31);
+                 // What is left of the gap goes to the next, and then there is none.
+                 CHECK_EQUAL(late.begin_in_gap(15, 1, 2), Turns::kNone);
+                 CHECK_EQUAL(late.begin_in_gap(10, 1, 2), 10);
+               });
 
 const Test least("timing/turns: gaps too short to be of use are forgotten", [] {
   Turns turns(4);
   turns.take(3, 7);
-  CHECK_EQUAL(turns.take_gap(0, 1, 0), Turns::kNone);
+  CHECK_EQUAL(turns.begin_in_gap(0, 1, 0), Turns::kNone);
   turns.take(14, 6);
-  CHECK_EQUAL(turns.take_gap(10, 1, 0), 10);
-  CHECK_EQUAL(turns.take_gap(10, 1, 0), Turns::kNone);
+  CHECK_EQUAL(turns.begin_in_gap(10, 1, 0), 10);
+  CHECK_EQUAL(turns.begin_in_gap(10, 1, 0), Turns::kNone);
 });
 
 // Against every unit of time by itself. So few gaps are made that none is forgotten.
@@ -79,8 +100,9 @@ const Test brute("timing/turns: random requests find the first time that is free
       int64_t first = ready;
       while (taken[static_cast<size_t>(first)]) ++first;
       while (!is_free()) ++start;
-      CHECK_EQUAL(turns.first_free(ready), first);
-      CHECK_EQUAL(turns.take(ready, duration), start);
+      CHECK_EQUAL(turns.take_before(first, ready), first);
+      CHECK_EQUAL(duration == 1 ? turns.take_before(first + 1, ready) : turns.take(ready, duration),
+                  start);
       for (int64_t at = start; at < start + duration; ++at) taken[static_cast<size_t>(at)] = true;
     }
   }
