@@ -70,9 +70,10 @@ def stream(program: Program) -> list[tuple[int, int, int]]:
     return expand(program, _addresses(program))
 
 
-def check_same_rows(plain: Program, final: Program) -> None:
-    """Every row of the memories sees the same. What lies between commands does not matter."""
-    before, after = _histories(plain), _histories(final)
+def check_same_rows(plain: Program, final: Program, *, reordered: bool) -> None:
+    """Every row of the memories sees the same. What lies between commands does not matter, nor, of
+    programs in which some steps are ``reordered``, which of them weights stay in the array for."""
+    before, after = _histories(plain, reordered), _histories(final, reordered)
     different = [row for row in {**before, **after} if before.get(row) != after.get(row)]
     for row in different:  # the first is enough
         assert after.get(row) == before.get(row), f"row {row}, one of {len(different)}"
@@ -82,13 +83,14 @@ def _addresses(program: Program) -> dict[str, int]:
     return {place.name: 0x8000_0000 + (i << 24) for i, place in enumerate(program.places)}
 
 
-def _histories(program: Program) -> dict[Any, list[list[Any]]]:
+def _histories(program: Program, reordered: bool) -> dict[Any, list[list[Any]]]:
     """What happens to each row, where a load of a constant is one of the value that it has all
     along."""
     places = _addresses(program)
     fills = {places[constant.name]: constant.data for constant in program.constants}
     made = {}
-    for row, history in row_histories(stream(program), program.config).items():
+    histories = row_histories(stream(program), program.config, reordered=reordered)
+    for row, history in histories.items():
         added_to = [times[0][0] for times in history[1:]] + [False]
         made[row] = [
             [_filled(access, times, is_added_to, fills) for access in times]
