@@ -149,7 +149,9 @@ class ProgramReader:
             (n_terms,) = _U32.unpack_from(payload, at + _HEAD_BYTES + _STEP_BYTES * n_steps)
         except struct.error:
             left = len(payload) - at
-            raise ProgramError(f"byte {at}: more bytes needed for an operand, {left} left") from None
+            raise ProgramError(
+                f"byte {at}: more bytes needed for an operand, {left} left"
+            ) from None
         data = self.take(_HEAD_BYTES + _STEP_BYTES * n_steps + _U32.size + _TERM_BYTES * n_terms)
         found = self.operands.get(data)
         if found is None:

@@ -38,8 +38,8 @@ inline int input_count(Op op) {
   if (op <= Op::kVar) return 0;
   return op == Op::kSelect ? 3 : op == Op::kTable ? 1 : 2;
 }
-// What an operation gives that is none of kConst, kVar and kTable. Throws SimError bad_program for a
-// division by zero.
+// What an operation gives that is none of kConst, kVar and kTable. Throws SimError bad_program for
+// a division by zero.
 int64_t applied(Op op, int64_t a, int64_t b, int64_t c);
 // Yields 0 or 1 by itself.
 inline bool is_condition(Op op) { return op >= Op::kLt && op <= Op::kOr; }
