@@ -13,6 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 from program_evaluator import evaluate
@@ -30,6 +31,8 @@ from npu_target.program import (
 )
 
 _WORD = 2**64
+# Of a loop beside others that has what it needs made before it.
+MANY_COMMANDS = 128
 # Of operations that take more than one: a choice is a branch around a move, a word of a table is
 # loaded from the address of the table plus eight times the entry.
 INSTRUCTIONS = {Op.MIN: 2, Op.MAX: 2, Op.SELECT: 2, Op.TABLE: 3}
@@ -48,6 +51,31 @@ class Scope:
     is_fixed: bool
     is_counted: bool = False
     runs: bool = False
+    inner: list[Scope] = field(default_factory=list)
+    commands: int = 0  # directly in it
+
+    @property
+    def issued(self) -> int:
+        """Commands of the loop each time."""
+        each = self.commands + sum(scope.issued for scope in self.inner)
+        return each * (self.node.extent.value if self.is_fixed else 1)
+
+    @property
+    def loops(self) -> list[Scope]:
+        """Inside, with none between."""
+        found = [[scope] if scope.is_loop else scope.loops for scope in self.inner]
+        return [loop for loops in found for loop in loops]
+
+    @property
+    def is_section(self) -> bool:
+        """Whether what its code needs is made before it, in the loop around."""
+        around = [scope for scope in self.path[:-1] if scope.is_loop]
+        return (
+            self.is_loop
+            and bool(around)
+            and len(around[-1].loops) > 1
+            and self.issued >= MANY_COMMANDS
+        )
 
     @property
     def path(self) -> list[Scope]:
@@ -59,11 +87,19 @@ class Family:
     """Operands that run alike, from the first scope of `segment` to the last, their home."""
 
     steps: Steps
-    segment: list[Scope]
     # Offset, node, item of the home's body that it is or is in, whether that always uses it; the
     # scopes around the node.
     uses: list[tuple[int, Item, Item, bool, list[Scope]]] = field(default_factory=list)
     register: int = 0
+
+    @cached_property
+    def segment(self) -> list[Scope]:
+        """When all scopes are known."""
+        home, moving = self.steps[-1][0], self.steps[0][0]
+        above = home.path
+        starts = [i for i, scope in enumerate(above) if not scope.is_fixed]
+        starts += [i for i in range(above.index(moving) + 1) if above[i].is_section]
+        return above[max(starts, default=0) :]
 
     def place(self, offset: int) -> Item:
         """What is before all uses of an offset: in the home, or in conditions of it."""
@@ -107,11 +143,15 @@ class HostInterpreter:
         self.families: dict[tuple[Scope, int | None, Steps], Family] = {}
         self.extra: Counter[Item] = Counter()
         self.operations: set[tuple[Expr, Scope | None]] = set()
-        self.pending: list[tuple[int, Scope]] = []
+        # Constants by the outermost loop, each with the sections around its uses.
+        self.constants: dict[tuple[Scope, int], list[list[Scope]]] = defaultdict(list)
+        self.has_expressions = False
         self.instructions = 0
         self.in_loop = 0
         self._enter(program.body, None, {})
+        self.has_sections = any(scope.is_section for scope in self.scope_of.values())
         self._begin_all()
+        self._make_constants()
         self._run(program.body, None, {})
 
     # ---- before it runs ------------------------------------------------------------------
@@ -122,6 +162,8 @@ class HostInterpreter:
             if isinstance(node, Command):
                 for operand in (node.rs1, node.rs2):
                     self._operand(operand, around, slots, id(node))
+                if around:
+                    around.commands += 1
             elif isinstance(node, Loop):
                 extent = node.extent
                 if extent.op is Op.CONST and extent.value <= 1:
@@ -139,6 +181,9 @@ class HostInterpreter:
                     self._expression(extent, around, slots, id(node))
                 scope = Scope(node, around, is_loop, extent.op is Op.CONST)
                 self.scope_of[id(node)] = scope
+                self.has_expressions |= extent.op is not Op.CONST
+                if around:
+                    around.inner.append(scope)
                 inner = {**slots, node.loop_id: scope} if is_loop else slots
                 self._enter(node.body, scope, inner)
                 if is_loop or any(map(_is_loop, _flat(node.body))):
@@ -164,6 +209,8 @@ class HostInterpreter:
         path = around.path if around else []
         running = tuple((scope, steps[scope]) for scope in path if steps.get(scope))
         if not running:
+            if path and base:
+                self.constants[path[0], base].append(path)
             return
         home = running[-1][0]
         inside = path[path.index(home) + 1 :]
@@ -171,9 +218,7 @@ class HostInterpreter:
         certain = all(scope.is_fixed for scope in inside)
         found = self.families.get((home, address, running))
         if found is None:
-            above = home.path
-            first = max((i for i, scope in enumerate(above) if not scope.is_fixed), default=0)
-            found = self.families[home, address, running] = Family(running, above[first:])
+            found = self.families[home, address, running] = Family(running)
         found.uses.append((base, node, item, certain, path))
 
     def _begin_all(self) -> None:
@@ -194,11 +239,21 @@ class HostInterpreter:
             for scope in family.segment:
                 scope.runs = scope.runs or scope in dict(steps)
             outermost = family.segment[0]
-            if not outermost.is_fixed:
+            if outermost.is_fixed and outermost.is_section:
+                self.extra[id(outermost.node)] += 1  # made anew
+            elif not outermost.is_fixed:
                 self.extra[id(outermost.node)] += 1  # a copy
                 outer = {scope: by for scope, by in steps if scope not in family.segment}
                 item = id(outermost.node)
                 self._use(family.uses[0][0], address, outer, outermost.parent, item)
+
+    def _make_constants(self) -> None:
+        """One that only a section needs is an instruction before that: it is small."""
+        for paths in self.constants.values():
+            shared = [scope for scope in paths[0] if all(scope in path for path in paths)]
+            sections = [scope for scope in shared if scope.is_section]
+            if sections:
+                self.extra[id(sections[-1].node)] += 1
 
     def _condition(
         self, expr: Expr, around: Scope | None, slots: dict[int, Scope], item: Item

@@ -58,6 +58,7 @@ class Emitter:
             end_soon(placer, self.steps(opened, coalesce=False), _copies(opened.after))
         settings = PlacedNodes(self.emission.before_steps(placer.steps.step))
         before, free = in_order(opened.free)
+        free = placer.inputs_last(free)
         reloads = [
             copy._replace(leaves_rest=True, is_own=False) for copy in _copies(opened.reloads)
         ]

@@ -19,6 +19,7 @@ from math import prod
 
 import numpy as np
 
+from ..device.intrinsic import Access
 from ..passes.linear import Linear
 from ..topi.blocking import ceil_div
 from .dependences import Touched
@@ -94,6 +95,22 @@ class Placer:
             0, steps.step, True, steps.overwrites, bound_due, list(free), bound_after
         )
         return (*placed, *behind)
+
+    def inputs_last(self, free: list[Copy]) -> list[Copy]:
+        """Copies of another tile, those last that write where the steps before these still read row
+        by row: each row that arrives in the bank of such a one keeps it waiting."""
+        if any(copy.first or copy.last for copy in free):
+            return free
+        both = zip(self.steps.step.operands, self.touched, strict=True)
+        inputs = [
+            tile.tile for operand, tile in both if operand.follows and operand.access is Access.READ
+        ]
+        return sorted(
+            free,
+            key=lambda copy: (
+                copy.operation.is_load and any(mine.tile in inputs for mine in copy.touched)
+            ),
+        )
 
     def rest(self, copy: Copy) -> CopyOperation | None:
         """Of a copy that follows steps, what has to follow their last block of rows."""

@@ -59,17 +59,20 @@ SMALL_STEPS = st.sampled_from([0, 0, 1, 2, 8, 64])
 
 
 @st.composite
-def nests(draw: st.DrawFn, loop_ids: tuple[int, ...] = (), depth: int = 4) -> tuple[Node, ...]:
+def nests(
+    draw: st.DrawFn, loop_ids: tuple[int, ...] = (), depth: int = 4, *, are_long: bool = False
+) -> tuple[Node, ...]:
+    """Loops in loops; where these ``are_long``, none has a condition."""
     nodes: list[Node] = []
     for _ in range(draw(st.integers(1, 3))):
         if depth and draw(st.booleans()):
             loop_id = len(loop_ids)
-            extent = draw(st.integers(0, 4).map(const))
-            if loop_ids and draw(st.integers(0, 4)) == 0:
+            extent = const(draw(st.sampled_from([1, 2, 3, 30]) if are_long else st.integers(0, 4)))
+            if loop_ids and not are_long and draw(st.integers(0, 4)) == 0:
                 first = lt(var(0), const(2))
                 conditions = [first, logical_not(first), logical_and(first, lt(const(0), var(0)))]
                 extent = draw(st.sampled_from([var(0), 3 - var(0), *conditions]))
-            inner = draw(nests((*loop_ids, loop_id), depth - 1))
+            inner = draw(nests((*loop_ids, loop_id), depth - 1, are_long=are_long))
             nodes.append(Loop(loop_id, extent, inner))
         else:
             words = []
@@ -80,16 +83,34 @@ def nests(draw: st.DrawFn, loop_ids: tuple[int, ...] = (), depth: int = 4) -> tu
     return tuple(nodes)
 
 
+@st.composite
+def loops_beside_each_other(draw: st.DrawFn) -> tuple[Node, ...]:
+    """In a loop, some of them long."""
+    inner = []
+    for _ in range(draw(st.integers(2, 3))):
+        inner += draw(nests((0,), 0, are_long=True))
+        extent = const(draw(st.sampled_from([2, 40, 80])))
+        inner.append(Loop(1, extent, draw(nests((0, 1), 1, are_long=True))))
+    return (Loop(0, const(draw(st.integers(1, 3))), tuple(inner)),)
+
+
 def check(body: tuple[Node, ...]) -> None:
     assume(2 * sum(1 for _ in nodes_of(body)) <= COUNTING.host_registers)
     counted = cost(*body, config=COUNTING)
     interpreted = HostInterpreter(Program("k", COUNTING, ARGS, body))
+    assume(not interpreted.has_sections or not interpreted.has_expressions)
     assert counted.instructions - counted.once_cycles == interpreted.instructions
 
 
 @given(nests())
 @settings(max_examples=300)
 def test_loops_cost_what_an_interpreter_counts(body: tuple[Node, ...]) -> None:
+    check(body)
+
+
+@given(loops_beside_each_other())
+@settings(max_examples=300, deadline=None)
+def test_long_loops_cost_what_an_interpreter_counts(body: tuple[Node, ...]) -> None:
     check(body)
 
 

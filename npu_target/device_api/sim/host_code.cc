@@ -9,6 +9,7 @@
 
 #include "sim/host_branches.h"
 #include "sim/host_layout.h"
+#include "sim/host_sections.h"
 #include "sim/host_values.h"
 #include "sim/load_immediate.h"
 
@@ -34,6 +35,7 @@ class Lowering {
   void lower() {
     append_all(program_.body);
     append();  // the program's end
+    find_sections(scopes_);
     values_.finish();
     end_loops();
     lay_out(program_, scopes_, values_.straight, code_);
@@ -101,6 +103,7 @@ class Lowering {
     const uint32_t step = append();
     if (is_dead_) return;
     add(step, 1);
+    if (scope_ != kNoScope) ++scopes_[static_cast<size_t>(scope_)].commands;
     use_operand(node.rs1, step);
     use_operand(node.rs2, step);
   }

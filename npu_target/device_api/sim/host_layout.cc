@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <tuple>
 #include <utility>
 
 #include "sim/host_registers.h"
@@ -26,15 +27,18 @@ void call(const Program& program, size_t needed, HostCode& code) {
 
 void make_straight_values(const Program& program, std::vector<StraightUse>& uses, HostCode& code) {
   std::stable_sort(uses.begin(), uses.end(), [](const StraightUse& a, const StraightUse& b) {
-    return std::make_pair(a.step, a.kind) < std::make_pair(b.step, b.kind);
+    return std::make_tuple(a.section, a.step, a.kind) < std::make_tuple(b.section, b.step, b.kind);
   });
   KnownValues known(static_cast<size_t>(program.host.host_registers), program);
   std::vector<KnownValue> stopped;
   for (size_t i = 0; i < uses.size(); ++i) {
     const StraightUse& use = uses[i];
+    if (use.section != kNoScope && (i == 0 || use.section != uses[i - 1].section)) known.forget();
     if (use.kind == StraightUse::Kind::kRunning) {
       code.steps[use.step].instructions += known.take(use.value);
-      stopped.push_back({use.value.address, use.value.offset + use.distance});
+      if (use.section == kNoScope) {
+        stopped.push_back({use.value.address, use.value.offset + use.distance});
+      }
     } else {
       code.steps[use.step].instructions += known.make(use.value);
     }
@@ -63,9 +67,7 @@ void lay_out(const Program& program, std::vector<HostScope>& scopes,
                                 [&code](uint32_t step, uint32_t instructions) {
                                   code.steps[step].instructions += instructions;
                                 });
-  for (const auto& [step, value] : registers.constants) {
-    straight.push_back({step, StraightUse::Kind::kConstant, value});
-  }
+  straight.insert(straight.end(), registers.constants.begin(), registers.constants.end());
   call(program, registers.needed, code);
   make_straight_values(program, straight, code);
   place_steps(code);

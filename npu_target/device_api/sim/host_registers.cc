@@ -4,6 +4,8 @@
 #include <map>
 #include <memory_resource>
 
+#include "sim/host_sections.h"
+
 namespace npu::sim {
 namespace {
 
@@ -54,6 +56,7 @@ std::vector<bool> found_in(const std::pmr::map<HostWord, HostUses>& words,
 
 HostRegisters::HostRegisters(std::vector<HostScope>& scopes, size_t registers, Add add)
     : scopes_(scopes), registers_(registers), add_(std::move(add)), loops_(scopes.size()) {
+  find_homes();
   for (size_t i = scopes_.size(); i-- > 0;) {
     const int index = static_cast<int>(i);
     const HostScope& scope = scopes_[i];
@@ -68,9 +71,35 @@ HostRegisters::HostRegisters(std::vector<HostScope>& scopes, size_t registers, A
     }
     needed = std::max(needed, loops_[i].needed);
     for (const auto& [word, uses] : scope.words) {
-      if (word.family == HostWord::kConstant) constants.push_back({scope.entry, word.value});
+      if (word.family == HostWord::kConstant) make(word.value, index);
     }
   }
+}
+
+void HostRegisters::find_homes() {
+  for (size_t i = 0; i < scopes_.size(); ++i) {
+    const HostScope& scope = scopes_[i];
+    outermost_.push_back(scope.parent == kNoScope ? static_cast<int>(i)
+                                                  : outermost_[static_cast<size_t>(scope.parent)]);
+    for (const auto& [word, uses] : scope.words) {
+      if (word.family != HostWord::kConstant) continue;
+      const auto [home, is_first] =
+          home_.emplace(std::make_pair(outermost_.back(), word.value), scope.section);
+      if (!is_first) home->second = common_section(scopes_, home->second, scope.section);
+    }
+  }
+}
+
+int HostRegisters::home_of(const KnownValue& value, int index) const {
+  return home_.at({outermost_[static_cast<size_t>(index)], value});
+}
+
+// A constant that a scope's code needs, before all loops or before its section.
+void HostRegisters::make(const KnownValue& value, int index) {
+  const int home = home_of(value, index);
+  const int before = home == kNoScope ? outermost_[static_cast<size_t>(index)] : home;
+  const uint32_t entry = scopes_[static_cast<size_t>(before)].entry;
+  constants.push_back({entry, StraightUse::Kind::kConstant, value, 0, home});
 }
 
 // A condition is a part of what is around it.
@@ -90,7 +119,11 @@ void HostRegisters::join(const HostScope& condition, int index) {
 void HostRegisters::pass_out(const HostScope& scope, int index) {
   const auto outside = static_cast<size_t>(scope.parent);
   for (const auto& [word, uses] : scope.words) {
-    if (!uses.begins) scopes_[outside].words[word].add(scope.entry, uses.runs ? 2 : 1);
+    if (word.family == HostWord::kConstant && home_of(word.value, index) == index) {
+      make(word.value, index);
+    } else if (!uses.begins) {
+      scopes_[outside].words[word].add(scope.entry, uses.runs ? 2 : 1);
+    }
   }
   loops_[outside].inside.push_back(index);
 }
@@ -139,31 +172,24 @@ void HostRegisters::fit(int index) {
       live_in[k] -= is_in[k][candidate.number] ? 0 : 1;
     }
     --live;
-    put_in_memory(scope, candidate.word);
+    put_in_memory(index, candidate.word);
   }
   loop.needed = live;
   for (const size_t count : live_in) loop.needed = std::max(loop.needed, count);
 }
 
-// A constant is made and stored once, before all loops, what begins in the scope each time.
-void HostRegisters::put_in_memory(HostScope& scope, const HostWord& word) {
+// A constant is made and stored once, before all loops or its section, what begins in the scope
+// each time.
+void HostRegisters::put_in_memory(int index, const HostWord& word) {
+  HostScope& scope = scopes_[static_cast<size_t>(index)];
   if (word.family == HostWord::kConstant) {
-    const uint32_t before = before_all(scope);
-    constants.push_back({before, word.value});
-    add_(before, 1);
+    make(word.value, index);
+    add_(constants.back().step, 1);
   }
   const auto found = scope.words.find(word);
   if (found->second.begins) add_(scope.entry, 1);
   for (const auto& [step, accesses] : found->second.steps) add_(step, accesses);
   scope.words.erase(found);
-}
-
-uint32_t HostRegisters::before_all(const HostScope& scope) const {
-  const HostScope* outermost = &scope;
-  while (outermost->parent != kNoScope) {
-    outermost = &scopes_[static_cast<size_t>(outermost->parent)];
-  }
-  return outermost->entry;
 }
 
 }  // namespace npu::sim

@@ -4,10 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <utility>
 #include <vector>
 
 #include "sim/host_scope.h"
+#include "sim/host_values.h"
 
 namespace npu::sim {
 
@@ -19,8 +21,8 @@ class HostRegisters {
   using Add = std::function<void(uint32_t step, uint32_t instructions)>;
   HostRegisters(std::vector<HostScope>& scopes, size_t registers, Add add);
 
-  // Constants made before the outermost loops, with the steps before which they are.
-  std::vector<std::pair<uint32_t, KnownValue>> constants;
+  // Constants made before the outermost loops, or before sections.
+  std::vector<StraightUse> constants;
   // Registers in use at once in any of the loops.
   size_t needed = 0;
 
@@ -30,15 +32,20 @@ class HostRegisters {
     std::vector<int> inside;  // the next loops
   };
   void fit(int index);
-  void put_in_memory(HostScope& scope, const HostWord& word);
+  void put_in_memory(int index, const HostWord& word);
   void join(const HostScope& condition, int index);
   void pass_out(const HostScope& scope, int index);
-  uint32_t before_all(const HostScope& scope) const;
+  void find_homes();
+  int home_of(const KnownValue& value, int index) const;
+  void make(const KnownValue& value, int index);
 
   std::vector<HostScope>& scopes_;
   const size_t registers_;
   const Add add_;
   std::vector<Loop> loops_;  // by scope
+  // By outermost loop, the section of constants that only it needs.
+  std::map<std::pair<int, KnownValue>, int> home_;
+  std::vector<int> outermost_;  // by scope
 };
 
 }  // namespace npu::sim

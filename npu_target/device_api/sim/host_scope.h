@@ -63,6 +63,10 @@ struct HostScope {
   uint32_t entry = 0;   // its steps
   uint32_t bottom = 0;
   bool is_counted = false;  // an expression uses its variable
+  uint64_t commands = 0;    // directly in it
+  // The innermost section that it is in: a loop beside others in one around it, before which what
+  // only its code needs is made.
+  int section = kNoScope;
   std::pmr::map<HostWord, HostUses> words;
   std::vector<uint64_t> ends;  // how far its running registers go
 

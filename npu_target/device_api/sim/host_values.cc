@@ -90,6 +90,11 @@ void HostValues::finish(Family family) {
     const int scope = std::get<0>(family.value.terms.front());
     if (scope != kNoScope) first_depth = std::max(first_depth, scopes_[scope].depth + 1);
   }
+  // What a section alone moves begins anew before it.
+  if (!family.value.steps.empty()) {
+    const int section = scopes_[family.value.steps.front().first].section;
+    if (section != kNoScope) first_depth = std::max(first_depth, scopes_[section].depth);
+  }
   advance(family, first_depth, moved);
   begin(family, first_depth);
 }
@@ -210,7 +215,10 @@ void HostValues::begin(const Family& family, int first_depth) {
                    from.steps.end());
   const auto is_of_scope = [&](const HostValue::Term& term) { return std::get<0>(term) == scope; };
   const auto inner = std::find_if_not(from.terms.begin(), from.terms.end(), is_of_scope);
-  if (scope != kNoScope && inner != from.terms.begin()) {
+  const bool is_fixed = from.steps.empty() && from.terms.empty() && scopes_[outermost].is_fixed();
+  if (is_fixed && scopes_[outermost].section == outermost) {
+    straight.push_back({place.step, StraightUse::Kind::kRunning, from.base, 0, outermost});
+  } else if (scope != kNoScope && inner != from.terms.begin()) {
     uint32_t operations = 0;
     for (auto term = from.terms.begin(); term != inner; ++term) {
       operations += add_term(*term, place.scope, place.step);

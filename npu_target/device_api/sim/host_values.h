@@ -23,13 +23,14 @@ struct HostValue {
   std::vector<Term> terms;  // innermost first
 };
 
-// What straight-line code needs outside of all scopes.
+// What straight-line code needs outside of all scopes, or before a section.
 struct StraightUse {
   enum class Kind : uint8_t { kRunning, kConstant, kOperand };
   uint32_t step;
   Kind kind;
   KnownValue value;
-  uint64_t distance = 0;  // that a running register goes from there
+  uint64_t distance = 0;   // that a running register goes from there
+  int section = kNoScope;  // that it is made for
 };
 
 // Operands whose difference is a constant are a family: one register runs, the others are derived

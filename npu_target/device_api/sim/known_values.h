@@ -36,6 +36,8 @@ class KnownValues {
   uint32_t make(const KnownValue& value);
   // The same in a register of its own, which will run on from there.
   uint32_t take(const KnownValue& value);
+  // Where nothing is known of what they hold.
+  void forget() { held_.clear(); }
   // A register that has stopped running holds this.
   void put(const KnownValue& value);
 

@@ -1,15 +1,17 @@
 """Words that are the same throughout a kernel: made where code runs in a straight line, before the
-loops that use them."""
+loops that use them, or before the section that alone does."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import reduce
 
 from ...device.commands import WORD_MASK
 from ..expr import wrap_int64
 from ..operand import Address
 from .lines import Item, Name, Scope
+from .sections import common_section
 
 _MIN_ADDED, _MAX_ADDED = -2048, 2047  # what one addition of a RISC-V core holds
 _ARGUMENT_REGISTERS = 8
@@ -52,6 +54,13 @@ class _Use:
     known: Known
     distance: int | None = None  # that a register of its own runs from there
 
+    @property
+    def section(self) -> Scope | None:
+        """That it is made for."""
+        return (
+            self.item if isinstance(self.item, Scope) and self.item.section is self.item else None
+        )
+
 
 @dataclass(eq=False)
 class Constants:
@@ -64,7 +73,7 @@ class Constants:
     used_arguments: set[int] = field(default_factory=set)
     _shifted: list[Address] = field(default_factory=list)
     _uses: list[_Use] = field(default_factory=list)
-    _in_loops: dict[tuple[Scope, Known], Name] = field(default_factory=dict)
+    _in_loops: dict[tuple[Scope, Known], tuple[Name, list[Scope]]] = field(default_factory=dict)
 
     def address_of(self, address: Address | None) -> int:
         """The number of an address: that of the argument, larger ones where it is shifted."""
@@ -87,10 +96,9 @@ class Constants:
         scope = item.scope
         if scope is None:
             return self._straight(_Use(item, Name(), known))
-        key = scope.outermost, known
-        if key not in self._in_loops:
-            self._in_loops[key] = self._straight(_Use(scope.outermost, Name(), known))
-        return self._in_loops[key]
+        name, scopes = self._in_loops.setdefault((scope.outermost, known), (Name(), []))
+        scopes.append(scope)
+        return name
 
     def added(self, distance: int, item: Item) -> Name:
         """The word as a summand: a small one is part of the addition."""
@@ -115,10 +123,19 @@ class Constants:
                 return use.item.order, 0, Known(-1, 0)
             return use.item.order, 1, use.known if isinstance(use.item, Scope) else Known(-1, 0)
 
-        registers = _Registers(self)
+        for (outermost, known), (name, scopes) in self._in_loops.items():
+            section = reduce(common_section, [scope.section for scope in scopes])
+            self._straight(_Use(section or outermost, name, known))
+        uses = sorted(self._uses, key=place)
+        self._make([use for use in uses if use.section is None], _Registers(self))
+        for section in dict.fromkeys(use.section for use in uses if use.section is not None):
+            mine = [use for use in uses if use.section is section]
+            self._make(mine, _Registers(self, is_section=True))
+
+    def _make(self, uses: list[_Use], registers: _Registers) -> None:
         stopped: list[_Use] = []
         item: Item | None = None
-        for use in sorted(self._uses, key=place):
+        for use in uses:
             if use.item is not item:
                 for past in stopped:
                     assert past.distance is not None
@@ -137,9 +154,15 @@ class _Registers:
     made from one that is near, by an addition; else from any other one, by an addition of a
     constant, or anew, if that is no longer. The word used longest ago makes room."""
 
-    def __init__(self, constants: Constants) -> None:
+    def __init__(self, constants: Constants, *, is_section: bool = False) -> None:
         self.constants = constants
         self.held: dict[Known, str] = {}
+        # Made each time that the section comes, which a compiler should not undo.
+        self._sum, self._word = (
+            ("npu_sum_here", "NPU_WORD_HERE") if is_section else ("npu_sum", "NPU_WORD")
+        )
+        if is_section:
+            return
         for index in range(min(constants.arguments, _ARGUMENT_REGISTERS, constants.registers)):
             self.held[Known(index, 0)] = self.address(index)
 
@@ -185,17 +208,20 @@ class _Registers:
 
     def value(self, known: Known) -> str:
         if known.address < 0 and fits_addition(known.offset):
-            return f"NPU_WORD({number(known.offset)})"
+            return f"{self._word}({number(known.offset)})"
         for held, name in reversed(self.held.items()):
             distance = known.offset - held.offset
             if held.address == known.address and fits_addition(distance):
-                return f"npu_sum({name}, {number(distance)})" if distance else name
+                return f"{self._sum}({name}, {number(distance)})" if distance else name
         fewest, text = self.anew(known)
         for held, name in reversed(self.held.items()):
             distance = (known.offset - held.offset) & WORD_MASK
             instructions = load_immediate_instructions(distance) + 1
             if held.address == known.address and instructions < fewest:
-                fewest, text = instructions, f"npu_sum({name}, NPU_WORD({number(distance)}))"
+                fewest, text = (
+                    instructions,
+                    f"{self._sum}({name}, {self._word}({number(distance)}))",
+                )
         return text
 
     def anew(self, known: Known) -> tuple[int, str]:
@@ -203,12 +229,12 @@ class _Registers:
         instructions = load_immediate_instructions(known.offset)
         added = number(known.offset)
         if known.address < 0:
-            return instructions, f"NPU_WORD({added})"
+            return instructions, f"{self._word}({added})"
         form, address = self.constants.form(known.address), self.address(known.address)
         shifts = (form.unit != 0) + (form.low_bit != 0)
         loaded = Known(form.argument, 0) not in self.held
         if not known.offset:
             return loaded + shifts, address
         if fits_addition(known.offset):
-            return loaded + shifts + 1, f"npu_sum({address}, {added})"
-        return loaded + shifts + instructions + 1, f"npu_sum({address}, NPU_WORD({added}))"
+            return loaded + shifts + 1, f"{self._sum}({address}, {added})"
+        return loaded + shifts + instructions + 1, f"{self._sum}({address}, {self._word}({added}))"

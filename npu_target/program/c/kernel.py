@@ -14,6 +14,7 @@ from ..program import Program
 from .bounds import Bounds, bounds
 from .constants import Constants, Known, fits_addition, number
 from .lines import CommandItem, Item, Line, Name, Scope, all_items, directly_in
+from .sections import find_sections
 from .values import Term, Value, Values
 
 _INFIX = {
@@ -46,6 +47,7 @@ class Kernel:
         self.items: list[Item] = []
         self.tables: dict[tuple[Expr, ...], str] = {}
         self._append_all(program.body, None, {})
+        find_sections(self.items)
         self._values.finish()
         for item in all_items(self.items):
             if isinstance(item, Scope) and item.is_loop:

@@ -62,6 +62,7 @@ class Scope(Item):
     counter: str = ""  # the loop's variable, where an expression uses it
     running: list[tuple[int, Name]] = field(default_factory=list)  # how far registers go
     condition: Line = ()
+    section: Scope | None = None  # the innermost one that it is in: see `sections`
 
     @property
     def depth(self) -> int:

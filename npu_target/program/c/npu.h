@@ -52,10 +52,24 @@ void NPU_WAIT(void);
     npu_word_;                                                      \
   })
 
+// The same each time that control comes by: not before the loop around it.
+#define NPU_WORD_HERE(value)                                                 \
+  __extension__({                                                            \
+    uint64_t npu_word_;                                                      \
+    __asm__ volatile("li %0, %1" : "=r"(npu_word_) : "i"((int64_t)(value))); \
+    npu_word_;                                                               \
+  })
+
 // A sum that is one addition.
 static inline uint64_t npu_sum(uint64_t a, uint64_t b) {
   uint64_t sum;
   __asm__("add %0, %1, %2" : "=r"(sum) : "r"(a), "rI"(b));
+  return sum;
+}
+
+static inline uint64_t npu_sum_here(uint64_t a, uint64_t b) {
+  uint64_t sum;
+  __asm__ volatile("add %0, %1, %2" : "=r"(sum) : "r"(a), "rI"(b));
   return sum;
 }
 
@@ -81,7 +95,9 @@ static inline uint64_t npu_max(uint64_t a, uint64_t b) {
 static inline uint64_t npu_min(uint64_t a, uint64_t b) { return (int64_t)a < (int64_t)b ? a : b; }
 static inline uint64_t npu_max(uint64_t a, uint64_t b) { return (int64_t)a > (int64_t)b ? a : b; }
 #define NPU_WORD(value) ((uint64_t)(value))
+#define NPU_WORD_HERE(value) ((uint64_t)(value))
 static inline uint64_t npu_sum(uint64_t a, uint64_t b) { return a + b; }
+static inline uint64_t npu_sum_here(uint64_t a, uint64_t b) { return a + b; }
 static inline uint64_t npu_advance(uint64_t word, uint64_t by) { return word + by; }
 
 #endif

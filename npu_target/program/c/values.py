@@ -130,6 +130,10 @@ class Values:
             scope = scope.scope
         scopes = [term.scope.depth + 1 for term in family.value.terms if term.scope is not None]
         first_depth = max([first_depth, *scopes])
+        # What a section alone moves begins anew before it.
+        section = family.value.steps[0][0].section if family.value.steps else None
+        if section is not None:
+            first_depth = max(first_depth, section.depth)
         register = Name()
         moved = self._derive(family, register)
         self._advance(family, register, first_depth, moved)
@@ -188,9 +192,10 @@ class Values:
         inner_steps = [by for by in value.steps if scope is None or by[0].depth > scope.depth]
         steps = tuple(by for by in value.steps if by not in inner_steps)
         start = Known(value.base.address, first.offset)
-        if scope is None and outermost.is_fixed and not value.terms:
+        is_straight = scope is None or outermost.section is outermost
+        if is_straight and outermost.is_fixed and not steps and not value.terms:
             distance = dict(value.steps).get(outermost, 0) * outermost.extent
-            self._bind(register, self.constants.running(start, distance, item))
+            self._bind(register, self.constants.running(start, distance, outermost))
             return
         register.text = self.fresh("r")
         now = [term for term in value.terms if scope is not None and term.scope is scope]

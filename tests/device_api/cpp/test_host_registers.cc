@@ -71,5 +71,25 @@ const Test registers("host code: what has no register is loaded and stored aroun
   CHECK(less.steps(inside(less)) == expected);
 });
 
+const Test sections(
+    "host code: what one long loop of several needs is made before it each time", [] {
+      // 0x100 is the first loop's alone, 0x200 both need, the second one's register runs on from
+      // 0x300.
+      const auto nest = [](Maker& maker, int64_t extent) {
+        return std::vector<Node>{
+            maker.loop(0, 3,
+                       {maker.loop(1, extent, {command(word(0x100), word(0x200))}),
+                        maker.loop(1, extent, {command(word(0x300, {{1, 8}}), word(0x200))})})};
+      };
+      Maker few(64);  // commands: all is made before the outermost loop, and the register goes back
+      CHECK(few.steps(nest(few, 127)) == Counts({1 + 3, 1, 1, 2, 1, 1, 1 + 1, 2 + 1}));
+      Maker many(64);
+      CHECK(many.steps(nest(many, 128)) == Counts({1 + 1, 1 + 1, 1, 2, 1 + 1, 1, 1 + 1, 2}));
+      // A loop that is all that is in another one is none.
+      Maker alone(64);
+      const std::vector<Node> inner{alone.loop(1, 128, {command(word(0x100), word(0x200))})};
+      CHECK(alone.steps({alone.loop(0, 3, inner)}) == Counts({1 + 2, 1, 1, 2, 2}));
+    });
+
 }  // namespace
 }  // namespace npu::sim::testing

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from native_kernels import COMPILER, compiled, issued
 from program_strategies import places, programs
@@ -109,6 +109,7 @@ def test_random_programs(program: Program, data: st.DataObject) -> None:
     check(program, addresses, "-O0")
 
 
+_MOST_COMMANDS = 20_000
 # Small numbers, so that operands are families, and loops that stand in each other and repeat.
 _BY = st.sampled_from([0, 1, 8, 64, 5000, -64])
 PLACES = (Address(0), Address(1), Address(0, 4), Address(1, 2, 26), Address(0, 0, 3))
@@ -120,7 +121,7 @@ def _nests(draw: st.DrawFn, loop_ids: tuple[int, ...] = (), depth: int = 3) -> t
     for _ in range(draw(st.integers(1, 3))):
         if depth and draw(st.booleans()):
             loop_id = len(loop_ids)
-            extent = draw(st.integers(0, 4).map(const))
+            extent = const(draw(st.sampled_from([0, 1, 2, 3, 4, 70])))
             if loop_ids and draw(st.integers(0, 3)) == 0:
                 outer = var(draw(st.sampled_from(loop_ids)))
                 extent = draw(st.sampled_from([outer, 3 - outer, lt(outer, 2), le(1, outer)]))
@@ -137,11 +138,47 @@ def _nests(draw: st.DrawFn, loop_ids: tuple[int, ...] = (), depth: int = 3) -> t
     return tuple(nodes)
 
 
+def _most_issued(body: tuple[Node, ...]) -> int:
+    return sum(
+        (node.extent.value if node.extent.is_const else 70) * _most_issued(node.body)
+        if isinstance(node, Loop)
+        else 1
+        for node in body
+    )
+
+
 @needs_compiler
 @given(_nests())
 @settings(max_examples=40, deadline=None)
 def test_registers_that_run_begin_and_come_back(body: tuple[Node, ...]) -> None:
+    assume(_most_issued(body) < _MOST_COMMANDS)
     check(kernel(*body), None, "-O0")
+
+
+@needs_compiler
+@given(_nests((0,), 1), _nests((0, 1), 1), _nests((0, 1), 1), st.integers(2, 3))
+@settings(max_examples=30, deadline=None)
+def test_long_loops_have_what_they_need_made_before_them(
+    between: tuple[Node, ...], first: tuple[Node, ...], second: tuple[Node, ...], turns: int
+) -> None:
+    beside = (Loop(1, const(130), first), *between, Loop(1, const(65), second))
+    body = (Loop(0, const(turns), beside),)
+    assume(_most_issued(body) < _MOST_COMMANDS)
+    check(kernel(*body), None, "-O0")
+
+
+def test_of_a_loop_beside_others_what_it_alone_needs_is_made_before_it() -> None:
+    fixed, shared = Operand(0x123000), Operand(0x456000)
+    long = Loop(1, const(128), (load(fixed, shared),))
+    other = Loop(1, const(128), (load(shared, Operand(8, None, ((1, 16),))),))
+    lines = kernel_source(kernel(Loop(0, const(3), (long, other)))).splitlines()
+    outer, first, second = [i for i, line in enumerate(lines) if "do {" in line]
+    made = [i for i, line in enumerate(lines) if "0x123000" in line and "const" in line]
+    assert len(made) == 1 and outer < made[0] < first
+    made = [i for i, line in enumerate(lines) if "0x456000" in line and "const" in line]
+    assert len(made) == 1 and made[0] < outer
+    begins = [i for i, line in enumerate(lines) if "uint64_t r" in line]
+    assert len(begins) == 1 and first < begins[0] < second
 
 
 @pytest.mark.long
