@@ -26,6 +26,7 @@ from .codegen.placed import Placed, emitted
 from .codegen.reader import Reader
 from .codegen.report import NoReport, ScheduleReport
 from .codegen.starts import overwritten_sums
+from .codegen.two_places import InputPlaces
 from .codegen.written import check_written
 from .device import DeviceConfig, kind_of
 from .device.commands import IsaError
@@ -34,7 +35,7 @@ from .passes.columns import check_columns
 from .passes.errors import CodegenError, DoesNotFit
 from .passes.linear import constant
 from .passes.lower import Lowered, lower
-from .passes.memory import allocate
+from .passes.memory import allocate, free_rows
 from .passes.named import in_words_of
 from .passes.packings import all_marked, packings
 from .passes.tiles import tile_buffers
@@ -168,7 +169,8 @@ def _body(
     """The commands of a lowered function, in phases of the device's settings: one for all of it,
     or, where that needs too many, one for each of its parts; and what they read of their own."""
     body = lowered.func.body
-    tiles = allocate(tile_buffers(lowered, config), config)
+    buffers = tile_buffers(lowered, config)
+    tiles = allocate(buffers, config)
     show("memory", tiles)
     reader = Reader(tiles, lowered.versions, config, packed)
     stmts = body.seq if isinstance(body, tirx.SeqStmt) else [body]
@@ -178,8 +180,10 @@ def _body(
     overwritten = overwritten_sums(parts, config.memories) if options.overwriting else set()
     ids = LoopIds()
     emission = kind_of(config).emission(config, arguments, ids, lowered.func)
+    memory = config.memories.inputs
+    inputs = InputPlaces(parts, memory, partial(free_rows, buffers, tiles, memory), ids)
     policy = Pipeline if options.overlap else InOrder
-    walk = policy(Emitter(emission, overwritten, config, ids, report, options))
+    walk = policy(Emitter(emission, overwritten, config, ids, report, options, inputs))
 
     def nodes(needed: tuple[Node, ...], placed: Sequence[Placed]) -> tuple[Node, ...]:
         report.keep()

@@ -23,15 +23,12 @@ class Access(NamedTuple):
     what: Any
 
 
-def row_histories(
-    stream: Iterable[Words], config: GemminiConfig, *, reordered: bool = False
-) -> dict[Any, list[list[Any]]]:
+def row_histories(stream: Iterable[Words], config: GemminiConfig) -> dict[Any, list[list[Any]]]:
     """For each row: its writes in order, each with the reads behind it in any order; what is added
     to it between two reads, in any order.
 
     How many rows a copy command moves, and which of the settings for loads it obeys, makes no
-    difference. Of the array's sums, where the weights came from does.  Where steps are
-    ``reordered``, how often weights are loaded into the array for them makes none either.
+    difference. Of the array's sums, where the weights came from does.
     """
     settings: dict[Any, Any] = {}
     sums: Any = None  # the preload whose compute is to come: that is what writes to its rows
@@ -50,7 +47,7 @@ def row_histories(
             if writes:
                 histories[row].append([what])
             else:
-                histories[row][-1].append(_by_step(command, obeyed, what) if reordered else what)
+                histories[row][-1].append(what)
         if isinstance(command, isa.Preload):
             sums = command
             weights = weights if command.bd.is_garbage else command.bd
@@ -58,39 +55,10 @@ def row_histories(
             for index, row in enumerate(_rows(sums.c, sums.c_rows)):
                 a_row = command.a.row + index * obeyed.a_stride
                 histories[row].append([(sums.c.accumulate, weights, a_row, obeyed)])
-    if reordered:
-        for history in histories.values():
-            history[:] = [_once(access) for access in history]
     return {
         row: _additions_sorted([[*w[:1], *sorted(w[1:], key=repr)] for w in history])
         for row, history in histories.items()
     }
-
-
-class _Weights(NamedTuple):
-    """That rows go into the array."""
-
-    preload: Any
-    obeyed: Any
-
-
-def _by_step(command: Any, obeyed: Any, what: Any) -> Any:
-    """What a command reads a row for, whichever steps come before and after its own: a compute has
-    the weights of its preload or those that the array has, a preload any sums."""
-    if isinstance(command, isa.COMPUTES):
-        return command.a, command.a_cols, command.a_rows, command.bd, obeyed
-    if isinstance(command, isa.Preload):
-        return _Weights((command.bd, command.bd_cols, command.bd_rows), obeyed)
-    return what
-
-
-def _once(accesses: list[Any]) -> list[Any]:
-    """Accesses, those that load weights into the array but once each."""
-    found: list[Any] = []
-    for access in accesses:
-        if not isinstance(access, _Weights) or access not in found:
-            found.append(access)
-    return found
 
 
 def _additions_sorted(history: list[list[Any]]) -> list[list[Any]]:

@@ -27,6 +27,7 @@ from .report import (
     NoReport,
 )
 from .steps import Steps
+from .two_places import InputPlaces
 from .waiting import Open, Waiting, in_order
 
 
@@ -41,6 +42,7 @@ class Emitter:
         ids: LoopIds,
         report: NoReport,
         options: PipelineOptions,
+        inputs: InputPlaces,
     ) -> None:
         self.emission = emission
         self.overwritten = overwritten
@@ -48,6 +50,7 @@ class Emitter:
         self.ids = ids
         self.report = report
         self.options = options
+        self.inputs = inputs
         self._cycles: dict[Nest, float] = {}
 
     def nest(self, opened: Open, behind: str) -> tuple[Placed, ...]:
@@ -64,14 +67,20 @@ class Emitter:
         ]
         due = _copies(opened.due)
         is_tied = bool(opened.after or opened.reloads)  # to where its last steps are
-        if opened.is_first and not is_tied and _orders_ends(opened.due):
+        begins_soon = opened.is_first and not is_tied and _orders_ends(opened.due)
+        if begins_soon:
             due = begin_soon(placer, due)
+        parts = placer.steps
         placed = placer.place(
             due,
             free,
             [*_copies(opened.after), *reloads],
             in_halves=any(waiting.nest.is_halved for waiting in opened.due),
         )
+        if begins_soon:
+            placed = self.inputs.in_two_places(
+                placed, parts, opened.nest, opened.values, opened.touched
+            )
         first = self.plain(before, BEFORE, IN_ORDER)
         last = (
             *self.plain(opened.held, BEHIND, BY_STEPS),

@@ -32,7 +32,9 @@ def begin_soon(placer: Placer, due: Sequence[Copy]) -> list[Copy]:
     found = [bound for copy in due if (bound := placer.bound(copy, first=True))]
     turns = [bound.blocks // steps.positions(0) for bound in found]
     turn = gcd(*[int(at) for needed in turns for at in np.unique(needed)])
-    if 1 < turn < steps.loops[0].extent:  # what comes for a turn comes all through the one before
+    extent = steps.loops[0].extent
+    # What comes for a turn comes all through the one before.
+    if 1 < turn < extent and extent % turn == 0:
         placer.steps = steps.split(0, turn, placer.ids)
     return due
 

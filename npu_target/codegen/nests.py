@@ -163,6 +163,11 @@ class CopyNest(Nest):
         return any(least(form, extents) < 0 for form in forms)
 
     @property
+    def is_guarded(self) -> bool:
+        """Whether it copies some of its rows under a condition only."""
+        return bool(self._guards)
+
+    @property
     def is_load(self) -> bool:
         """Whether it writes a tile, not DRAM."""
         return self.leaf.buffer.scope() in self._reader.config.memories.scopes

@@ -73,6 +73,13 @@ class Guard(NamedTuple):
         """The condition where loops have these values."""
         return Guard(tuple([form.substitute(values) for form in self.forms]), self.negated)
 
+    @property
+    def may_hold(self) -> bool:
+        """Whether it does, or is not known."""
+        if all(form.is_const and form.const >= 0 for form in self.forms):
+            return not self.negated
+        return self.negated or not any(form.is_const and form.const < 0 for form in self.forms)
+
     def expression(self) -> Expr:
         """As the host evaluates it."""
         condition: Expr = expr.ONE
@@ -229,6 +236,7 @@ class CopyOperation(NamedTuple):
     def split(self, axis: int, inner: int, ids: LoopIds) -> CopyOperation:
         """With a loop in two, the inner one of so many iterations."""
         loop = self.loops[axis]
+        assert loop.extent % inner == 0, "iterations would be lost"
         outer, within = ids.loop(loop.extent // inner), ids.loop(inner)
         index = Linear.loop(outer.loop_id) * inner + Linear.loop(within.loop_id)
         loops = (*self.loops[:axis], outer, within, *self.loops[axis + 1 :])

@@ -169,6 +169,7 @@ class Steps:
     def split(self, level: int, inner: int, ids: LoopIds) -> Steps:
         """The same steps, a loop in two: the inner one of so many iterations."""
         loop = self.loops[level]
+        assert loop.extent % inner == 0, "steps would be lost"
         outer, within = ids.loop(loop.extent // inner), ids.loop(inner)
         index = Linear.loop(outer.loop_id) * inner + Linear.loop(within.loop_id)
         loops = (*self.loops[:level], outer, within, *self.loops[level + 1 :])

@@ -7,8 +7,9 @@ and B, get banks of their own while there are enough; otherwise they are packed 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from math import prod
 
 from ..device import DeviceConfig, Memory, kind_of
@@ -102,6 +103,30 @@ def allocate(buffers: Sequence[LocalBuffer], config: DeviceConfig) -> dict[str, 
                     _check_in_banks(buffer, placed[buffer.name], memory, config)
             placements.update(placed)
     return placements
+
+
+def free_rows(
+    buffers: Sequence[LocalBuffer], placements: Mapping[str, Placement], memory: Memory
+) -> list[range]:
+    """The rows of a memory that no buffer has, each range in one bank."""
+    is_free = [True] * memory.rows
+    for buffer in buffers:
+        if buffer.scope == memory.scope:
+            placement = placements[buffer.name]
+            pitch = placement.strides[0] if buffer.versions > 1 else 0
+            for version in range(buffer.versions):
+                first = placement.row + version * pitch
+                used = range(first - buffer.spare_rows, first + buffer.rows)
+                is_free[used.start : used.stop] = [False] * len(used)
+    banks = range(0, memory.rows, memory.bank_rows)
+    found = []
+    for bank in banks:
+        rows = range(bank, bank + memory.bank_rows)
+        for free, together in groupby(rows, is_free.__getitem__):
+            if free:
+                first, *others = together
+                found.append(range(first, first + 1 + len(others)))
+    return found
 
 
 def _check_in_banks(

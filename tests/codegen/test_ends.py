@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+from kernel_runs import check_schedule
 from program_evaluator import expand
 from tvm.s_tir import Schedule
 
@@ -26,6 +27,16 @@ def product(*, ends: bool) -> Program:
     structure = MacStructure("inputs_kept", split_depth=True, wide=True, packed=True, ends=ends)
     schedule_mac(schedule, structure, {"blocks": [1, 8], "steps": [1, 8], "depth": [2, 16]})
     return build_program(schedule.mod["main"], CONFIG, operator.name)
+
+
+@pytest.mark.parametrize("k", [16 * 21, 16 * 21 - 3])
+def test_no_step_is_lost_where_loads_do_not_come_in_parts_of_one_size(k: int) -> None:
+    """Loads are of 4 blocks of the reduction each, of which there are 21."""
+    operator = Matmul(batch=1, m=128, k=k, n=128, bias=False)
+    schedule = Schedule(operator.kernel().prim_func(CONFIG))
+    structure = MacStructure("inputs_kept", wide=True, packed=True, ends=True)
+    schedule_mac(schedule, structure, {"blocks": [1, 8], "steps": [1, 8], "depth": [1, 21]})
+    check_schedule(operator, schedule, CONFIG)
 
 
 def commands_of(program: Program) -> list[object]:

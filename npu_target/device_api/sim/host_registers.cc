@@ -77,15 +77,47 @@ HostRegisters::HostRegisters(std::vector<HostScope>& scopes, size_t registers, A
 }
 
 void HostRegisters::find_homes() {
+  std::map<uint32_t, int> sections;  // by their entries
   for (size_t i = 0; i < scopes_.size(); ++i) {
-    const HostScope& scope = scopes_[i];
-    outermost_.push_back(scope.parent == kNoScope ? static_cast<int>(i)
-                                                  : outermost_[static_cast<size_t>(scope.parent)]);
-    for (const auto& [word, uses] : scope.words) {
+    const int index = static_cast<int>(i);
+    const int parent = scopes_[i].parent;
+    outermost_.push_back(parent == kNoScope ? index : outermost_[static_cast<size_t>(parent)]);
+    if (scopes_[i].section == index) sections[scopes_[i].entry] = index;
+  }
+  const auto section_at = [&](const HostScope& scope, uint32_t step) {
+    const auto found = sections.find(step);
+    return found == sections.end() ? scope.section : found->second;
+  };
+  for (size_t i = 0; i < scopes_.size(); ++i) {
+    for (const auto& [word, uses] : scopes_[i].words) {
       if (word.family != HostWord::kConstant) continue;
-      const auto [home, is_first] =
-          home_.emplace(std::make_pair(outermost_.back(), word.value), scope.section);
-      if (!is_first) home->second = common_section(scopes_, home->second, scope.section);
+      for (const auto& [step, accesses] : uses.steps) {
+        const int section = section_at(scopes_[i], step);
+        const auto [home, is_first] =
+            home_.emplace(std::make_pair(outermost_[i], word.value), section);
+        if (!is_first) home->second = common_section(scopes_, home->second, section);
+      }
+    }
+  }
+  // What a section needs when it is entered only is made for that.
+  for (size_t i = 0; i < scopes_.size(); ++i) {
+    auto& words = scopes_[i].words;
+    for (auto at = words.begin(); at != words.end();) {
+      auto& [word, uses] = *at;
+      if (word.family == HostWord::kConstant) {
+        const int home = home_of(word.value, static_cast<int>(i));
+        const auto is_entry = [&](const std::pair<uint32_t, uint32_t>& use) {
+          return home != kNoScope && use.first == scopes_[static_cast<size_t>(home)].entry;
+        };
+        const auto left = std::remove_if(uses.steps.begin(), uses.steps.end(), is_entry);
+        if (left != uses.steps.end()) make(word.value, static_cast<int>(i));
+        uses.steps.erase(left, uses.steps.end());
+        if (uses.steps.empty()) {
+          at = words.erase(at);
+          continue;
+        }
+      }
+      ++at;
     }
   }
 }

@@ -11,7 +11,7 @@ from ...device.commands import WORD_MASK
 from ..expr import wrap_int64
 from ..operand import Address
 from .lines import Item, Name, Scope
-from .sections import common_section
+from .sections import common_section, section_of
 
 _MIN_ADDED, _MAX_ADDED = -2048, 2047  # what one addition of a RISC-V core holds
 _ARGUMENT_REGISTERS = 8
@@ -57,9 +57,8 @@ class _Use:
     @property
     def section(self) -> Scope | None:
         """That it is made for."""
-        return (
-            self.item if isinstance(self.item, Scope) and self.item.section is self.item else None
-        )
+        section = section_of(self.item)
+        return section if section is self.item else None
 
 
 @dataclass(eq=False)
@@ -73,7 +72,7 @@ class Constants:
     used_arguments: set[int] = field(default_factory=set)
     _shifted: list[Address] = field(default_factory=list)
     _uses: list[_Use] = field(default_factory=list)
-    _in_loops: dict[tuple[Scope, Known], tuple[Name, list[Scope]]] = field(default_factory=dict)
+    _in_loops: dict[tuple[Scope, Known], tuple[Name, list[Item]]] = field(default_factory=dict)
 
     def address_of(self, address: Address | None) -> int:
         """The number of an address: that of the argument, larger ones where it is shifted."""
@@ -96,8 +95,8 @@ class Constants:
         scope = item.scope
         if scope is None:
             return self._straight(_Use(item, Name(), known))
-        name, scopes = self._in_loops.setdefault((scope.outermost, known), (Name(), []))
-        scopes.append(scope)
+        name, items = self._in_loops.setdefault((scope.outermost, known), (Name(), []))
+        items.append(item)
         return name
 
     def added(self, distance: int, item: Item) -> Name:
@@ -123,8 +122,8 @@ class Constants:
                 return use.item.order, 0, Known(-1, 0)
             return use.item.order, 1, use.known if isinstance(use.item, Scope) else Known(-1, 0)
 
-        for (outermost, known), (name, scopes) in self._in_loops.items():
-            section = reduce(common_section, [scope.section for scope in scopes])
+        for (outermost, known), (name, items) in self._in_loops.items():
+            section = reduce(common_section, map(section_of, items))
             self._straight(_Use(section or outermost, name, known))
         uses = sorted(self._uses, key=place)
         self._make([use for use in uses if use.section is None], _Registers(self))

@@ -37,6 +37,13 @@ def find_sections(items: list[Item]) -> None:
         scope.section = scope if is_section else scope.scope and scope.scope.section
 
 
+def section_of(item: Item) -> Scope | None:
+    """The innermost section that an item is in; what is made before a section is its own."""
+    if isinstance(item, Scope) and item.section is item:
+        return item
+    return item.scope and item.scope.section
+
+
 def common_section(a: Scope | None, b: Scope | None) -> Scope | None:
     """The innermost section around two, which may be themselves."""
     while a is not b:
