@@ -190,6 +190,19 @@ def _add_running(
     register.base += spec.word(constant, mnemonic)
 
 
+class _Body:
+    """The field of a program that is its body, where that is still to be read from its bytes: once
+    it is known, the program's own attribute goes before this."""
+
+    def __get__(self, program: Program | None, owner: type[Program]) -> tuple[Node, ...]:
+        if program is None:
+            raise AttributeError("body")  # so that the field has no default
+        from .file import read_body
+
+        body = program.__dict__["body"] = read_body(program)
+        return body
+
+
 @dataclass(frozen=True)
 class Program:
     """A kernel for one device. Raises ProgramError when the parts do not fit together."""
@@ -197,7 +210,7 @@ class Program:
     name: str
     config: DeviceConfig
     args: tuple[Arg, ...]
-    body: tuple[Node, ...]
+    body: tuple[Node, ...] = _Body()  # type: ignore[assignment]
     constants: tuple[Constant, ...] = ()
 
     def __post_init__(self) -> None:
@@ -228,9 +241,18 @@ class Program:
 
         return write_program(self)
 
-    def keep_bytes(self, data: bytes) -> None:
-        """What `to_bytes` gives, from who has it already."""
-        self.__dict__["_bytes"] = data
+    def with_bytes(self, data: bytes) -> Program:
+        """The program with another body, that of these `to_bytes`, which is known to be right: it
+        is read when it is first asked for."""
+        found = object.__new__(Program)
+        found.__dict__.update(
+            name=self.name,
+            config=self.config,
+            args=self.args,
+            constants=self.constants,
+            _bytes=data,
+        )
+        return found
 
     @classmethod
     def from_bytes(cls, data: bytes, source: str = "program") -> Program:
