@@ -219,6 +219,8 @@ class Interleaver:
     def at_once(self, parts: Sequence[Part], extent: int) -> list[Part]:
         """The parts that are issued when an iteration of a loop begins: those of few commands, and,
         of those of all iterations, no more than a queue holds together."""
+        if not parts:
+            return []
         room = {engine: [commands] * extent for engine, commands in self.room.items()}
         found = []
         # To interleave others inside, the loop would have to be cut.

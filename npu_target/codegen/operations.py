@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
-from functools import lru_cache
+from functools import lru_cache, reduce
 from math import inf, prod
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from ..device import Memory
-from ..passes.linear import Linear
+from ..passes.linear import Atom, Linear
 from ..passes.transfers import LoopExtent
 from ..program import Loop, Node, Operand, expr
 from ..program.expr import Expr
@@ -42,16 +42,20 @@ class LoopIds:
     def bounds(self, form: Linear, loops: Sequence[LoopExtent] = ()) -> tuple[float, float]:
         """The least and the greatest value of a form, in loops that have other extents than they
         were made with."""
-        extents = {loop.loop_id: loop.extent for loop in loops}
-        least = greatest = float(form.const)
+        least: float = form.const
+        greatest = least
         for key, factor in form.items:
-            extent = None
-            if isinstance(key, int):
-                extent = extents.get(key, self._extents.get(key))
+            extent = None if type(key) is Atom else self._extents.get(key)  # type: ignore[arg-type]
+            for loop in loops:
+                if loop.loop_id == key:
+                    extent = loop.extent
             if extent is None:
                 return -inf, inf
             reach = factor * (extent - 1)
-            least, greatest = least + min(0, reach), greatest + max(0, reach)
+            if reach > 0:
+                greatest += reach
+            else:
+                least += reach
         return least, greatest
 
 
@@ -75,18 +79,23 @@ class Guard(NamedTuple):
 
     def expression(self) -> Expr:
         """As the host evaluates it."""
-        condition: Expr = expr.ONE
+        found = []
         left = list(self.forms)
         while left:
             form = left.pop(0)
-            opposite = form * -1
-            if opposite in left and [abs(factor) for _, factor in form.items] == [1]:
-                left.remove(opposite)
-                compared = _compared(expr.eq, form)
-            else:
-                compared = _compared(expr.le, form)
-            condition = expr.logical_and(condition, compared)
+            if left and [abs(factor) for _, factor in form.items] == [1]:
+                opposite = form * -1
+                if opposite in left:
+                    left.remove(opposite)
+                    found.append(_compared(expr.eq, form))
+                    continue
+            found.append(_compared(expr.le, form))
+        condition = _all_of(found)
         return expr.logical_not(condition) if self.negated else condition
+
+
+def _all_of(conditions: Sequence[Expr]) -> Expr:
+    return reduce(expr.logical_and, conditions) if conditions else expr.ONE
 
 
 def _compared(compare: Callable[[Expr, Expr], Expr], form: Linear) -> Expr:
@@ -275,9 +284,9 @@ class CopyOperation(NamedTuple):
     def nodes(self) -> tuple[Node, ...]:
         """The command in its loops, under its conditions."""
         body = self.kind.command.nodes(self)
-        condition: Expr = expr.ONE
-        for guard in self.guards:
-            condition = expr.logical_and(condition, guard.expression())
+        if not self.guards:
+            return nested(self.loops, body)
+        condition = _all_of([guard.expression() for guard in self.guards])
         own = [loop.loop_id for loop in self.loops]
         if not any(form.depends_on(i) for g in self.guards for form in g.forms for i in own):
             return when(condition, nested(self.loops, body))

@@ -43,7 +43,11 @@ class Linear(NamedTuple):
                 const, terms = _rejoined(const, terms)
                 break
         kept = [item for item in terms.items() if item[1]]
-        if len(kept) > 1:
+        if len(kept) == 2:
+            first, second = kept
+            if _name(first[0]) > _name(second[0]):
+                return _new(Linear, (const, (second, first)))
+        elif len(kept) > 2:
             kept.sort(key=_order)
         return _new(Linear, (const, tuple(kept)))
 
@@ -151,8 +155,10 @@ class Linear(NamedTuple):
         else:
             return self
         terms: dict[Key, int] = {}
+        is_sorted = True  # nothing but what is left of the terms, and no atoms
         for key, value in items:
             if type(key) is Atom:
+                is_sorted = False
                 new = combine(key.op, key.a.substitute(values), key.b.substitute(values))
             elif (known := values.get(key)) is not None:  # type: ignore[arg-type]
                 new = known
@@ -161,8 +167,12 @@ class Linear(NamedTuple):
                 continue
             more, others = new
             const += more * value
-            for inner, factor in others:
-                terms[inner] = terms.get(inner, 0) + factor * value
+            if others:
+                is_sorted = False
+                for inner, factor in others:
+                    terms[inner] = terms.get(inner, 0) + factor * value
+        if is_sorted:
+            return _new(Linear, (const, tuple(terms.items())))
         return Linear.of(const, terms)
 
 
