@@ -23,6 +23,8 @@ from ..program.expr import Expr
 from ..topi.blocking import ceil_div
 from .operands import to_expr, to_operand
 
+_new = tuple.__new__  # of what there are many: their own takes twice as long
+
 # The loop that a condition is: no path has two of them, and no other loop has its id.
 CONDITION_LOOP = 0
 
@@ -75,7 +77,7 @@ class Guard(NamedTuple):
 
     def substitute(self, values: Mapping[int, Linear]) -> Guard:
         """The condition where loops have these values."""
-        return Guard(tuple([form.substitute(values) for form in self.forms]), self.negated)
+        return _new(Guard, (tuple([form.substitute(values) for form in self.forms]), self.negated))
 
     def expression(self) -> Expr:
         """As the host evaluates it."""
@@ -176,7 +178,7 @@ class CopyOperation(NamedTuple):
     ) -> CopyOperation:
         """The operation where loops have these values, in loops of its own that may be others."""
         rows, columns, block = self.rows, self.columns, self.block  # which mostly are constants
-        return CopyOperation(  # copies of tuples with other fields take long
+        fields = (
             self.kind,
             self.loops if loops is None else loops,
             self.row.substitute(values),
@@ -189,6 +191,7 @@ class CopyOperation(NamedTuple):
             self.cycles,
             block.substitute(values) if block.items else block,
         )
+        return _new(CopyOperation, fields)
 
     def where(self, conditions: Sequence[Linear], ids: LoopIds) -> CopyOperation | None:
         """The operation where these are all >= 0; None where that is never."""
@@ -205,7 +208,7 @@ class CopyOperation(NamedTuple):
             left = [f for f, (least, _) in zip(guard.forms, bounds, strict=True) if least < 0]
             if left:
                 guards.append(Guard(tuple(left)))
-        return CopyOperation(*self[:8], tuple(guards), *self[9:])
+        return _new(CopyOperation, (*self[:8], tuple(guards), *self[9:]))
 
     def sliced(self, axis: int, start: Linear, count: int) -> CopyOperation:
         """``count`` iterations of the ``axis``-th loop, from ``start`` on."""

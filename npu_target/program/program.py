@@ -120,12 +120,12 @@ class CommandForm:
         self, cls: type[DeviceCommand], specs: Sequence[FieldSpec], words: tuple[int, int]
     ) -> None:
         self._funct, self._mnemonic = cls.funct, cls.mnemonic
-        self._words = words
+        self._words = Operand(words[0]), Operand(words[1])
         self._specs = tuple([(spec, spec.register - 1) for spec in specs])
 
     def command(self, *values: RunningValue) -> Command:
         """One with these values of the fields that are given for each, in their order."""
-        words = [Operand(self._words[0]), Operand(self._words[1])]
+        words = list(self._words)
         for (spec, index), value in zip(self._specs, values, strict=True):
             word = words[index]
             added = _whole_register(spec, value, word)

@@ -82,22 +82,28 @@ class _HeadWriter:
 class _CodeWriter:
     def __init__(self) -> None:
         self.expressions: list[bytes] = []
+        self._parts: list[bytes] = []
         self._index_of: dict[Expr, int] = {}
         # Of the same by their ids, which are found sooner: the nodes keep them alive.
         self._index_of_id: dict[int, int] = {}
 
     def body(self, nodes: tuple[Node, ...]) -> bytes:
-        parts = [_COUNT.pack(len(nodes))]
+        self._append_body(nodes)
+        return b"".join(self._parts)
+
+    def _append_body(self, nodes: tuple[Node, ...]) -> None:
+        parts = self._parts
+        parts.append(_COUNT.pack(len(nodes)))
         for node in nodes:
-            parts.append(self._loop(node) if isinstance(node, Loop) else self._command(node))
-        return b"".join(parts)
-
-    def _loop(self, node: Loop) -> bytes:
-        head = _LOOP_HEAD.pack(LOOP, node.loop_id, self._expr(node.extent))
-        return head + self.body(node.body)
-
-    def _command(self, node: Command) -> bytes:
-        return _COMMAND_HEAD.pack(COMMAND, node.funct) + self._word(node.rs1) + self._word(node.rs2)
+            if type(node) is Command:
+                parts += (
+                    _COMMAND_HEAD.pack(COMMAND, node.funct),
+                    self._word(node.rs1),
+                    self._word(node.rs2),
+                )
+            elif type(node) is Loop:
+                parts.append(_LOOP_HEAD.pack(LOOP, node.loop_id, self._expr(node.extent)))
+                self._append_body(node.body)
 
     def _word(self, operand: Operand) -> bytes:
         address = NO_ADDRESS if operand.address is None else operand.address
