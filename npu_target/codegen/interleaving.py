@@ -167,6 +167,8 @@ class Interleaver:
         """Parts of copies for the iterations of a loop from ``first`` to ``end``, about as many for
         each."""
         parts: list[Part] = []
+        if not copies:
+            return parts
         first_cycles = sum(copy.cycles for copy in copies if copy.first)
         last_cycles = sum(copy.cycles for copy in copies if copy.last)
         turn = end

@@ -198,16 +198,19 @@ class CopyOperation(NamedTuple):
         if not self.guards and not conditions:
             return self
         guards = []
-        for guard in (*self.guards, Guard(tuple(conditions))):
+        for guard in (*self.guards, Guard(tuple(conditions))) if conditions else self.guards:
             if guard.negated:
                 guards.append(guard)
                 continue
-            bounds = [ids.bounds(form, self.loops) for form in guard.forms]
-            if any(greatest < 0 for _, greatest in bounds):
-                return None
-            left = [f for f, (least, _) in zip(guard.forms, bounds, strict=True) if least < 0]
+            left = []
+            for form in guard.forms:
+                least, greatest = ids.bounds(form, self.loops)
+                if greatest < 0:
+                    return None
+                if least < 0:
+                    left.append(form)
             if left:
-                guards.append(Guard(tuple(left)))
+                guards.append(_new(Guard, (tuple(left), False)))
         return _new(CopyOperation, (*self[:8], tuple(guards), *self[9:]))
 
     def sliced(self, axis: int, start: Linear, count: int) -> CopyOperation:

@@ -149,16 +149,33 @@ class Linear(NamedTuple):
     def substitute(self, values: Mapping[int, Linear]) -> Linear:
         """The form with loops replaced, inside atoms too."""
         const, items = self
-        for key, _ in items:
-            if type(key) is Atom or key in values:
-                break
-        else:
+        at = -1
+        for index, (key, _) in enumerate(items):
+            if type(key) is Atom or (key in values and at >= 0):
+                return self._with_many(values)
+            if key in values:
+                at = index
+        if at < 0:
             return self
+        key, factor = items[at]
+        more, others = values[key]  # type: ignore[index]
+        const += more * factor
+        rest = items[:at] + items[at + 1 :]
+        if not others:
+            return _new(Linear, (const, rest))
+        if not rest:
+            return _new(Linear, (const, tuple([(k, v * factor) for k, v in others])))
+        terms = dict(rest)
+        for inner, by in others:
+            terms[inner] = terms.get(inner, 0) + by * factor
+        return Linear.of(const, terms)
+
+    def _with_many(self, values: Mapping[int, Linear]) -> Linear:
+        """`substitute` where it replaces several loops, or some inside atoms."""
+        const, items = self
         terms: dict[Key, int] = {}
-        is_sorted = True  # nothing but what is left of the terms, and no atoms
         for key, value in items:
             if type(key) is Atom:
-                is_sorted = False
                 new = combine(key.op, key.a.substitute(values), key.b.substitute(values))
             elif (known := values.get(key)) is not None:  # type: ignore[arg-type]
                 new = known
@@ -167,12 +184,8 @@ class Linear(NamedTuple):
                 continue
             more, others = new
             const += more * value
-            if others:
-                is_sorted = False
-                for inner, factor in others:
-                    terms[inner] = terms.get(inner, 0) + factor * value
-        if is_sorted:
-            return _new(Linear, (const, tuple(terms.items())))
+            for inner, factor in others:
+                terms[inner] = terms.get(inner, 0) + factor * value
         return Linear.of(const, terms)
 
 
