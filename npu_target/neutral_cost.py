@@ -16,9 +16,8 @@ import numpy as np
 
 from .device import DeviceConfig, kind_of
 from .device.cost import Cost, TileCost, Work
-from .device_api import HostCost, host_cost
-from .program import Command, Program
-from .program.counts import CommandCounter
+from .device_api import HostCost, command_counts, host_cost
+from .program import Program
 from .schedule_rules.tile_counts import TileCounts
 from .topi import Operator
 from .topi.mac_operator import MacOperator
@@ -42,7 +41,18 @@ class NeutralCost(Cost):
         raise TypeError(f"{operator.name}: {type(operator).__name__} has no tiles")
 
     def work(self, program: Program, operator: Operator) -> Work:
-        return _Counter(program).result()
+        commands, data = kind_of(program.config).commands, program.to_bytes()
+        counts = command_counts(data, commands.numbers)
+        return CommandCounts(
+            {cls.mnemonic: n for cls, n in zip(commands.classes, counts.classes, strict=True)},
+            counts.arguments,
+            counts.iterations,
+            counts.operand_steps,
+            counts.sure,
+            sum(arg.nbytes for arg in program.args),
+            host_cost(data),
+            program.config,
+        )
 
     def least_cycles(self, operator: Operator, config: DeviceConfig) -> int:
         """All multiply-accumulates at the peak."""
@@ -137,40 +147,6 @@ class CommandCounts(Work):
         commands = max(1, sum(self.mnemonics.values()))
         shares = [count / commands for count in self.mnemonics.values()]
         return np.concatenate([np.log2(1 + np.array(counts, dtype=float)), shares])
-
-
-class _Counter(CommandCounter[None]):
-    def __init__(self, program: Program) -> None:
-        super().__init__(program)
-        self._program = program
-        self._commands = kind_of(program.config).commands
-        self._mnemonics = {cls.mnemonic: 0 for cls in self._commands.classes}
-        self._arguments = [0] * len(program.places)
-        self._operand_steps = 0
-        self._sure = 0
-
-    def command(self, command: Command, times: int, sure: int, around: None) -> None:
-        found = self._commands.find(command.funct, command.rs1.base)
-        if found is not None:
-            self._mnemonics[found.mnemonic] += times
-        for word in (command.rs1, command.rs2):
-            self._operand_steps += times * len(word.steps)
-            if word.address is not None:
-                self._arguments[word.address.argument] += times
-        self._sure += sure
-
-    def result(self) -> CommandCounts:
-        self.count()
-        return CommandCounts(
-            self._mnemonics,
-            tuple(self._arguments),
-            self.iterations,
-            self._operand_steps,
-            self._sure,
-            sum(arg.nbytes for arg in self._program.args),
-            host_cost(self._program.to_bytes()),
-            self._program.config,
-        )
 
 
 COST = NeutralCost()

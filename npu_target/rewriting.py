@@ -9,12 +9,11 @@ library (`device_api/rewrite/`), since a search makes thousands of programs.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 
 from .device.command_set import CommandSet
 from .device_api import rewritten_codes
 from .pipeline_options import DEFAULT, PipelineOptions
-from .program import Node, Program, ProgramError, wrap_int64
+from .program import Node, Program, ProgramError
 from .program.file import with_code, write_program
 
 __all__ = ["PASSES", "rewritten"]
@@ -49,7 +48,7 @@ def rewritten(
     passes = [name for name in PASSES if getattr(options, name)]
     try:
         codes = rewritten_codes(
-            write_program(program, body), _numbers_of(commands), passes, show is not None
+            write_program(program, body), commands.numbers, passes, show is not None
         )
     except RuntimeError as error:
         if "[bad_program]" not in str(error):
@@ -59,17 +58,3 @@ def rewritten(
         if show is not None:
             show(name, with_code(program, code))
     return with_code(program, codes[-1][1])
-
-
-@lru_cache(maxsize=16)
-def _numbers_of(commands: CommandSet) -> list[list[int]]:
-    """What `rewritten_codes` takes of a device's commands."""
-    classes = []
-    for cls in commands.classes:
-        kinds = commands.is_setting(cls.funct, cls.tag), commands.is_computing(cls.funct, cls.tag)
-        numbers = [cls.funct, wrap_int64(cls.tag_mask), wrap_int64(cls.tag), *map(int, kinds)]
-        for word, rows in enumerate(cls.row_bits()):
-            for low_bit, width in rows:
-                numbers += [word, low_bit, width]
-        classes.append(numbers)
-    return classes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..device.commands import WORD_MASK
 from ..passes.linear import Atom, Linear
-from ..program import expr
+from ..program import expr, wrap_int64
 from ..program.expr import Expr
 from ..program.operand import Operand, OperandSum
 
@@ -20,15 +20,21 @@ def to_expr(form: Linear) -> Expr:
 
 def to_operand(form: Linear) -> Operand:
     """The running value of a form; what is not linear in the loops becomes an expression."""
-    if not form.items:
-        return Operand(form.const & WORD_MASK)
+    for key, _ in form.items:
+        if type(key) is Atom:
+            break
+    else:
+        steps = [(key, by) for key, value in form.items if (by := wrap_int64(value))]
+        if len(steps) > 1:
+            steps.sort()
+        return Operand(form.const & WORD_MASK, None, tuple(steps))  # type: ignore[arg-type]
     total = OperandSum(form.const)
-    steps = total.steps
     for key, value in form.items:
         if type(key) is Atom:
             total.add(_atom_expr(key), value)
         else:
-            steps[key] = steps.get(key, 0) + value  # type: ignore[index, arg-type]
+            by = total.steps.get(key, 0) + value  # type: ignore[arg-type]
+            total.steps[key] = by  # type: ignore[index]
     return total.operand()
 
 

@@ -9,19 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
-from functools import lru_cache
+from functools import lru_cache, reduce
 from math import inf, prod
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from ..device import Memory
-from ..passes.linear import Linear
+from ..passes.linear import Atom, Linear
 from ..passes.transfers import LoopExtent
 from ..program import Loop, Node, Operand, expr
 from ..program.expr import Expr
 from ..topi.blocking import ceil_div
 from .operands import to_expr, to_operand
+
+_new = tuple.__new__  # of what there are many: their own takes twice as long
 
 # The loop that a condition is: no path has two of them, and no other loop has its id.
 CONDITION_LOOP = 0
@@ -42,16 +44,20 @@ class LoopIds:
     def bounds(self, form: Linear, loops: Sequence[LoopExtent] = ()) -> tuple[float, float]:
         """The least and the greatest value of a form, in loops that have other extents than they
         were made with."""
-        extents = {loop.loop_id: loop.extent for loop in loops}
-        least = greatest = float(form.const)
+        least: float = form.const
+        greatest = least
         for key, factor in form.items:
-            extent = None
-            if isinstance(key, int):
-                extent = extents.get(key, self._extents.get(key))
+            extent = None if type(key) is Atom else self._extents.get(key)  # type: ignore[arg-type]
+            for loop in loops:
+                if loop.loop_id == key:
+                    extent = loop.extent
             if extent is None:
                 return -inf, inf
             reach = factor * (extent - 1)
-            least, greatest = least + min(0, reach), greatest + max(0, reach)
+            if reach > 0:
+                greatest += reach
+            else:
+                least += reach
         return least, greatest
 
 
@@ -71,7 +77,7 @@ class Guard(NamedTuple):
 
     def substitute(self, values: Mapping[int, Linear]) -> Guard:
         """The condition where loops have these values."""
-        return Guard(tuple([form.substitute(values) for form in self.forms]), self.negated)
+        return _new(Guard, (tuple([form.substitute(values) for form in self.forms]), self.negated))
 
     @property
     def may_hold(self) -> bool:
@@ -82,18 +88,23 @@ class Guard(NamedTuple):
 
     def expression(self) -> Expr:
         """As the host evaluates it."""
-        condition: Expr = expr.ONE
+        found = []
         left = list(self.forms)
         while left:
             form = left.pop(0)
-            opposite = form * -1
-            if opposite in left and [abs(factor) for _, factor in form.items] == [1]:
-                left.remove(opposite)
-                compared = _compared(expr.eq, form)
-            else:
-                compared = _compared(expr.le, form)
-            condition = expr.logical_and(condition, compared)
+            if left and [abs(factor) for _, factor in form.items] == [1]:
+                opposite = form * -1
+                if opposite in left:
+                    left.remove(opposite)
+                    found.append(_compared(expr.eq, form))
+                    continue
+            found.append(_compared(expr.le, form))
+        condition = _all_of(found)
         return expr.logical_not(condition) if self.negated else condition
+
+
+def _all_of(conditions: Sequence[Expr]) -> Expr:
+    return reduce(expr.logical_and, conditions) if conditions else expr.ONE
 
 
 def _compared(compare: Callable[[Expr, Expr], Expr], form: Linear) -> Expr:
@@ -174,7 +185,7 @@ class CopyOperation(NamedTuple):
     ) -> CopyOperation:
         """The operation where loops have these values, in loops of its own that may be others."""
         rows, columns, block = self.rows, self.columns, self.block  # which mostly are constants
-        return CopyOperation(  # copies of tuples with other fields take long
+        fields = (
             self.kind,
             self.loops if loops is None else loops,
             self.row.substitute(values),
@@ -187,23 +198,27 @@ class CopyOperation(NamedTuple):
             self.cycles,
             block.substitute(values) if block.items else block,
         )
+        return _new(CopyOperation, fields)
 
     def where(self, conditions: Sequence[Linear], ids: LoopIds) -> CopyOperation | None:
         """The operation where these are all >= 0; None where that is never."""
         if not self.guards and not conditions:
             return self
         guards = []
-        for guard in (*self.guards, Guard(tuple(conditions))):
+        for guard in (*self.guards, Guard(tuple(conditions))) if conditions else self.guards:
             if guard.negated:
                 guards.append(guard)
                 continue
-            bounds = [ids.bounds(form, self.loops) for form in guard.forms]
-            if any(greatest < 0 for _, greatest in bounds):
-                return None
-            left = [f for f, (least, _) in zip(guard.forms, bounds, strict=True) if least < 0]
+            left = []
+            for form in guard.forms:
+                least, greatest = ids.bounds(form, self.loops)
+                if greatest < 0:
+                    return None
+                if least < 0:
+                    left.append(form)
             if left:
-                guards.append(Guard(tuple(left)))
-        return CopyOperation(*self[:8], tuple(guards), *self[9:])
+                guards.append(_new(Guard, (tuple(left), False)))
+        return _new(CopyOperation, (*self[:8], tuple(guards), *self[9:]))
 
     def sliced(self, axis: int, start: Linear, count: int) -> CopyOperation:
         """``count`` iterations of the ``axis``-th loop, from ``start`` on."""
@@ -283,9 +298,9 @@ class CopyOperation(NamedTuple):
     def nodes(self) -> tuple[Node, ...]:
         """The command in its loops, under its conditions."""
         body = self.kind.command.nodes(self)
-        condition: Expr = expr.ONE
-        for guard in self.guards:
-            condition = expr.logical_and(condition, guard.expression())
+        if not self.guards:
+            return nested(self.loops, body)
+        condition = _all_of([guard.expression() for guard in self.guards])
         own = [loop.loop_id for loop in self.loops]
         if not any(form.depends_on(i) for g in self.guards for form in g.forms for i in own):
             return when(condition, nested(self.loops, body))

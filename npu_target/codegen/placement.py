@@ -189,8 +189,8 @@ class Placer:
             if form.items != around.items:
                 return None
             found = of_blocks.blocks(rows - form.const, first=first)
-            found = found.min(-1) if first else found.max(-1)
-            blocks = np.minimum(blocks, found) if first else np.maximum(blocks, found)
+            nearest = np.minimum if first else np.maximum
+            blocks = nearest(blocks, nearest.reduce(found, axis=-1))
         # What no step touches keeps its place before, or behind, all of them.
         return Bound(copy, np.where(blocks == never, 0 if first else n_blocks - 1, blocks))
 

@@ -38,7 +38,7 @@ class Step(NamedTuple):
     def substitute(self, values: Mapping[int, Linear]) -> Step:
         """The step where loops have these values."""
         rows = tuple([form.substitute(values) for form in self.first_rows])
-        return Step(self.intrinsic, self.operands, rows, self.numbers)
+        return tuple.__new__(Step, (self.intrinsic, self.operands, rows, self.numbers))
 
     def follows(self, loop: LoopExtent, rows: int) -> bool:
         """Whether an iteration's rows follow the so many of the one before, with the same of the

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 
-from .commands import WORD_MASK, DeviceCommand, IsaError, RowBits
+from .commands import WORD_BITS, WORD_MASK, DeviceCommand, IsaError, RowBits
 
 
 class CommandSet:
@@ -32,6 +33,19 @@ class CommandSet:
             if word1 & cls.tag_mask == cls.tag:
                 return cls
         return None
+
+    @cached_property
+    def numbers(self) -> list[list[int]]:
+        """The classes as the device library takes them (`device_api.rewritten_codes`)."""
+        classes = []
+        for cls in self.classes:
+            kinds = self.is_setting(cls.funct, cls.tag), self.is_computing(cls.funct, cls.tag)
+            numbers = [cls.funct, _as_int64(cls.tag_mask), _as_int64(cls.tag), *map(int, kinds)]
+            for word, rows in enumerate(cls.row_bits()):
+                for low_bit, width in rows:
+                    numbers += [word, low_bit, width]
+            classes.append(numbers)
+        return classes
 
     def is_setting(self, funct: int, word1: int) -> bool:
         """Whether the command of these words only sets what later ones obey."""
@@ -68,3 +82,8 @@ class CommandSet:
             except IsaError as error:
                 lines.append(f"raw  funct {funct}, rs1 {word1:#x}, rs2 {word2:#x}  # {error}")
         return "\n".join(lines)
+
+
+def _as_int64(word: int) -> int:
+    """A word as the signed number that TVM's FFI carries."""
+    return word - (1 << WORD_BITS) if word >> (WORD_BITS - 1) else word

@@ -83,6 +83,23 @@ class HostCost:
         return self.instructions / max(1, self.commands)
 
 
+@dataclass(frozen=True)
+class CommandCounts:
+    """How often a program's commands likely run, told from its loops: those whose extent is not
+    known are taken as entered once, and a condition as the share of iterations in which it holds.
+
+    `classes` are counts by the class of the command, `arguments` by the argument (or constant)
+    whose address it has; `iterations` are of all loops together, `operand_steps` additions to words
+    that run along loops. `sure` commands run in any case.
+    """
+
+    classes: tuple[int, ...]
+    arguments: tuple[int, ...]
+    iterations: int
+    operand_steps: int
+    sure: int
+
+
 def create_module(programs: Mapping[str, bytes]) -> Any:
     """A runtime module (kind "npu") with one function per program file, by name.
 
@@ -160,6 +177,14 @@ def host_cost(program: bytes) -> HostCost:
     """What a program file costs the host core of the device in it. Raises RuntimeError
     [bad_program]."""
     return HostCost(*_call("npu.program.host_cost", program))
+
+
+def command_counts(program: bytes, classes: Sequence[Sequence[int]]) -> CommandCounts:
+    """How often the commands of a program file likely run; `classes` as `rewritten_codes` takes
+    them. Raises RuntimeError [bad_program]."""
+    found = _call("npu.program.command_counts", program, classes)
+    by_class, by_argument, others = (tuple(map(int, counts)) for counts in found)
+    return CommandCounts(by_class, by_argument, *others)
 
 
 def rewritten_codes(

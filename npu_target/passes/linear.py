@@ -43,7 +43,11 @@ class Linear(NamedTuple):
                 const, terms = _rejoined(const, terms)
                 break
         kept = [item for item in terms.items() if item[1]]
-        if len(kept) > 1:
+        if len(kept) == 2:
+            first, second = kept
+            if _name(first[0]) > _name(second[0]):
+                return _new(Linear, (const, (second, first)))
+        elif len(kept) > 2:
             kept.sort(key=_order)
         return _new(Linear, (const, tuple(kept)))
 
@@ -145,11 +149,30 @@ class Linear(NamedTuple):
     def substitute(self, values: Mapping[int, Linear]) -> Linear:
         """The form with loops replaced, inside atoms too."""
         const, items = self
-        for key, _ in items:
-            if type(key) is Atom or key in values:
-                break
-        else:
+        at = -1
+        for index, (key, _) in enumerate(items):
+            if type(key) is Atom or (key in values and at >= 0):
+                return self._with_many(values)
+            if key in values:
+                at = index
+        if at < 0:
             return self
+        key, factor = items[at]
+        more, others = values[key]  # type: ignore[index]
+        const += more * factor
+        rest = items[:at] + items[at + 1 :]
+        if not others:
+            return _new(Linear, (const, rest))
+        if not rest:
+            return _new(Linear, (const, tuple([(k, v * factor) for k, v in others])))
+        terms = dict(rest)
+        for inner, by in others:
+            terms[inner] = terms.get(inner, 0) + by * factor
+        return Linear.of(const, terms)
+
+    def _with_many(self, values: Mapping[int, Linear]) -> Linear:
+        """`substitute` where it replaces several loops, or some inside atoms."""
+        const, items = self
         terms: dict[Key, int] = {}
         for key, value in items:
             if type(key) is Atom:

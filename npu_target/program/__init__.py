@@ -38,7 +38,15 @@ from .expr import (
 )
 from .nodes import MAX_LOOP_DEPTH, Command, Loop, Node, nodes_of
 from .operand import Address, Operand, Summand
-from .program import Arg, Constant, Program, device_command
+from .program import (
+    Arg,
+    CommandForm,
+    Constant,
+    Program,
+    RunningValue,
+    command_form,
+    device_command,
+)
 
 __all__ = [
     "BOOLEAN_OPS",
@@ -48,6 +56,7 @@ __all__ = [
     "Address",
     "Arg",
     "Command",
+    "CommandForm",
     "Constant",
     "Expr",
     "ExprLike",
@@ -57,9 +66,11 @@ __all__ = [
     "Operand",
     "Program",
     "ProgramError",
+    "RunningValue",
     "Summand",
     "add",
     "as_expr",
+    "command_form",
     "const",
     "device_command",
     "eq",

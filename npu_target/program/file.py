@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import struct
 import zlib
-from dataclasses import replace
 
 from ..device import ConfigError
 from .expr import ProgramError
@@ -42,11 +41,13 @@ def write_program(program: Program, body: tuple[Node, ...] | None = None) -> byt
 
 def with_code(program: Program, code: bytes) -> Program:
     """The program with another body, as the device library has written it."""
-    head = head_bytes(program)
-    reader = ProgramReader(code)
-    found = replace(program, body=reader.code())
-    found.keep_bytes(_sealed(head + code))
-    return found
+    return program.with_bytes(_sealed(head_bytes(program) + code))
+
+
+def read_body(program: Program) -> tuple[Node, ...]:
+    """The body that a program's bytes have."""
+    head = _HEADER.size + len(head_bytes(program))
+    return ProgramReader(program.to_bytes()[head:]).code()
 
 
 def read_program(data: bytes, source: str) -> Program:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import prod
@@ -77,11 +77,10 @@ class Constant:
 
 
 FieldValue = int | float | PartedWord | Expr | Operand
+RunningValue = FieldValue | tuple[FieldValue, ...]
 
 
-def device_command(
-    cls: type[DeviceCommand], **fields: FieldValue | tuple[FieldValue, ...]
-) -> Command:
+def device_command(cls: type[DeviceCommand], **fields: RunningValue) -> Command:
     """A command of a device whose fields may run.
 
     A field is a constant as in the class, an expression, an operand, or a tuple of such to be
@@ -91,7 +90,7 @@ def device_command(
     Raises IsaError for constants that do not fit and for missing or unknown fields.
     """
     constants: list[object] = []
-    left: list[FieldValue | tuple[FieldValue, ...]] = []
+    left: list[RunningValue] = []
     for value in fields.values():
         kind = type(value)
         # The exact types first: whether it is of an abstract one takes long.
@@ -100,30 +99,53 @@ def device_command(
             left.append(value)
         else:
             constants.append(value)
-    specs, base_1, base_2 = _registers(cls, tuple(fields), tuple(constants))  # type: ignore[arg-type]
-    words = [Operand(base_1), Operand(base_2)]
-    for spec, value in zip(specs, left, strict=True):
-        index = spec.register - 1
-        word = words[index]
-        added = _whole_register(spec, value, word)
-        if added is None:
-            register = OperandSum()
-            register.add(word)
-            if isinstance(value, (tuple, Expr, Operand)):
-                _add_running(register, spec, value, cls.mnemonic)
-            else:
-                register.base += spec.word(value, cls.mnemonic)
-            added = register.operand()
-        words[index] = added
-    return Command(cls.funct, words[0], words[1])
+    form = _form(cls, tuple(fields), tuple(constants))  # type: ignore[arg-type]
+    return form.command(*left)
+
+
+def command_form(
+    cls: type[DeviceCommand], running: Sequence[str], **constants: int | PartedWord
+) -> CommandForm:
+    """Commands as `device_command` makes them that have these fields in common; those named in
+    ``running`` are given for each."""
+    given = (*running, *constants)
+    values = (*[None] * len(running), *constants.values())
+    return _form(cls, given, values)  # type: ignore[arg-type]
+
+
+class CommandForm:
+    """Commands of a class that have some fields in common: the words of these, and the others."""
+
+    def __init__(
+        self, cls: type[DeviceCommand], specs: Sequence[FieldSpec], words: tuple[int, int]
+    ) -> None:
+        self._funct, self._mnemonic = cls.funct, cls.mnemonic
+        self._words = Operand(words[0]), Operand(words[1])
+        self._specs = tuple([(spec, spec.register - 1) for spec in specs])
+
+    def command(self, *values: RunningValue) -> Command:
+        """One with these values of the fields that are given for each, in their order."""
+        words = list(self._words)
+        for (spec, index), value in zip(self._specs, values, strict=True):
+            word = words[index]
+            added = _whole_register(spec, value, word)
+            if added is None:
+                register = OperandSum()
+                register.add(word)
+                if isinstance(value, (tuple, Expr, Operand)):
+                    _add_running(register, spec, value, self._mnemonic)
+                else:
+                    register.base += spec.word(value, self._mnemonic)
+                added = register.operand()
+            words[index] = added
+        return Command(self._funct, words[0], words[1])
 
 
 @lru_cache(maxsize=4096)  # programs have the same few again and again
-def _registers(
+def _form(
     cls: type[DeviceCommand], given: tuple[str, ...], constants: tuple[Any, ...]
-) -> tuple[tuple[FieldSpec, ...], int, int]:
-    """What is in the two words of constants and of what is left out; the fields of the given ones
-    that are None."""
+) -> CommandForm:
+    """Of the given fields, those whose constant is None are given for each command."""
     left_out, specs = cls.left_out(frozenset(given)), cls.specs()
     words = [0, cls.tag + left_out[1], left_out[2]]
     left = []
@@ -132,12 +154,10 @@ def _registers(
             left.append(specs[name])
         else:
             words[specs[name].register] += specs[name].word(value, cls.mnemonic)
-    return tuple(left), words[1] & WORD_MASK, words[2] & WORD_MASK
+    return CommandForm(cls, left, (words[1] & WORD_MASK, words[2] & WORD_MASK))
 
 
-def _whole_register(
-    spec: FieldSpec, value: FieldValue | tuple[FieldValue, ...], word: Operand
-) -> Operand | None:
+def _whole_register(spec: FieldSpec, value: RunningValue, word: Operand) -> Operand | None:
     """A word that is constant so far with a running field that begins at its lowest bit, alone or
     beside one of several parts; None for any other, or where the field may come to a constant."""
     base = word.base
@@ -148,14 +168,13 @@ def _whole_register(
         base += first.encode()
     if type(value) is not Operand or spec.low_bit or word.steps or word.general or word.address:
         return None
-    if value.is_constant:
+    address, steps, general = value.address, value.steps, value.general
+    if not steps and address is None and not general:
         return None
-    return Operand((base + value.base) & WORD_MASK, value.address, value.steps, value.general)
+    return Operand((base + value.base) & WORD_MASK, address, steps, general)
 
 
-def _add_running(
-    register: OperandSum, spec: FieldSpec, value: FieldValue | tuple[FieldValue, ...], mnemonic: str
-) -> None:
+def _add_running(register: OperandSum, spec: FieldSpec, value: RunningValue, mnemonic: str) -> None:
     """Add the terms of a field at its place, checked as a constant where they make one."""
     if spec.kind == "scale":
         raise IsaError(f"{mnemonic}: {spec.name} is a float32, needs one constant")
@@ -190,6 +209,19 @@ def _add_running(
     register.base += spec.word(constant, mnemonic)
 
 
+class _Body:
+    """The field of a program that is its body, where that is still to be read from its bytes: once
+    it is known, the program's own attribute goes before this."""
+
+    def __get__(self, program: Program | None, owner: type[Program]) -> tuple[Node, ...]:
+        if program is None:
+            raise AttributeError("body")  # so that the field has no default
+        from .file import read_body
+
+        body = program.__dict__["body"] = read_body(program)
+        return body
+
+
 @dataclass(frozen=True)
 class Program:
     """A kernel for one device. Raises ProgramError when the parts do not fit together."""
@@ -197,7 +229,7 @@ class Program:
     name: str
     config: DeviceConfig
     args: tuple[Arg, ...]
-    body: tuple[Node, ...]
+    body: tuple[Node, ...] = _Body()  # type: ignore[assignment]
     constants: tuple[Constant, ...] = ()
 
     def __post_init__(self) -> None:
@@ -228,9 +260,18 @@ class Program:
 
         return write_program(self)
 
-    def keep_bytes(self, data: bytes) -> None:
-        """What `to_bytes` gives, from who has it already."""
-        self.__dict__["_bytes"] = data
+    def with_bytes(self, data: bytes) -> Program:
+        """The program with another body, that of these `to_bytes`, which is known to be right: it
+        is read when it is first asked for."""
+        found = object.__new__(Program)
+        found.__dict__.update(
+            name=self.name,
+            config=self.config,
+            args=self.args,
+            constants=self.constants,
+            _bytes=data,
+        )
+        return found
 
     @classmethod
     def from_bytes(cls, data: bytes, source: str = "program") -> Program:

@@ -15,6 +15,7 @@ LOOP, COMMAND = 1, 2
 CONSTANT_ROLE = len(ROLES)
 NO_ADDRESS = (0xFFFF, 0, 0)
 _COUNT = struct.Struct("<I")
+_CONST, _VAR = struct.Struct("<Bq"), struct.Struct("<BI")
 _LOOP_HEAD = struct.Struct("<BII")
 _COMMAND_HEAD = struct.Struct("<BB")
 
@@ -39,6 +40,9 @@ def code_bytes(body: tuple[Node, ...]) -> bytes:
 def word_layout(steps: int, general: int) -> struct.Struct:
     """Of an operand with so many steps and general terms."""
     return struct.Struct(f"<QHBBI{'Iq' * steps}I{'qI' * general}")
+
+
+_NO_STEPS, _ONE_STEP = word_layout(0, 0), word_layout(1, 0)
 
 
 class _HeadWriter:
@@ -78,24 +82,37 @@ class _HeadWriter:
 class _CodeWriter:
     def __init__(self) -> None:
         self.expressions: list[bytes] = []
+        self._parts: list[bytes] = []
         self._index_of: dict[Expr, int] = {}
+        # Of the same by their ids, which are found sooner: the nodes keep them alive.
+        self._index_of_id: dict[int, int] = {}
 
     def body(self, nodes: tuple[Node, ...]) -> bytes:
-        parts = [_COUNT.pack(len(nodes))]
+        self._append_body(nodes)
+        return b"".join(self._parts)
+
+    def _append_body(self, nodes: tuple[Node, ...]) -> None:
+        parts = self._parts
+        parts.append(_COUNT.pack(len(nodes)))
         for node in nodes:
-            parts.append(self._loop(node) if isinstance(node, Loop) else self._command(node))
-        return b"".join(parts)
-
-    def _loop(self, node: Loop) -> bytes:
-        head = _LOOP_HEAD.pack(LOOP, node.loop_id, self._expr(node.extent))
-        return head + self.body(node.body)
-
-    def _command(self, node: Command) -> bytes:
-        return _COMMAND_HEAD.pack(COMMAND, node.funct) + self._word(node.rs1) + self._word(node.rs2)
+            if type(node) is Command:
+                parts += (
+                    _COMMAND_HEAD.pack(COMMAND, node.funct),
+                    self._word(node.rs1),
+                    self._word(node.rs2),
+                )
+            elif type(node) is Loop:
+                parts.append(_LOOP_HEAD.pack(LOOP, node.loop_id, self._expr(node.extent)))
+                self._append_body(node.body)
 
     def _word(self, operand: Operand) -> bytes:
         address = NO_ADDRESS if operand.address is None else operand.address
         steps, general = operand.steps, operand.general
+        if not general:
+            if len(steps) == 1:
+                return _ONE_STEP.pack(operand.base, *address, 1, *steps[0], 0)
+            if not steps:
+                return _NO_STEPS.pack(operand.base, *address, 0, 0)
         words = [operand.base, *address, len(steps)]
         for step in steps:
             words += step
@@ -105,13 +122,19 @@ class _CodeWriter:
         return word_layout(len(steps), len(general)).pack(*words)
 
     def _expr(self, expr: Expr) -> int:
-        found = self._index_of.get(expr)
-        if found is not None:
-            return found
+        found = self._index_of_id.get(id(expr))
+        if found is None:
+            found = self._index_of.get(expr)
+            if found is None:
+                found = self._index_of[expr] = self._appended(expr)
+            self._index_of_id[id(expr)] = found
+        return found
+
+    def _appended(self, expr: Expr) -> int:
         if expr.op is Op.CONST:
-            encoded = struct.pack("<Bq", expr.op, expr.value)
+            encoded = _CONST.pack(expr.op, expr.value)
         elif expr.op is Op.VAR:
-            encoded = struct.pack("<BI", expr.op, expr.value)
+            encoded = _VAR.pack(expr.op, expr.value)
         elif expr.op is Op.TABLE:
             index, *words = expr.args
             values = [word.value for word in words]
@@ -121,6 +144,5 @@ class _CodeWriter:
         else:
             indices = [self._expr(arg) for arg in expr.args]
             encoded = struct.pack(f"<B{len(indices)}I", expr.op, *indices)
-        self._index_of[expr] = len(self.expressions)
         self.expressions.append(encoded)
-        return self._index_of[expr]
+        return len(self.expressions) - 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import struct
 import zlib
 from dataclasses import replace
@@ -70,6 +72,27 @@ def test_other_bodies_of_a_program(program: Program) -> None:
     assert found == other
     assert found.to_bytes() == other.to_bytes()
     assert found.to_bytes()[16:] == head + code
+
+
+def test_a_body_that_is_read_when_it_is_asked_for() -> None:
+    other = replace(PROGRAM, body=PROGRAM.body * 2)
+    code = code_bytes(other.body)
+
+    def made() -> Program:
+        found = with_code(PROGRAM, code)
+        assert "body" not in vars(found)
+        return found
+
+    assert made().body == other.body
+    assert other == made() != PROGRAM
+    assert hash(made()) == hash(other)
+    assert repr(made()) == repr(other)
+    assert pickle.loads(pickle.dumps(made())) == other
+    assert copy.copy(made()) == copy.deepcopy(made()) == other
+    assert replace(made(), name="k").body == other.body
+    assert replace(made(), body=()).to_bytes() == replace(other, body=()).to_bytes()
+    with pytest.raises(TypeError, match="body"):
+        Program("k", GemminiConfig(), ())
 
 
 def test_constants_come_behind_arguments() -> None:

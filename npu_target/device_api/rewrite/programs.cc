@@ -9,11 +9,13 @@ namespace {
 class Reader {
  public:
   Reader(Nodes& nodes, const sim::Program& program) : nodes_(nodes), program_(program) {
+    exprs_.reserve(program.exprs.nodes.size());
     for (const sim::ExprNode& node : program.exprs.nodes) exprs_.push_back(expr(node));
   }
 
   const Body* body(const std::vector<sim::Node>& nodes) {
     std::vector<const Node*> found;
+    found.reserve(nodes.size());
     for (const sim::Node& node : nodes) {
       found.push_back(
           node.kind == sim::Node::Kind::kCommand
@@ -39,6 +41,8 @@ class Reader {
 
   const Operand* operand(const sim::Operand& operand) {
     Operand found{operand.base, operand.address, {}, {}};
+    found.steps.reserve(operand.steps.size());
+    found.general.reserve(operand.general.size());
     for (const sim::Operand::Step& step : operand.steps) {
       found.steps.push_back({program_.loop_ids[step.slot], static_cast<int64_t>(step.increment)});
     }
@@ -83,6 +87,7 @@ class Writer {
     found.base = operand.base;
     found.address = operand.address;
     found.steps.reserve(operand.steps.size());
+    found.general.reserve(operand.general.size());
     for (const Operand::Step& step : operand.steps) {
       found.steps.push_back({slot(step.loop_id), static_cast<uint64_t>(step.by)});
     }
@@ -123,7 +128,7 @@ class Writer {
   }
 
   uint32_t slot(uint32_t loop_id) {
-    const auto [at, is_new] = slots_.emplace(loop_id, program_.slot_count);
+    const auto [at, is_new] = slots_.try_emplace(loop_id, program_.slot_count);
     if (is_new) {
       program_.loop_ids.push_back(loop_id);
       ++program_.slot_count;

@@ -12,6 +12,20 @@
 #include "sim/host_demand.h"
 
 namespace npu::rewrite {
+namespace {
+
+// What a program's host sees of it, which is copied for each body that is tried.
+sim::Program without_device(const sim::Program& program) {
+  sim::Program found;
+  found.name = program.name;
+  found.host = program.host;
+  found.arguments = program.arguments;
+  for (sim::Argument& argument : found.arguments) argument.data.clear();
+  found.shifted_addresses = program.shifted_addresses;
+  return found;
+}
+
+}  // namespace
 
 sim::Program rewritten(const sim::Program& program, const CommandSet& commands,
                        const Options& options, const sim::RunControl& control, const Show& show) {
@@ -38,10 +52,11 @@ sim::Program rewritten(const sim::Program& program, const CommandSet& commands,
   if (options.sums) tell("sums", body);
   if (options.budget) {
     std::unordered_map<const Body*, sim::HostDemand> known;
+    const sim::Program bare = without_device(program);
     const auto demand = [&](const Body* made) {
       const auto found = known.find(made);
       if (found != known.end()) return found->second;
-      return known[made] = sim::HostDemandCounter(with_body(program, made), control).count();
+      return known[made] = sim::HostDemandCounter(with_body(bare, made), control).count();
     };
     const double fetch_cycles = static_cast<double>(program.host.host_icache_miss_cycles) /
                                 static_cast<double>(program.host.host_icache_line_bytes);

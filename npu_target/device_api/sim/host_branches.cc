@@ -14,10 +14,6 @@ constexpr double kRounding = 1e-9;
 
 bool is_joined(const ExprNode& node) { return node.op == Op::kAnd || node.op == Op::kOr; }
 
-bool is_met(const ExprNode& comparison, int64_t a, int64_t b) {
-  return comparison.op == Op::kLt ? a < b : comparison.op == Op::kLe ? a <= b : a == b;
-}
-
 }  // namespace
 
 std::set<uint32_t> HostBranches::nodes_of(uint32_t condition) const {
@@ -112,39 +108,69 @@ HostBranches::Decided HostBranches::decide(uint32_t condition, Path path) {
 
 // A value beyond either end of the loop is there, too, as no compiler knows where it ends.
 HostBranches::Decided HostBranches::compare(const ExprNode& comparison, uint32_t slot, Path path) {
-  const auto [found, is_new] = path.values.try_emplace(slot);
-  Values& values = found->second;
-  if (is_new) {
-    const auto extent = static_cast<int64_t>(extent_of_(slot));
-    for (int64_t value = -1; value <= extent; ++value) values.push_back(value);
+  const auto extent = static_cast<int64_t>(extent_of_(slot));
+  auto found = std::find_if(path.values.begin(), path.values.end(),
+                            [slot](const Values& values) { return values.slot == slot; });
+  if (found == path.values.end()) {
+    found = path.values.insert(found, {slot, -1, extent, {}});
   }
-  const auto side = [&](uint32_t index, int64_t value) {
-    return nodes_[index].op == Op::kVar ? value : nodes_[index].value;
-  };
-  const auto others = std::stable_partition(values.begin(), values.end(), [&](int64_t value) {
-    return is_met(comparison, side(comparison.inputs[0], value), side(comparison.inputs[1], value));
-  });
-  if (others == values.begin() || others == values.end()) {
-    const bool is_met = others == values.end();
-    Decided all;
-    all.emplace_back(std::move(path), is_met);
-    return all;
+  const bool is_first = nodes_[comparison.inputs[0]].op == Op::kVar;
+  const int64_t number = nodes_[comparison.inputs[is_first ? 1 : 0]].value;
+  auto [met, unmet] =
+      parted(comparison, is_first, std::clamp<int64_t>(number, -2, extent + 1), *found);
+  Decided ends;
+  if (met.is_empty() || unmet.is_empty()) {
+    ends.emplace_back(std::move(path), unmet.is_empty());
+    return ends;
   }
   asked_ += path.share;
-  const double whole = share_of(values, slot);
-  Decided both;
-  for (const bool is_met : {true, false}) {
-    Path part = path;
-    part.values[slot] = is_met ? Values(values.begin(), others) : Values(others, values.end());
-    part.share = whole > 0 ? path.share * share_of(part.values[slot], slot) / whole : 0;
-    both.emplace_back(std::move(part), is_met);
+  const double whole = share_of(*found);
+  const double share = path.share;
+  const auto at = found - path.values.begin();
+  ends.reserve(2);
+  ends.emplace_back(path, true);
+  ends.emplace_back(std::move(path), false);
+  for (auto& [end, is_met] : ends) {
+    Values& values = end.values[static_cast<size_t>(at)];
+    values = std::move(is_met ? met : unmet);
+    end.share = whole > 0 ? share * share_of(values) / whole : 0;
   }
-  return both;
+  return ends;
+}
+
+// The values for which a comparison with a number is met, and the others.
+std::pair<HostBranches::Values, HostBranches::Values> HostBranches::parted(
+    const ExprNode& comparison, bool is_variable_first, int64_t number, const Values& values) {
+  Values met = values;
+  Values unmet = values;
+  if (comparison.op == Op::kEq) {
+    const bool is_there = number >= values.least && number <= values.greatest;
+    met.least = number;
+    met.greatest = is_there ? number : number - 1;
+    if (is_there) unmet.without.push_back(number);
+  } else {
+    // Up to which value it is met, or from the next one on.
+    const int64_t last = number - ((comparison.op == Op::kLt) == is_variable_first ? 1 : 0);
+    Values& low = is_variable_first ? met : unmet;
+    Values& high = is_variable_first ? unmet : met;
+    low.greatest = std::min(low.greatest, last);
+    high.least = std::max(high.least, last + 1);
+  }
+  for (Values* part : {&met, &unmet}) {
+    std::vector<int64_t>& without = part->without;
+    without.erase(std::remove_if(without.begin(), without.end(),
+                                 [part](int64_t value) {
+                                   return value < part->least || value > part->greatest;
+                                 }),
+                  without.end());
+  }
+  return {std::move(met), std::move(unmet)};
 }
 
 HostBranches::Decided HostBranches::ask(uint32_t condition, Path path) {
   Decided found;
-  const auto known = path.known.find(condition);
+  const auto known = std::find_if(path.known.begin(), path.known.end(),
+                                  [condition](const auto& one) { return one.first == condition; });
   if (known != path.known.end()) {
     const bool is_met = known->second;
     found.emplace_back(std::move(path), is_met);
@@ -153,19 +179,29 @@ HostBranches::Decided HostBranches::ask(uint32_t condition, Path path) {
   asked_ += path.share;
   path.share /= 2;
   for (const bool is_met : {true, false}) {
-    path.known[condition] = is_met;
     found.emplace_back(path, is_met);
+    found.back().first.known.emplace_back(condition, is_met);
   }
   return found;
 }
 
 // The part of a loop's turns that these values are.
-double HostBranches::share_of(const Values& values, uint32_t slot) const {
-  const uint64_t extent = extent_of_(slot);
-  const auto count = std::count_if(values.begin(), values.end(), [&](int64_t value) {
-    return value >= 0 && value < static_cast<int64_t>(extent);
+double HostBranches::share_of(const Values& values) const {
+  const auto extent = static_cast<int64_t>(extent_of_(values.slot));
+  return static_cast<double>(values.count_below(extent)) / static_cast<double>(extent);
+}
+
+bool HostBranches::Values::is_empty() const {
+  return greatest - least + 1 <= static_cast<int64_t>(without.size());
+}
+
+int64_t HostBranches::Values::count_below(int64_t extent) const {
+  const int64_t first = std::max<int64_t>(least, 0);
+  const int64_t last = std::min(greatest, extent - 1);
+  const auto left_out = std::count_if(without.begin(), without.end(), [&](int64_t value) {
+    return value >= first && value <= last;
   });
-  return static_cast<double>(count) / static_cast<double>(extent);
+  return std::max<int64_t>(0, last - first + 1) - left_out;
 }
 
 }  // namespace npu::sim

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <set>
 #include <utility>
 #include <vector>
@@ -33,11 +32,21 @@ class HostBranches {
   void forget() { paths_.clear(); }
 
  private:
-  using Values = std::vector<int64_t>;
+  // Of a loop's variable: those from the least to the greatest, without some.
+  struct Values {
+    uint32_t slot;
+    int64_t least;
+    int64_t greatest;
+    std::vector<int64_t> without;
+
+    bool is_empty() const;
+    // How many there are from 0 up to the extent.
+    int64_t count_below(int64_t extent) const;
+  };
   struct Path {
-    double share = 1;                   // of all turns
-    std::map<uint32_t, Values> values;  // by slot, of those compared so far
-    std::map<uint32_t, bool> known;     // other conditions
+    double share = 1;                              // of all turns
+    std::vector<Values> values;                    // of variables compared so far
+    std::vector<std::pair<uint32_t, bool>> known;  // other conditions
   };
   using Decided = std::vector<std::pair<Path, bool>>;
   void add_nodes(uint32_t index, std::set<uint32_t>& branching) const;
@@ -46,7 +55,9 @@ class HostBranches {
   Decided decide(uint32_t condition, Path path);
   Decided compare(const ExprNode& comparison, uint32_t slot, Path path);
   Decided ask(uint32_t condition, Path path);
-  double share_of(const Values& values, uint32_t slot) const;
+  static std::pair<Values, Values> parted(const ExprNode& comparison, bool is_variable_first,
+                                          int64_t number, const Values& values);
+  double share_of(const Values& values) const;
 
   const std::vector<ExprNode>& nodes_;
   const Extent extent_of_;

@@ -20,6 +20,22 @@ int home_of(const HostValue& value) {
   return home;
 }
 
+// Of all but the offset.
+uint64_t hash_of(const HostValue& value) {
+  constexpr uint64_t kPrime = UINT64_C(0x9E3779B97F4A7C15);
+  auto hash = static_cast<uint64_t>(value.base.address);
+  const auto mix = [&hash](uint64_t part) { hash = (hash ^ part ^ hash >> 29) * kPrime; };
+  for (const auto& [scope, increment] : value.steps) {
+    mix(static_cast<uint64_t>(scope));
+    mix(increment);
+  }
+  for (const auto& [scope, coefficient, expr] : value.terms) {
+    mix(coefficient);
+    mix(expr);
+  }
+  return hash;
+}
+
 }  // namespace
 
 uint32_t HostValues::step_in(int home, int scope, uint32_t step) const {
@@ -52,33 +68,42 @@ void HostValues::use(const HostValue& value, int scope, uint32_t step) {
     use_constant(value.base, scope, step);
     return;
   }
-  auto entry = index_of_.find(std::tie(home, value.base.address, value.steps, value.terms));
-  if (entry == index_of_.end()) {
-    const size_t index = families_.size();
-    entry = index_of_.emplace(Key{home, value.base.address, value.steps, value.terms}, index).first;
-    families_.push_back({static_cast<int>(index), value, home, {}});
-    families_.back().value.base.offset = 0;
-    order_[{scopes_[home].depth, value.terms.size()}].push_back(index);
-  }
   bool is_conditional = false;
   for (int inner = scope; inner != home; inner = scopes_[inner].parent) {
     is_conditional = is_conditional || !scopes_[inner].is_fixed();
   }
-  families_[entry->second].uses.push_back(
-      {scope, step, step_in(home, scope, step), value.base.offset, is_conditional});
+  family_of(value, home)
+      .uses.push_back({scope, step, step_in(home, scope, step), value.base.offset, is_conditional});
+}
+
+HostValues::Family& HostValues::family_of(const HostValue& value, int home) {
+  const uint64_t hash = hash_of(value);
+  for (auto [found, end] = by_hash_.equal_range(hash); found != end; ++found) {
+    const HostValue& known = found->second->value;
+    if (known.base.address == value.base.address && known.steps == value.steps &&
+        known.terms == value.terms) {
+      return *found->second;
+    }
+  }
+  Family& made =
+      families_.emplace_back(Family{static_cast<int>(families_.size()), value, home, {}});
+  made.value.base.offset = 0;
+  by_hash_.emplace(hash, &made);
+  order_[{scopes_[home].depth, value.terms.size()}].push_back(&made);
+  return made;
 }
 
 void HostValues::finish() {
   while (!order_.empty()) {
     const auto last = std::prev(order_.end());
-    const std::vector<size_t> families = std::move(last->second);
+    const std::vector<Family*> families = std::move(last->second);
     order_.erase(last);
     // Whatever it begins from is another one, and may be new.
-    for (const size_t family : families) finish(std::move(families_[family]));
+    for (Family* family : families) finish(*family);
   }
 }
 
-void HostValues::finish(Family family) {
+void HostValues::finish(Family& family) {
   std::stable_sort(family.uses.begin(), family.uses.end(),
                    [](const Use& a, const Use& b) { return a.step < b.step; });
   const uint64_t moved = derive(family);

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory_resource>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -72,10 +74,9 @@ class HostValues {
     int home;
     std::vector<Use> uses;
   };
-  using Key = std::tuple<int, int32_t, std::vector<HostValue::Step>, std::vector<HostValue::Term>>;
-
   uint32_t add_term(const HostValue::Term& term, int scope, uint32_t step);
-  void finish(Family family);
+  Family& family_of(const HostValue& value, int home);
+  void finish(Family& family);
   Place place_of(const Family& family, const std::pmr::vector<const Use*>& uses) const;
   HostWord word_of(const Family& family, uint64_t offset) const;
   uint64_t derive(const Family& family);
@@ -85,10 +86,10 @@ class HostValues {
 
   std::vector<HostScope>& scopes_;
   const Add add_;
-  std::map<Key, size_t, std::less<>> index_of_;
-  std::vector<Family> families_;
+  std::deque<Family> families_;
+  std::unordered_multimap<uint64_t, Family*> by_hash_;
   // By depth of the home and number of terms: what a family begins from is further down.
-  std::map<std::pair<int, size_t>, std::vector<size_t>> order_;
+  std::map<std::pair<int, size_t>, std::vector<Family*>> order_;
 };
 
 }  // namespace npu::sim

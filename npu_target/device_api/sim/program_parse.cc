@@ -234,7 +234,7 @@ class Parser {
   }
 
   uint32_t slot_of(uint32_t loop_id) {
-    const auto [entry, is_new] = slots_.emplace(loop_id, static_cast<uint32_t>(slots_.size()));
+    const auto [entry, is_new] = slots_.try_emplace(loop_id, static_cast<uint32_t>(slots_.size()));
     if (is_new) loop_ids_.push_back(loop_id);
     return entry->second;
   }

@@ -11,6 +11,7 @@
 #include "sim/program.h"
 #include "sim/program_run.h"
 #include "sim/program_write.h"
+#include "src/command_classes.h"
 #include "src/ffi_error.h"
 
 namespace npu {
@@ -21,35 +22,10 @@ namespace ffi = tvm::ffi;
 // Of loops, when what is asked of the host is counted: beyond any kernel.
 constexpr uint64_t kMaxIterations = uint64_t{1} << 26;
 
-using Classes = ffi::Array<ffi::Array<int64_t>>;
-
-// Of each class of commands: funct, the mask and the value of its tag, whether it is a setting,
-// whether it is computing; then of each number of a row its word (0 or 1), its lowest bit, and how
-// many there are.
-rewrite::CommandSet command_set(const Classes& classes) {
-  constexpr size_t kHead = 5;
-  constexpr size_t kRow = 3;
-  rewrite::CommandSet commands;
-  for (const ffi::Array<int64_t>& numbers : classes) {
-    rewrite::CommandClass made{static_cast<uint8_t>(numbers[0]),
-                               static_cast<uint64_t>(numbers[1]),
-                               static_cast<uint64_t>(numbers[2]),
-                               numbers[3] != 0,
-                               numbers[4] != 0,
-                               {}};
-    for (size_t at = kHead; at + kRow <= numbers.size(); at += kRow) {
-      const auto low = static_cast<uint32_t>(numbers[at + 1]);
-      made.rows[numbers[at] != 0].push_back({low, static_cast<uint32_t>(numbers[at + 2])});
-    }
-    commands.classes.push_back(std::move(made));
-  }
-  return commands;
-}
-
 // Names of passes, each followed by what the pass leaves, as the end of a program file has it: of
 // all that are told of if `shows`, and last, without a name, of the program as it is then.
 // `passes` are the names of those that are to be made.
-ffi::Array<ffi::Any> rewritten(const ffi::Bytes& bytes, const Classes& classes,
+ffi::Array<ffi::Any> rewritten(const ffi::Bytes& bytes, const CommandClasses& classes,
                                const ffi::Array<ffi::String>& passes, bool shows) {
   return with_ffi_errors([&] {
     const sim::Program program = sim::Program::parse({bytes.data(), bytes.size()});

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ...codegen.constant_rows import ConstantRows
-from ...codegen.operands import to_number, to_operand
+from ...codegen.operands import to_operand
 from ...codegen.operations import CopyKind, CopyOperation, Engine, LoopIds
 from ...codegen.pieces import Piece, pieces
 from ...codegen.row_parts import RowPart, row_parts
@@ -15,7 +15,7 @@ from ...device.commands import DeviceCommand
 from ...passes.copies import Load, Store
 from ...passes.linear import Linear, combine
 from ...passes.transfers import Transfer
-from ...program import Command, Node, device_command
+from ...program import Command, CommandForm, Node, RunningValue, command_form
 from .block_setting import BlockSetting
 from .config import GemminiConfig
 from .copy_rules import GemminiCopyRules
@@ -41,14 +41,29 @@ class Move(NamedTuple):
         settings = self.settings
         if self.block_setting is not None:
             settings = (self.block_setting.command(operation.block, operation.loops),)
-        command = device_command(
-            self.command,
-            dram_address=operation.dram_address(),
-            local=(self.flags, to_operand(operation.row)),
-            cols=to_number(operation.columns),
-            rows=to_number(operation.rows),
+        columns, rows = operation.columns, operation.rows
+        values: list[RunningValue] = [(self.flags, to_operand(operation.row))]
+        if operation.kind.argument is not None:
+            values.append(operation.dram_address())
+        values += [to_operand(size) for size in (columns, rows) if size.items]
+        form = _form(
+            self.command,  # type: ignore[arg-type]
+            operation.kind.argument is None,
+            None if columns.items else columns.const,
+            None if rows.items else rows.const,
         )
-        return (*settings, command)
+        return (*settings, form.command(*values))
+
+
+@lru_cache(maxsize=256)
+def _form(
+    command: type[DeviceCommand], is_zeros: bool, cols: int | None, rows: int | None
+) -> CommandForm:
+    """MVINs or MVOUTs of a size, as far as that is a constant; zeros come from nowhere."""
+    fields = {"dram_address": 0 if is_zeros else None, "cols": cols, "rows": rows}
+    running = [name for name, value in fields.items() if value is None]
+    constants = {name: value for name, value in fields.items() if value is not None}
+    return command_form(command, ("local", *running), **constants)
 
 
 class CopyOperations:
