@@ -18,9 +18,10 @@ class Touched(NamedTuple):
 
     def conflicts(self, other: Touched) -> bool:
         """Whether both may touch the same rows; tiles may share them, one after the other."""
-        apart = self.version - other.version
-        if self.tile == other.tile and apart.is_const:
-            return apart.const == 0
+        if self.tile == other.tile:
+            apart = self.version - other.version
+            if apart.is_const:
+                return apart.const == 0
         return self.tile.overlaps(other.tile)
 
 

@@ -14,8 +14,9 @@ from math import gcd
 import numpy as np
 
 from ..passes.linear import Linear
+from .blocks import varying
 from .dependences import Touched
-from .interleaving import Copy, varying
+from .interleaving import Copy
 from .operations import CopyOperation
 from .placement import Placer
 from .steps import Steps
@@ -30,7 +31,7 @@ def begin_soon(placer: Placer, due: Sequence[Copy]) -> list[Copy]:
     placer.steps = steps
     due = [_apart(placer, copy) for copy in due]
     found = [bound for copy in due if (bound := placer.bound(copy, first=True))]
-    turns = [bound.blocks // steps.positions(0) for bound in found]
+    turns = [bound.blocks.values // steps.positions(0) for bound in found]
     turn = gcd(*[int(at) for needed in turns for at in np.unique(needed)])
     extent = steps.loops[0].extent
     # What comes for a turn comes all through the one before.
@@ -42,10 +43,10 @@ def begin_soon(placer: Placer, due: Sequence[Copy]) -> list[Copy]:
 def _apart(placer: Placer, copy: Copy) -> Copy:
     """A copy with its loop in two, where it comes back to steps that another part was for."""
     bound = placer.bound(copy, first=True)
-    if bound is None or bound.blocks.ndim != 1 or not copy.is_divisible:
+    if bound is None or bound.blocks.values.ndim != 1 or not copy.is_divisible:
         return copy
-    turns = np.flatnonzero(np.diff(bound.blocks) < 0) + 1
-    if not len(turns) or turns[0] == 1 or len(bound.blocks) % turns[0]:
+    turns = np.flatnonzero(np.diff(bound.blocks.values) < 0) + 1
+    if not len(turns) or turns[0] == 1 or len(bound.blocks.values) % turns[0]:
         return copy
     return copy.with_operation(copy.operation.split(0, int(turns[0]), placer.ids))
 
@@ -70,7 +71,7 @@ def _end(placer: Placer, after: Sequence[Copy]) -> float:
         bound = placer.bound(copy, first=False)
         if bound is None:
             return np.inf
-        np.add.at(store_cycles, bound.blocks, copy.operation.cycles)
+        np.add.at(store_cycles, bound.blocks.values, copy.operation.cycles)
     left = np.cumsum(store_cycles[::-1])[::-1]
     complete = (1 + np.arange(n_blocks)) * (placer.steps.cycles / n_blocks)
     return float(np.max(complete + left))
@@ -107,7 +108,7 @@ def _late(placer: Placer, copy: Copy, most_cycles: float) -> tuple[int | None, i
     bound = placer.bound(copy, first=True)
     if bound is None or not copy.is_divisible:
         return None, 0
-    axis, blocks = varying(bound.blocks, least=True)
+    axis, blocks = varying(bound.blocks.values, least=True)
     if axis is None or np.any(np.diff(blocks) < 0):
         return None, 0
     each = copy.cycles / len(blocks)

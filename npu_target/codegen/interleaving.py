@@ -15,6 +15,7 @@ import numpy as np
 
 from ..passes.linear import Linear
 from ..topi.blocking import ceil_div
+from .blocks import Blocks, ahead, behind, from_block, some_of, varying
 from .dependences import Touched
 from .operations import CopyOperation, Engine, LoopIds
 from .placed import PlacedCopy
@@ -59,11 +60,10 @@ class Copy(NamedTuple):
 
 
 class Bound(NamedTuple):
-    """A copy with, for each of its iterations, the block of rows (counted in the order of the
-    steps) that it has to precede or to follow."""
+    """A copy with the blocks of rows that its iterations have to precede or to follow."""
 
     copy: Copy
-    blocks: np.ndarray
+    blocks: Blocks
 
 
 class Part(NamedTuple):
@@ -93,33 +93,26 @@ class Interleaver:
     def ahead(self, bound: Bound, extent: int, inner: int, due_first: list[Bound]) -> list[Part]:
         """Where the parts of a copy go that the iterations of a loop need: each into an iteration
         before.  What the first one needs is added to ``due_first``."""
-        needed = np.minimum(bound.blocks // inner, extent)  # the iteration
-        axis, per_index = varying(needed, least=True)
-        if not bound.copy.is_divisible:
-            axis = None
-        if axis is None:
-            first = int(needed.min())
-            if first == 0:
+        found = ahead(bound.blocks, inner, extent)
+        if found.axis is None or not bound.copy.is_divisible:
+            if found.first == 0:
                 due_first.append(bound)
                 return []
-            return self.spread([bound.copy], int(first > 1), first)
-        if np.any(np.diff(per_index) < 0):
+            return self.spread([bound.copy], int(found.first > 1), found.first)
+        if not found.in_order:
             due_first.append(bound)
             return []
-        at_once = int(np.count_nonzero(per_index == 0))
-        count = len(per_index) - at_once
+        axis, at_once = found.axis, found.at_once
         if at_once:
             due_first.append(_slice(bound, axis, at_once))
-        later = per_index[at_once:]
-        each = int(np.max(-(-np.arange(1, count + 1) // np.maximum(later, 1)))) if count else 1
-        return _dealt(bound.copy, axis, at_once, count, 0, each)
+        return _dealt(bound.copy, axis, at_once, found.later, 0, found.each)
 
     def ahead_by_halves(
         self, bound: Bound, extent: int, inner: int, due_first: list[Bound]
     ) -> list[Part]:
         """As `ahead`, for a loop whose iterations need a part of the one half of what is loaded
         and then a part of the other: of the other into the same iteration."""
-        needed = np.minimum(bound.blocks // inner, extent)
+        needed = np.minimum(bound.blocks.values // inner, extent)
         axis, per_index = varying(needed, least=True)
         if axis is None or len(per_index) % 2:
             return self.ahead(bound, extent, inner, due_first)
@@ -134,7 +127,9 @@ class Interleaver:
         parts = self.ahead(first, extent, inner, due_first)
         each, left = divmod(middle, extent)
         turn = np.arange(middle) // max(each, 1)  # in which it would be loaded
-        blocks = np.moveaxis(second.blocks, axis, -1) if middle > 1 else second.blocks
+        blocks = second.blocks.values
+        if middle > 1:
+            blocks = np.moveaxis(blocks, axis, -1)
         if left or not each or np.any(blocks < turn * inner + inner // 2):
             return parts + self.ahead(second, extent, inner, due_first)
         return parts + _dealt(second.copy, axis, 0, middle, 0, each)
@@ -142,26 +137,14 @@ class Interleaver:
     def behind(self, bound: Bound, extent: int, inner: int, after_last: list[Bound]) -> list[Part]:
         """Where the parts of a copy go that follow the iterations of a loop: each into one behind.
         What follows the last one is added to ``after_last``."""
-        ready = np.maximum(bound.blocks, -1) // inner  # the iteration
-        axis, per_index = varying(ready, least=False)
-        if not bound.copy.is_divisible:
-            axis = None
-        last = Bound(bound.copy, bound.blocks - (extent - 1) * inner)
-        if axis is None or np.any(np.diff(per_index) < 0):
+        last = Bound(bound.copy, from_block(bound.blocks, (extent - 1) * inner))
+        found = behind(bound.blocks, inner, extent) if bound.copy.is_divisible else None
+        if found is None:
             after_last.append(last)
             return []
-        late = int(np.count_nonzero(per_index >= extent - 1))
-        count = len(per_index) - late
-        for begin in range(int(per_index[0]) + 1, extent):
-            each = max(1, ceil_div(count, extent - begin))
-            if np.all(begin + np.arange(count) // each > per_index[:count]):
-                break
-        else:
-            after_last.append(last)
-            return []
-        if late:
-            after_last.append(_slice(last, axis, late, start=count))
-        return _dealt(bound.copy, axis, 0, count, begin, each)
+        if found.late:
+            after_last.append(_slice(last, found.axis, found.late, start=found.early))
+        return _dealt(bound.copy, found.axis, 0, found.early, found.begin, found.each)
 
     def spread(self, copies: Sequence[Copy], first: int, end: int) -> list[Part]:
         """Parts of copies for the iterations of a loop from ``first`` to ``end``, about as many for
@@ -285,27 +268,7 @@ def _dealt(copy: Copy, axis: int, start: int, count: int, begin: int, each: int)
     return parts
 
 
-def varying(values: np.ndarray, *, least: bool) -> tuple[int | None, np.ndarray]:
-    """The axis along which the least (or greatest) value of all others differs most, and those
-    values; None where none does."""
-    best: tuple[int | None, np.ndarray] = (None, values)
-    most = 0
-    reduced = np.minimum.reduce if least else np.maximum.reduce  # methods take twice as long
-    for axis in range(values.ndim):
-        along = values
-        if values.ndim > 1:
-            others = tuple(other for other in range(values.ndim) if other != axis)
-            along = reduced(values, axis=others)
-        spread = int(np.maximum.reduce(along) - np.minimum.reduce(along))
-        if spread > most:
-            best, most = (axis, along), spread
-    return best
-
-
 def _slice(bound: Bound, axis: int, count: int, start: int = 0) -> Bound:
     """``count`` iterations of a copy's loop."""
     part = bound.copy.operation.sliced(axis, Linear(start), count)
-    blocks = np.take(bound.blocks, range(start, start + count), axis=axis)
-    if count == 1:
-        blocks = blocks.squeeze(axis)
-    return Bound(bound.copy.with_operation(part), blocks)
+    return Bound(bound.copy.with_operation(part), some_of(bound.blocks, axis, start, count))

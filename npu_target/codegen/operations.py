@@ -264,10 +264,10 @@ class CopyOperation(NamedTuple):
         Rows of a command are told from its most rows and columns; ``stacked`` is whether those are
         among them that it writes columns further to the right of.
         """
-        form = self._row_form(stacked=stacked)
-        return None if form is None else form.rows + self.row.const
+        pattern = self.row_pattern(stacked=stacked)
+        return None if pattern is None else pattern.rows + self.row.const
 
-    def _row_form(self, *, stacked: bool) -> _RowForm | None:
+    def row_pattern(self, *, stacked: bool = True) -> RowPattern | None:
         """Those of `touched_rows`, counted from the first."""
         if not self.most_rows:
             return None
@@ -278,7 +278,7 @@ class CopyOperation(NamedTuple):
             along.append((loop.extent, self.row.coefficient(loop.loop_id)))
         n_blocks = ceil_div(self.most_columns, self.kind.block_columns)
         own = 1 - self.kind.lines if stacked else 0, self.most_rows
-        return _row_form(tuple(along), n_blocks, self.kind.block_rows, own)
+        return RowPattern(tuple(along), n_blocks, self.kind.block_rows, own)
 
     @property
     def is_divisible(self) -> bool:
@@ -286,8 +286,8 @@ class CopyOperation(NamedTuple):
         same row."""
         if not self.loops or not self.is_load:
             return True
-        form = self._row_form(stacked=False)
-        return form is not None and form.is_distinct
+        pattern = self.row_pattern(stacked=False)
+        return pattern is not None and pattern.is_distinct
 
     def dram_address(self) -> Operand | int:
         """Where the first byte is that a command copies; 0 for zeros."""
@@ -307,27 +307,39 @@ class CopyOperation(NamedTuple):
         return nested(self.loops, when(condition, body))
 
 
-class _RowForm(NamedTuple):
-    """Rows that a copy touches, int64 of its loops' extents and then the rows of one command, less
-    the first; ``is_distinct`` is whether none of them comes twice."""
+class RowPattern(NamedTuple):
+    """Rows that a copy touches, less the first.
 
-    rows: np.ndarray
-    is_distinct: bool
+    along : of each of its loops the extent, and the rows from an iteration to the next.
+    own : where the rows of each block begin and end.
+    """
+
+    along: tuple[tuple[int, int], ...]
+    n_blocks: int
+    block_rows: int
+    own: tuple[int, int]
+
+    @property
+    def rows(self) -> np.ndarray:
+        """int64 of its loops' extents and then the rows of one command."""
+        return _rows_of(self)[0]
+
+    @property
+    def is_distinct(self) -> bool:
+        """Whether none of them comes twice."""
+        return _rows_of(self)[1]
 
 
 @lru_cache(maxsize=128)  # copies of the iterations of a loop have the same
-def _row_form(
-    along: tuple[tuple[int, int], ...], n_blocks: int, block_rows: int, own: tuple[int, int]
-) -> _RowForm:
-    """``along``: of each loop the extent and the rows from an iteration to the next; ``own``: where
-    the rows of each block begin and end."""
+def _rows_of(pattern: RowPattern) -> tuple[np.ndarray, bool]:
+    """See `RowPattern`."""
     rows = np.zeros((), dtype=np.int64)
-    for extent, step in along:
+    for extent, step in pattern.along:
         rows = rows[..., None] + np.arange(extent) * step
-    offsets = (np.arange(n_blocks)[:, None] * block_rows + np.arange(*own)).ravel()
-    rows = rows[..., None] + offsets
+    offsets = np.arange(pattern.n_blocks)[:, None] * pattern.block_rows + np.arange(*pattern.own)
+    rows = rows[..., None] + offsets.ravel()
     rows.flags.writeable = False
-    return _RowForm(rows, int(np.bincount(rows.ravel() - rows.min()).max()) == 1)
+    return rows, int(np.bincount(rows.ravel() - rows.min()).max()) == 1
 
 
 def when(condition: Expr, body: tuple[Node, ...]) -> tuple[Node, ...]:

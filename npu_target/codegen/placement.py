@@ -14,6 +14,7 @@ a loop's first or last iteration is then split off, and the others carry what th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from math import prod
 
@@ -22,12 +23,13 @@ import numpy as np
 from ..device.intrinsic import Access
 from ..passes.linear import Linear
 from ..topi.blocking import ceil_div
+from .blocks import Blocks
 from .dependences import Touched
 from .interleaving import Bound, Copy, Interleaver, Part, best_axis
-from .operations import CopyOperation, Engine, LoopIds
+from .operations import CopyOperation, Engine, LoopIds, RowPattern
 from .placed import Placed, PlacedLoop, PlacedStep
 from .report import BEFORE, BEHIND, FIRST_BLOCK, LAST_BLOCK, NOT_INTERLEAVED, ROWS_UNKNOWN, NoReport
-from .steps import Run, Step, Steps
+from .steps import BlockRows, Run, Step, Steps
 
 # Of the loops around the steps, so many outer ones may be cut in two, where that brings so much.
 _SPLIT_LEVELS = 2
@@ -173,13 +175,11 @@ class Placer:
         """The block that touches rows of each iteration's first, or last; None where that is not
         known."""
         operation = copy.operation
-        rows = operation.touched_rows()
+        pattern = operation.row_pattern()
         operands = self.steps.touched()
-        if rows is None or operands is None:
+        if pattern is None or operands is None:
             return None
-        n_blocks = self.steps.n_blocks
-        never = n_blocks if first else -1
-        blocks = np.full(rows.shape[:-1], never, dtype=np.int64)
+        touched = []
         own = [loop.loop_id for loop in operation.loops]
         around = operation.row.without(*own)
         for operand, tile in enumerate(self.touched):
@@ -188,11 +188,8 @@ class Placer:
                 continue
             if form.items != around.items:
                 return None
-            found = of_blocks.blocks(rows - form.const, first=first)
-            nearest = np.minimum if first else np.maximum
-            blocks = nearest(blocks, nearest.reduce(found, axis=-1))
-        # What no step touches keeps its place before, or behind, all of them.
-        return Bound(copy, np.where(blocks == never, 0 if first else n_blocks - 1, blocks))
+            touched.append((of_blocks, around.const - form.const))
+        return Bound(copy, _blocks(pattern, tuple(touched), self.steps.n_blocks, first))
 
     # ---- loops --------------------------------------------------------------------------
 
@@ -330,6 +327,22 @@ class Placer:
             return (*(copy.placed for copy in self.interleaver.parts_in(parts, index)), last)
 
         return self._ranges(sorted(cuts), body)
+
+
+@lru_cache(maxsize=256)
+def _blocks(
+    pattern: RowPattern, touched: tuple[tuple[BlockRows, int], ...], n_blocks: int, first: bool
+) -> Blocks:
+    """The first blocks that touch rows of a copy, or the last ones; with the rows of each operand
+    how far the copy's are from there."""
+    never = n_blocks if first else -1
+    blocks = np.full(pattern.rows.shape[:-1], never, dtype=np.int64)
+    nearest = np.minimum if first else np.maximum
+    for of_blocks, distance in touched:
+        found = of_blocks.blocks(pattern.rows + distance, first=first)
+        blocks = nearest(blocks, nearest.reduce(found, axis=-1))
+    # What no step touches keeps its place before, or behind, all of them.
+    return Blocks(np.where(blocks == never, 0 if first else n_blocks - 1, blocks))
 
 
 class Around(Placer):

@@ -56,11 +56,19 @@ class Load(NamedTuple):
 
     def at(self, values: Mapping[int, Linear]) -> Load:
         """The copy where loops have these values."""
-        return self._replace(
-            row=self.row.substitute(values),
-            column=self.column.substitute(values),
-            offset=self.offset.substitute(values),
-            valid=tuple([undivided(form.substitute(values)) for form in self.valid]),
+        return Load(
+            self.row.substitute(values),
+            self.column.substitute(values),
+            self.memory,
+            self.source,
+            self.offset.substitute(values),
+            self.element_bytes,
+            tuple([undivided(form.substitute(values)) for form in self.valid]),
+            self.accumulate,
+            self.shrunk,
+            self.scale,
+            self.stack,
+            self.fill,
         )
 
 

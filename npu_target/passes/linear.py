@@ -176,7 +176,8 @@ class Linear(NamedTuple):
         terms: dict[Key, int] = {}
         for key, value in items:
             if type(key) is Atom:
-                new = combine(key.op, key.a.substitute(values), key.b.substitute(values))
+                b = key.b.substitute(values) if key.b.items else key.b
+                new = combine(key.op, key.a.substitute(values), b)
             elif (known := values.get(key)) is not None:  # type: ignore[arg-type]
                 new = known
             else:
@@ -232,6 +233,7 @@ _CONSTANT: dict[str, Callable[[int, int], int]] = {
 }
 
 
+@lru_cache(maxsize=4096)  # copies of a loop's iterations have the same few
 def _divide(op: str, a: Linear, divisor: int) -> Linear:
     """Split off what the divisor divides: ``(q * d + r) // d = q + r // d``."""
     quotient = Linear.of(

@@ -86,11 +86,11 @@ def _first_to_cut(
 ) -> tuple[int, list[int]]:
     """The outermost loop that is to be cut, and the first iterations of its runs; of one where
     there is none."""
-    indices = _indices(leaf)
+    forms = [linear(index, env) for index in _indices(leaf)]
     for level, loop in enumerate(loops):
         if isinstance(leaf, BufferStore) and loop.loop_var.same_as(leaf.indices[-1]):
             continue  # columns of a row
-        runs = _runs(loop, indices, env)
+        runs = _runs(loop, forms, env)
         if len(runs) > 1:
             return level, runs
     return 0, [0]
@@ -109,9 +109,8 @@ def _variables(loops: list[tirx.For], leaf: tirx.Stmt) -> dict[Var, Linear]:
     return {variable: Linear.loop(number) for number, variable in enumerate(variables)}
 
 
-def _values(index: tirx.Expr, loop: tirx.For, env: dict[Var, Linear]) -> list[Linear] | None:
+def _values(form: Linear, loop: tirx.For, env: dict[Var, Linear]) -> list[Linear] | None:
     """What an index is in each iteration of a loop; None where it advances evenly."""
-    form = linear(index, env)
     (number,) = env[loop.loop_var].variables()
     if form.is_linear_in(number):
         return None
@@ -119,10 +118,10 @@ def _values(index: tirx.Expr, loop: tirx.For, env: dict[Var, Linear]) -> list[Li
     return [form.substitute({number: Linear(start + i)}) for i in range(int(loop.extent.value))]
 
 
-def _runs(loop: tirx.For, indices: list[tirx.Expr], env: dict[Var, Linear]) -> list[int]:
+def _runs(loop: tirx.For, forms: list[Linear], env: dict[Var, Linear]) -> list[int]:
     """The first iterations of the runs of a loop along which indices advance by numbers: of one,
     where they do or where that does not help."""
-    values = [found for index in indices if (found := _values(index, loop, env)) is not None]
+    values = [found for form in forms if (found := _values(form, loop, env)) is not None]
     steps = [
         [b - a for a, b in zip(*pair, strict=True)] for pair in pairwise(zip(*values, strict=True))
     ]
@@ -145,7 +144,7 @@ def _in_run(
     shifted = variable + begin
 
     def index_in_run(index: tirx.Expr) -> tirx.Expr:
-        values = _values(index, loop, env)
+        values = _values(linear(index, env), loop, env)
         if values is None:
             return replaced(index, loop.loop_var, shifted)
         slope = (values[first + 1] - values[first]).const if first + 1 < len(values) else 0

@@ -52,17 +52,22 @@ class Transfer(NamedTuple):
 
     def at(self, values: Mapping[int, Linear]) -> Transfer:
         """The transfer where loops have these values, those of ``outer`` other loops."""
-        ids = [min(values[loop.loop_id].variables()) for loop in self.outer]
-        return self._replace(
-            outer=tuple(
-                [loop._replace(loop_id=i) for loop, i in zip(self.outer, ids, strict=True)]
-            ),
-            guards=tuple([form.substitute(values) for form in self.guards]),
-            first_row=self.first_row.substitute(values),
-            end_row=self.end_row.substitute(values),
-            columns=self.columns.substitute(values),
-            tile_row=self.tile_row.substitute(values),
-            dram_bytes=self.dram_bytes.substitute(values),
+        outer = [
+            LoopExtent(min(values[loop.loop_id].variables()), loop.extent, loop.name)
+            for loop in self.outer
+        ]
+        return Transfer(
+            tuple(outer),
+            tuple([form.substitute(values) for form in self.guards]),
+            self.rows,
+            self.first_row.substitute(values),
+            self.end_row.substitute(values),
+            self.row_bytes,
+            self.blocks,
+            self.block_rows,
+            self.columns.substitute(values),
+            self.tile_row.substitute(values),
+            self.dram_bytes.substitute(values),
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from functools import cache
+from functools import cache, lru_cache
 
 from ..device import DeviceConfig
 from .expr import Expr, Op
@@ -24,9 +24,21 @@ def head_bytes(program: Program) -> bytes:
     """Name, config and arguments."""
     head = _HeadWriter()
     head.string(program.name)
-    head.config(program.config)
+    head.parts.append(_config_bytes(program.config))
     head.places(program)
     return b"".join(head.parts)
+
+
+@lru_cache(maxsize=16)
+def _config_bytes(config: DeviceConfig) -> bytes:
+    part, numbers = _HeadWriter(), config.numbers()
+    part.string(config.kind)
+    part.string(config.name)
+    part.pack("I", len(numbers))
+    for key, value in numbers.items():
+        part.string(key)
+        part.pack("q", int(value))
+    return b"".join(part.parts)
 
 
 def code_bytes(body: tuple[Node, ...]) -> bytes:
@@ -56,15 +68,6 @@ class _HeadWriter:
         encoded = text.encode()
         self.pack("I", len(encoded))
         self.parts.append(encoded)
-
-    def config(self, config: DeviceConfig) -> None:
-        numbers = config.numbers()
-        self.string(config.kind)
-        self.string(config.name)
-        self.pack("I", len(numbers))
-        for key, value in numbers.items():
-            self.string(key)
-            self.pack("q", int(value))
 
     def places(self, program: Program) -> None:
         self.pack("I", len(program.places))
