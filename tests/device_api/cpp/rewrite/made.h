@@ -9,6 +9,7 @@
 #include "rewrite/command_set.h"
 #include "rewrite/conditions.h"
 #include "rewrite/nodes.h"
+#include "rewrite/parts.h"
 #include "rewrite/ranges.h"
 
 namespace npu::rewrite::testing {
@@ -56,6 +57,25 @@ struct Maker {
     return nodes.loop(0, condition, body(std::move(parts)));
   }
 };
+
+// A long loop of tiles: copies under conditions between the pairs of steps of each.
+inline const Body* tiles(Maker& make, int64_t questions) {
+  const Expr* step = make.var(2);
+  std::vector<const Node*> parts;
+  for (int64_t k = 0; k < questions; ++k) {
+    const Node* copy = make.load(make.number(16 * k), make.times(64, make.var(1)));
+    parts.push_back(make.when(make.made(Op::kEq, step, make.number(k)), {copy}));
+  }
+  const Operand* rows = make.operand(make.plus(make.times(64, step), make.times(16, make.var(3))));
+  const Node* first = make.command(6, rows, make.operand(make.var(3)));
+  const Node* second = make.command(6, make.operand(step, 4096), rows);
+  parts.push_back(make.loop(3, 2, {first, second}));
+  return make.body({make.loop(1, 200, {make.loop(2, 7, parts)}), make.load(make.number(5))});
+}
+
+inline Parts parts_of(Maker& make, const Body* body) {
+  return {make.nodes, make.places, make.decider, commands(), Options{}, body};
+}
 
 // The value of an expression for variables 1 and 2.
 inline int64_t value_of(const Expr* expr, int64_t one, int64_t two) {

@@ -6,25 +6,6 @@
 namespace npu::rewrite::testing {
 namespace {
 
-// A long loop of tiles: copies under conditions between the pairs of steps of each.
-const Body* tiles(Maker& make, int64_t questions) {
-  const Expr* step = make.var(2);
-  std::vector<const Node*> parts;
-  for (int64_t k = 0; k < questions; ++k) {
-    const Node* copy = make.load(make.number(16 * k), make.times(64, make.var(1)));
-    parts.push_back(make.when(make.made(Op::kEq, step, make.number(k)), {copy}));
-  }
-  const Operand* rows = make.operand(make.plus(make.times(64, step), make.times(16, make.var(3))));
-  const Node* first = make.command(6, rows, make.operand(make.var(3)));
-  const Node* second = make.command(6, make.operand(step, 4096), rows);
-  parts.push_back(make.loop(3, 2, {first, second}));
-  return make.body({make.loop(1, 200, {make.loop(2, 7, parts)}), make.load(make.number(5))});
-}
-
-Parts parts_of(Maker& make, const Body* body) {
-  return {make.nodes, make.places, make.decider, commands(), Options{}, body};
-}
-
 const Test kept("what is kept is what would be made", [] {
   Maker make;
   const Body* body = tiles(make, 4);
