@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 from concurrent.futures import Future
@@ -16,7 +17,7 @@ _STOPPED = "compiling was stopped"
 
 
 class BuildPool:
-    """`count` builder processes that take jobs from one queue. A context manager.
+    """`count` builder processes, all started now, that take jobs from one queue. A context manager.
 
     A compiler that crashes or hangs costs the candidate under way, as a build_error. What the
     processes print goes to `output_file`.
@@ -58,6 +59,10 @@ class BuildPool:
         return future
 
     def _serve(self, worker: WorkerProcess) -> None:
+        # At once, not with its first job: importing TVM takes as long as some thirty candidates. What
+        # does not start is told of where a job needs it.
+        with contextlib.suppress(WorkerDied):
+            worker.start()
         while (entry := self._jobs.get()) is not None:
             job, future = entry
             if self._closing:

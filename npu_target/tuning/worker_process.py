@@ -46,7 +46,7 @@ class WorkerError(RuntimeError):
 
 
 class WorkerProcess:
-    """Starts its process with the first call, and another one after it lost that.
+    """Starts its process with `start` or the first call, and another one after it lost that.
 
     `call` is for one thread; `stop` may be called from any. What the process prints goes to
     `output_file`. It imports `module`, that of the functions to call, while it starts: on a busy

@@ -15,6 +15,8 @@ namespace {
 // that the instruction cache keeps them.
 constexpr int64_t kMostInstructions = 3;
 constexpr uint64_t kMostLoopBytes = 12 * 1024;
+// With more than this to begin with nothing is tried: no change takes away as much as it has to.
+constexpr uint64_t kHopelessLoopBytes = kMostLoopBytes + kMostLoopBytes / 16;
 // Commands of a loop whose iterations are all written out: an eighth of those bytes, about.
 constexpr int64_t kMostCommands = 128;
 // A loop with a smaller part of the nodes that are run is not worth a try; with a smaller one of
@@ -230,7 +232,7 @@ const Body* within_budget(const Body* found, Parts& parts, const HostModel& host
   if (commands_of(*found) > kMostCounted) return found;
   Search search(parts, host, found);
   search.leave_loops();
-  if (search.best().excess() > 0) {
+  if (search.best().excess() > 0 && search.best().asked.loop_bytes <= kHopelessLoopBytes) {
     const auto time_saved = [&](const Found& before, const Found& after) {
       return search.time_saved(before, after);
     };

@@ -9,20 +9,24 @@
 namespace npu::rewrite::testing {
 namespace {
 
-// A host to which a command is so many instructions, and which bodies it was asked about.
+// A host to which a command is so many instructions and loops are so many bytes of code, and which
+// bodies it was asked about.
 struct Host {
-  explicit Host(uint64_t instructions) : instructions_a_command(instructions) {}
+  explicit Host(uint64_t instructions, uint64_t bytes = 100)
+      : instructions_a_command(instructions), loop_bytes(bytes) {}
 
   HostModel model() {
     return {[this](const Body* body) {
               asked.push_back(body);
               constexpr uint64_t kCommands = 1000;
-              return sim::HostDemand{instructions_a_command * kCommands, kCommands, 100, 100, 0};
+              return sim::HostDemand{instructions_a_command * kCommands, kCommands, loop_bytes, 100,
+                                     0};
             },
             0.5};
   }
 
   const uint64_t instructions_a_command;
+  const uint64_t loop_bytes;
   std::vector<const Body*> asked;
 };
 
@@ -53,6 +57,17 @@ const Test has_none("budget: where it has none, changes are tried", [] {
   Host host(4);
   CHECK(within_budget(body, parts, host.model()) == body);  // nothing helps such a host
   CHECK(host.asked.size() > 2);
+});
+
+const Test has_no_room("budget: where loops are much too long already, no change is tried", [] {
+  Maker make;
+  Parts parts = parts_of(make, tiles(make, 4));
+  const Body* body = parts.changed({});
+  for (const uint64_t loop_bytes : {12 * 1024, 13 * 1024}) {
+    Host host(4, loop_bytes);
+    CHECK(within_budget(body, parts, host.model()) == body);
+    CHECK((host.asked.size() > 2) == (loop_bytes == 12 * 1024));
+  }
 });
 
 }  // namespace
