@@ -59,8 +59,8 @@ class BuildPool:
         return future
 
     def _serve(self, worker: WorkerProcess) -> None:
-        # At once, not with its first job: importing TVM takes as long as some thirty candidates. What
-        # does not start is told of where a job needs it.
+        # At once, not with its first job: importing TVM takes as long as some thirty candidates.
+        # What does not start is told of where a job needs it.
         with contextlib.suppress(WorkerDied):
             worker.start()
         while (entry := self._jobs.get()) is not None:
