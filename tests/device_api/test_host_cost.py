@@ -54,8 +54,10 @@ def plain(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
     )
 
 
-# Small numbers, so that operands meet.
+# Small numbers, so that operands meet. Where loops are long, registers end at a number that one
+# instruction makes, which is what the interpreter takes them for.
 SMALL_STEPS = st.sampled_from([0, 0, 1, 2, 8, 64])
+SMALL_STEPS_OF_LONG = st.sampled_from([0, 0, 1, 2, 8, 16])
 
 
 @st.composite
@@ -63,6 +65,7 @@ def nests(
     draw: st.DrawFn, loop_ids: tuple[int, ...] = (), depth: int = 4, *, are_long: bool = False
 ) -> tuple[Node, ...]:
     """Loops in loops; where these ``are_long``, none has a condition."""
+    small_steps = SMALL_STEPS_OF_LONG if are_long else SMALL_STEPS
     nodes: list[Node] = []
     for _ in range(draw(st.integers(1, 3))):
         if depth and draw(st.booleans()):
@@ -77,7 +80,7 @@ def nests(
         else:
             words = []
             for _ in range(2):
-                steps = tuple((i, by) for i in loop_ids if (by := draw(SMALL_STEPS)))
+                steps = tuple((i, by) for i in loop_ids if (by := draw(small_steps)))
                 words.append(Operand(draw(st.integers(0, 3)) * 8, None, steps))
             nodes.append(Command(2, *words))
     return tuple(nodes)
