@@ -43,6 +43,7 @@ void make_straight_values(const Program& program, std::vector<StraightUse>& uses
       code.steps[use.step].instructions += known.make(use.value);
     }
     if (i + 1 < uses.size() && uses[i + 1].step == use.step) continue;
+    known.begun();
     for (const KnownValue& value : stopped) known.put(value);
     stopped.clear();
   }

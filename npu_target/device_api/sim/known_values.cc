@@ -28,6 +28,7 @@ uint32_t KnownValues::take(const KnownValue& value) {
   // Even 0 has to be moved to where it can run.
   const uint32_t instructions = value == KnownValue() ? 1 : cost(value);
   held_.erase(std::remove(held_.begin(), held_.end(), value), held_.end());
+  beginning_.push_back(value);
   return instructions;
 }
 
@@ -42,20 +43,27 @@ void KnownValues::put(const KnownValue& value) {
 }
 
 uint32_t KnownValues::cost(const KnownValue& value) {
-  bool is_near = false;
-  for (const KnownValue& held : held_) {
-    if (held == value) return 0;
-    is_near =
-        is_near || (held.address == value.address && fits_addition(value.offset - held.offset));
-  }
-  if (is_near) return 1;
+  if (std::find(held_.begin(), held_.end(), value) != held_.end()) return 0;
+  if (is_near(value)) return 1;
   uint32_t best =
       value.address < 0 ? constant(value.offset) : address(value.address) + addition(value.offset);
-  for (const KnownValue& held : held_) {
-    if (best <= 2) break;  // what is not near takes two at least
-    if (held.address == value.address) best = std::min(best, addition(value.offset - held.offset));
+  for (const std::vector<KnownValue>* registers : {&held_, &beginning_}) {
+    for (const KnownValue& held : *registers) {
+      if (best <= 2) return best;  // what is not near takes two at least
+      if (held.address != value.address) continue;
+      best = std::min(best, addition(value.offset - held.offset));
+    }
   }
   return best;
+}
+
+// Whether an addition makes it, or a move: of what runs on, a copy is needed.
+bool KnownValues::is_near(const KnownValue& value) const {
+  const auto is_near_to = [&](const KnownValue& held) {
+    return held.address == value.address && fits_addition(value.offset - held.offset);
+  };
+  return std::any_of(held_.begin(), held_.end(), is_near_to) ||
+         std::any_of(beginning_.begin(), beginning_.end(), is_near_to);
 }
 
 // Instructions of an address anew.

@@ -26,7 +26,8 @@ struct KnownValue {
 // Policy: a word is made from the nearest one that a register holds, by an addition, which takes a
 // distance of 12 bits with it and any other one from a register of its own; or anew, if that is
 // shorter: a constant by the sequence for it, an address from the stack, by a shift each way where
-// it is shifted. The word used longest ago makes room.
+// it is shifted. The word used longest ago makes room. A register that will run on holds where it
+// begins as long as only others are made.
 class KnownValues {
  public:
   // The addresses of the program's arguments come in registers, as far as a call passes them so.
@@ -34,8 +35,9 @@ class KnownValues {
 
   // Instructions to have `value` in a register, where it stays.
   uint32_t make(const KnownValue& value);
-  // The same in a register of its own, which will run on from there.
+  // The same in a register of its own, which will run on from there when all are `begun`.
   uint32_t take(const KnownValue& value);
+  void begun() { beginning_.clear(); }
   // Where nothing is known of what they hold.
   void forget() { held_.clear(); }
   // A register that has stopped running holds this.
@@ -43,13 +45,15 @@ class KnownValues {
 
  private:
   uint32_t cost(const KnownValue& value);
+  bool is_near(const KnownValue& value) const;
   uint32_t address(int32_t index) const;
   uint32_t addition(uint64_t distance);
   uint32_t constant(uint64_t value);
 
   const size_t registers_;
   const Program& program_;
-  std::vector<KnownValue> held_;  // used latest at the end
+  std::vector<KnownValue> held_;       // used latest at the end
+  std::vector<KnownValue> beginning_;  // in registers that were taken and do not run yet
   // Instructions of constants that were asked for, each at a place of its own as far as there is
   // room (0: none yet): programs have few, and finding out takes long.
   struct Constant {

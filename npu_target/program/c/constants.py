@@ -140,6 +140,7 @@ class Constants:
                     assert past.distance is not None
                     offset = (past.known.offset + past.distance) & WORD_MASK
                     registers.put(Known(past.known.address, offset), past.name.text)
+                registers.beginning.clear()
                 stopped, item = [], use.item
             if use.distance is None:
                 registers.make(use)
@@ -151,11 +152,13 @@ class Constants:
 class _Registers:
     """What registers hold where code runs in a straight line, used latest at the end. A word is
     made from one that is near, by an addition; else from any other one, by an addition of a
-    constant, or anew, if that is no longer. The word used longest ago makes room."""
+    constant, or anew, if that is no longer. The word used longest ago makes room. A register that
+    will run on holds where it begins as long as only others are made: ``beginning``."""
 
     def __init__(self, constants: Constants, *, is_section: bool = False) -> None:
         self.constants = constants
         self.held: dict[Known, str] = {}
+        self.beginning: dict[Known, str] = {}
         # Made each time that the section comes, which a compiler should not undo.
         self._sum, self._word = (
             ("npu_sum_here", "NPU_WORD_HERE") if is_section else ("npu_sum", "NPU_WORD")
@@ -198,6 +201,7 @@ class _Registers:
         use.item.constants.append((f"uint64_t {use.name} = {self.value(use.known)};",))
         self.use_address(use.known)
         self.held.pop(use.known, None)
+        self.beginning[use.known] = use.name.text
 
     def put(self, known: Known, name: str) -> None:
         self.held.pop(known, None)
@@ -208,12 +212,13 @@ class _Registers:
     def value(self, known: Known) -> str:
         if known.address < 0 and fits_addition(known.offset):
             return f"{self._word}({number(known.offset)})"
-        for held, name in reversed(self.held.items()):
+        registers = [*reversed(self.held.items()), *reversed(self.beginning.items())]
+        for held, name in registers:
             distance = known.offset - held.offset
             if held.address == known.address and fits_addition(distance):
                 return f"{self._sum}({name}, {number(distance)})" if distance else name
         fewest, text = self.anew(known)
-        for held, name in reversed(self.held.items()):
+        for held, name in registers:
             distance = (known.offset - held.offset) & WORD_MASK
             instructions = load_immediate_instructions(distance) + 1
             if held.address == known.address and instructions < fewest:

@@ -71,6 +71,21 @@ const Test registers("host code: what has no register is loaded and stored aroun
   CHECK(less.steps(inside(less)) == expected);
 });
 
+const Test beginnings(
+    "host code: a register holds where it begins as long as others are made before the loop", [] {
+      const auto entry = [](uint64_t other, std::vector<Operand::Step> steps) {
+        Maker maker;
+        return maker.steps({maker.loop(
+            0, 4, {command(word(0x12345678, {{0, 8}}), word(other, std::move(steps)))})})[0];
+      };
+      // Two for the first, an addition for the other one and for the end.
+      CHECK_EQUAL(entry(0x12345688, {{0, 32}}), 2u + 1 + 1);
+      CHECK_EQUAL(entry(0x12345688, {}), 2u + 1 + 1);
+      // A copy where both begin alike; anew where it is far.
+      CHECK_EQUAL(entry(0x12345678, {{0, 32}}), 2u + 1 + 1);
+      CHECK_EQUAL(entry(0x7654321, {{0, 32}}), 2u + 2 + 1);
+    });
+
 const Test sections(
     "host code: what one long loop of several needs is made before it each time", [] {
       // 0x100 is the first loop's alone, 0x200 both need, the second one's register runs on from
