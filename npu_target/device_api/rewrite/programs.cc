@@ -62,10 +62,10 @@ class Writer {
  public:
   explicit Writer(sim::Program& program) : program_(program) {}
 
-  std::vector<sim::Node> body(const Body* body) {
+  std::vector<sim::Node> body(const std::vector<const Node*>& nodes) {
     std::vector<sim::Node> found;
-    found.reserve(body->nodes.size());
-    for (const Node* node : body->nodes) {
+    found.reserve(nodes.size());
+    for (const Node* node : nodes) {
       sim::Node& made = found.emplace_back();
       if (node->is_command()) {
         made.funct = node->funct;
@@ -75,7 +75,7 @@ class Writer {
         made.kind = sim::Node::Kind::kLoop;
         made.extent = root(node->extent);
         made.slot = slot(node->loop_id);
-        made.body = this->body(node->body);
+        made.body = body(node->body->nodes);
       }
     }
     return found;
@@ -147,7 +147,7 @@ const Body* body_of(Nodes& nodes, const sim::Program& program) {
   return Reader(nodes, program).body(program.body);
 }
 
-sim::Program with_body(const sim::Program& program, const Body* body) {
+sim::Program with_body(const sim::Program& program, const std::vector<const Node*>& nodes) {
   sim::Program found;
   found.name = program.name;
   found.kind = program.kind;
@@ -156,7 +156,7 @@ sim::Program with_body(const sim::Program& program, const Body* body) {
   found.host = program.host;
   found.arguments = program.arguments;
   found.shifted_addresses = program.shifted_addresses;
-  found.body = Writer(found).body(body);
+  found.body = Writer(found).body(nodes);
   return found;
 }
 

@@ -1,31 +1,15 @@
 #include "rewrite/rewrite.h"
 
-#include <unordered_map>
-
 #include "rewrite/budget.h"
 #include "rewrite/conditions.h"
+#include "rewrite/demands.h"
 #include "rewrite/nodes.h"
 #include "rewrite/parts.h"
 #include "rewrite/programs.h"
 #include "rewrite/ranges.h"
 #include "rewrite/roll.h"
-#include "sim/host_demand.h"
 
 namespace npu::rewrite {
-namespace {
-
-// What a program's host sees of it, which is copied for each body that is tried.
-sim::Program without_device(const sim::Program& program) {
-  sim::Program found;
-  found.name = program.name;
-  found.host = program.host;
-  found.arguments = program.arguments;
-  for (sim::Argument& argument : found.arguments) argument.data.clear();
-  found.shifted_addresses = program.shifted_addresses;
-  return found;
-}
-
-}  // namespace
 
 sim::Program rewritten(const sim::Program& program, const CommandSet& commands,
                        const Options& options, const sim::RunControl& control, const Show& show) {
@@ -33,7 +17,7 @@ sim::Program rewritten(const sim::Program& program, const CommandSet& commands,
   Places places(nodes.exprs);
   Decider decider(nodes, places);
   const auto tell = [&](const char* pass, const Body* body) {
-    if (show) show(pass, with_body(program, body));
+    if (show) show(pass, with_body(program, body->nodes));
   };
   const Body* body = body_of(nodes, program);
   if (options.conditions) {
@@ -51,19 +35,14 @@ sim::Program rewritten(const sim::Program& program, const CommandSet& commands,
   body = parts.changed({});
   if (options.sums) tell("sums", body);
   if (options.budget) {
-    std::unordered_map<const Body*, sim::HostDemand> known;
-    const sim::Program bare = without_device(program);
-    const auto demand = [&](const Body* made) {
-      const auto found = known.find(made);
-      if (found != known.end()) return found->second;
-      return known[made] = sim::HostDemandCounter(with_body(bare, made), control).count();
-    };
+    Demands demands(program, control);
+    const auto demand = [&](const Body* made) { return demands.of(made); };
     const double fetch_cycles = static_cast<double>(program.host.host_icache_miss_cycles) /
                                 static_cast<double>(program.host.host_icache_line_bytes);
     body = within_budget(body, parts, {demand, fetch_cycles});
     tell("budget", body);
   }
-  return with_body(program, body);
+  return with_body(program, body->nodes);
 }
 
 }  // namespace npu::rewrite

@@ -38,7 +38,8 @@ class Lowering {
     find_sections(scopes_);
     values_.finish();
     end_loops();
-    lay_out(program_, scopes_, values_.straight, code_);
+    code_.straight = std::move(values_.straight);
+    lay_out(program_, scopes_, code_);
   }
 
  private:

@@ -1,9 +1,11 @@
 // A program as the host core's machine code: how many instructions each of its parts is.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "sim/host_straight.h"
 #include "sim/program.h"
 
 namespace npu::sim {
@@ -25,6 +27,10 @@ struct HostCode {
   uint32_t back = 0;            // and of the return, after the last one
   uint64_t loop_bytes = 0;      // code inside loops
   uint64_t once_bytes = 0;      // all other code
+  size_t registers = 0;         // that its loops need at once
+  // What is made outside of all scopes, in its order. Its instructions are those of steps, too.
+  std::vector<StraightUse> straight;
+  uint64_t straight_instructions = 0;
   static constexpr uint32_t kInstructionBytes = 4;
 };
 

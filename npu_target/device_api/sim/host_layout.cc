@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "sim/host_registers.h"
-#include "sim/known_values.h"
+#include "sim/host_straight.h"
 
 namespace npu::sim {
 namespace {
@@ -16,37 +16,22 @@ namespace {
 constexpr size_t kFreeRegisters = 15;
 constexpr size_t kKeptRegisters = 12;
 
-// A function is called with the addresses of its tensors. What it needs of the registers that it
-// has to keep is stored first, and loaded before it returns; the stack moves for that.
-void call(const Program& program, size_t needed, HostCode& code) {
-  const size_t kept = std::min(needed - std::min(needed, kFreeRegisters), kKeptRegisters);
-  const size_t frame = kept > 0 ? kept + 1 : 0;
-  code.call = static_cast<uint32_t>(2 * program.tensors() + 1 + frame);
-  code.back = static_cast<uint32_t>(frame + 1);
-}
-
-void make_straight_values(const Program& program, std::vector<StraightUse>& uses, HostCode& code) {
-  std::stable_sort(uses.begin(), uses.end(), [](const StraightUse& a, const StraightUse& b) {
-    return std::make_tuple(a.section, a.step, a.kind) < std::make_tuple(b.section, b.step, b.kind);
+// Outside of all scopes, and then before sections. The former stay in `code.straight`.
+void make_straight_values(const Program& program, HostCode& code) {
+  sort_straight_uses(code.straight);
+  const auto outside_end =
+      std::find_if(code.straight.begin(), code.straight.end(),
+                   [](const StraightUse& use) { return use.section != kNoScope; });
+  const std::vector<StraightUse> before_sections(outside_end, code.straight.end());
+  code.straight.erase(outside_end, code.straight.end());
+  StraightCode straight(program);
+  straight.make(code.straight, [&code](uint32_t step, uint32_t instructions) {
+    code.steps[step].instructions += instructions;
+    code.straight_instructions += instructions;
   });
-  KnownValues known(static_cast<size_t>(program.host.host_registers), program);
-  std::vector<KnownValue> stopped;
-  for (size_t i = 0; i < uses.size(); ++i) {
-    const StraightUse& use = uses[i];
-    if (use.section != kNoScope && (i == 0 || use.section != uses[i - 1].section)) known.forget();
-    if (use.kind == StraightUse::Kind::kRunning) {
-      code.steps[use.step].instructions += known.take(use.value);
-      if (use.section == kNoScope) {
-        stopped.push_back({use.value.address, use.value.offset + use.distance});
-      }
-    } else {
-      code.steps[use.step].instructions += known.make(use.value);
-    }
-    if (i + 1 < uses.size() && uses[i + 1].step == use.step) continue;
-    known.begun();
-    for (const KnownValue& value : stopped) known.put(value);
-    stopped.clear();
-  }
+  straight.make(before_sections, [&code](uint32_t step, uint32_t instructions) {
+    code.steps[step].instructions += instructions;
+  });
 }
 
 void place_steps(HostCode& code) {
@@ -62,15 +47,26 @@ void place_steps(HostCode& code) {
 
 }  // namespace
 
-void lay_out(const Program& program, std::vector<HostScope>& scopes,
-             std::vector<StraightUse>& straight, HostCode& code) {
+// A function is called with the addresses of its tensors. What it needs of the registers that it
+// has to keep is stored first, and loaded before it returns; the stack moves for that.
+HostCall host_call(const Program& program, size_t registers) {
+  const size_t kept = std::min(registers - std::min(registers, kFreeRegisters), kKeptRegisters);
+  const size_t frame = kept > 0 ? kept + 1 : 0;
+  return {static_cast<uint32_t>(2 * program.tensors() + 1 + frame),
+          static_cast<uint32_t>(frame + 1)};
+}
+
+void lay_out(const Program& program, std::vector<HostScope>& scopes, HostCode& code) {
   const HostRegisters registers(scopes, static_cast<size_t>(program.host.host_registers),
                                 [&code](uint32_t step, uint32_t instructions) {
                                   code.steps[step].instructions += instructions;
                                 });
-  straight.insert(straight.end(), registers.constants.begin(), registers.constants.end());
-  call(program, registers.needed, code);
-  make_straight_values(program, straight, code);
+  code.straight.insert(code.straight.end(), registers.constants.begin(), registers.constants.end());
+  code.registers = registers.needed;
+  const HostCall around = host_call(program, code.registers);
+  code.call = around.call;
+  code.back = around.back;
+  make_straight_values(program, code);
   place_steps(code);
 }
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "sim/host_scope.h"
-#include "sim/host_values.h"
+#include "sim/host_straight.h"
 
 namespace npu::sim {
 

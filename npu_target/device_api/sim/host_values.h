@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "sim/host_scope.h"
+#include "sim/host_straight.h"
 #include "sim/known_values.h"
 
 namespace npu::sim {
@@ -23,16 +24,6 @@ struct HostValue {
   KnownValue base;
   std::vector<Step> steps;  // outermost first, none zero
   std::vector<Term> terms;  // innermost first
-};
-
-// What straight-line code needs outside of all scopes, or before a section.
-struct StraightUse {
-  enum class Kind : uint8_t { kRunning, kConstant, kOperand };
-  uint32_t step;
-  Kind kind;
-  KnownValue value;
-  uint64_t distance = 0;   // that a running register goes from there
-  int section = kNoScope;  // that it is made for
 };
 
 // Operands whose difference is a constant are a family: one register runs, the others are derived

@@ -1,0 +1,50 @@
+// What bodies ask of the host that runs them, by the model that the simulator charges it by.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "rewrite/nodes.h"
+#include "sim/host_straight.h"
+#include "sim/program.h"
+#include "sim/program_run.h"
+
+namespace npu::rewrite {
+
+struct Demand {
+  uint64_t instructions = 0;
+  uint64_t commands = 0;
+  uint64_t loop_bytes = 0;  // of code
+  uint64_t once_bytes = 0;  // of code that is in no loop
+};
+
+// Counts what sim::HostDemandCounter does, but each node of a body by itself and once: of bodies
+// that are tried one after the other most have most nodes in common. Nothing but words that are
+// made outside of loops depends on the nodes before. (Where tables of words lie does, too, which
+// is not looked at.)
+class Demands {
+ public:
+  // Of bodies of this program, which may have any itself.
+  Demands(const sim::Program& program, const sim::RunControl& control);
+
+  // Throws LimitError where a node of it has more iterations than the control's steps.
+  const Demand& of(const Body* body);
+
+ private:
+  struct Part {
+    Demand demand;     // without a call, and without words made outside of its loops
+    size_t registers;  // that its loops need at once
+    std::vector<sim::StraightUse> straight;
+  };
+  const Part& part(const Node* node);
+  Part made(const Node* node) const;
+
+  const sim::Program program_;
+  const sim::RunControl& control_;
+  std::unordered_map<const Node*, Part> parts_;
+  std::unordered_map<const Body*, Demand> known_;
+};
+
+}  // namespace npu::rewrite
