@@ -13,10 +13,10 @@ Array::Array(const Config& config, State& state)
       dim_(config.dim),
       output_bits_(static_cast<int>(config.array_output_bits)),
       may_products_wrap_(dim_ * 128 * 128 + 128 >= int64_t{1} << (output_bits_ - 1)),
-      kernels_(choose_kernels(config.dim)) {
+      kernels_(usable_kernels(config.dim).front()) {
   const size_t elements = static_cast<size_t>(dim_ * dim_);
   for (auto* tile : {&preloaded_, &a_, &other_}) tile->resize(elements);
-  for (auto* pairs : {&weights_, &other_pairs_}) pairs->resize(elements);
+  for (auto* packed : {&weights_, &other_packed_}) packed->resize(elements);
   for (auto* tile : {&sums_, &products_}) tile->resize(elements);
 }
 
@@ -132,8 +132,8 @@ void Array::compute(const RunningCommand& running) {
   if (mode.dataflow == Dataflow::kOutputStationary) {
     if (!other.is_garbage()) {
       read_tile(running, other, mode.is_b_transposed, other_);
-      kernels_.pack(other_.data(), other_pairs_.data(), dim_);
-      multiply(a, mode.is_a_transposed, rows, other_pairs_, sums_.data(), dim_, true);
+      kernels_.pack(other_.data(), other_packed_.data(), dim_);
+      multiply(a, mode.is_a_transposed, rows, other_packed_, sums_.data(), dim_, true);
       wrap(sums_);
     }
     check_result(running);
@@ -158,16 +158,16 @@ void Array::compute(const RunningCommand& running) {
 }
 
 void Array::multiply(const LocalOperand& a, bool is_transposed, int64_t rows,
-                     const std::vector<int16_t>& b_pairs, int32_t* c, int64_t c_stride,
+                     const std::vector<int16_t>& b_packed, int32_t* c, int64_t c_stride,
                      bool accumulates) {
   if (rows == 0) return;
   const int64_t a_stride_rows = state_.strides->a_rows;
   if (a.cols == dim_ && !is_transposed) {
-    kernels_.mac(state_.spad_row(a.row()), a_stride_rows * dim_, b_pairs.data(), c, c_stride, rows,
+    kernels_.mac(state_.spad_row(a.row()), a_stride_rows * dim_, b_packed.data(), c, c_stride, rows,
                  dim_, accumulates);
   } else {
     copy_tile(a, a_stride_rows, is_transposed, a_);
-    kernels_.mac(a_.data(), dim_, b_pairs.data(), c, c_stride, rows, dim_, accumulates);
+    kernels_.mac(a_.data(), dim_, b_packed.data(), c, c_stride, rows, dim_, accumulates);
   }
 }
 

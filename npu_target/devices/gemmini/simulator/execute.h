@@ -38,7 +38,7 @@ class Array {
                  std::vector<int8_t>& to) const;
   // C = A * B, or += with `accumulates`, of the first `rows` rows of A, which has been checked.
   void multiply(const LocalOperand& a, bool is_transposed, int64_t rows,
-                const std::vector<int16_t>& b_pairs, int32_t* c, int64_t c_stride,
+                const std::vector<int16_t>& b_packed, int32_t* c, int64_t c_stride,
                 bool accumulates);
   void flip(const RunningCommand& running, const ExecuteMode& mode);
   void check_result(const RunningCommand& running) const;
@@ -61,14 +61,14 @@ class Array {
   // Where the next COMPUTE puts its result; none once a COMPUTE has used it.
   std::optional<LocalOperand> result_;
 
-  // What the array holds, by dataflow: B as pairs, or C.
+  // What the array holds, by dataflow: B as the kernels read it, or C.
   std::optional<Dataflow> held_;
   std::vector<int16_t> weights_;
   std::vector<int32_t> sums_;
 
   std::vector<int8_t> a_;      // A of the running COMPUTE, where it is not as it lies in memory
   std::vector<int8_t> other_;  // its B or D
-  std::vector<int16_t> other_pairs_;
+  std::vector<int16_t> other_packed_;
   std::vector<int32_t> products_;
 };
 

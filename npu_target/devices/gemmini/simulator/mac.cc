@@ -11,7 +11,10 @@
 #endif
 
 namespace npu::gemmini {
+namespace {
 
+// B with rows 2k and 2k+1 interleaved: `pairs`[k][j][0..1] of shape [dim / 2][dim][2]. Two int16
+// products then add up into one int32, which is what x86's pmaddwd does in one instruction.
 void pack_portable(const int8_t* b, int16_t* pairs, int64_t dim) {
   for (int64_t k = 0; k < dim; k += 2) {
     const int8_t* even = b + k * dim;
@@ -40,8 +43,6 @@ void mac_portable(const int8_t* a, int64_t a_stride, const int16_t* b_pairs, int
 }
 
 #if defined(__x86_64__)
-namespace {
-
 // Two neighbouring elements of a row of A as one int32, to be broadcast.
 inline int32_t pair_at(const int16_t* a) {
   int32_t pair;
@@ -118,8 +119,7 @@ NPU_AVX2_INLINE void mac_by(const int8_t* a, int64_t a_stride, const int16_t* b_
   }
 }
 
-}  // namespace
-
+// For a `dim` of at least 4.
 void mac_sse2(const int8_t* a, int64_t a_stride, const int16_t* b_pairs, int32_t* c,
               int64_t c_stride, int64_t rows, int64_t dim, bool accumulates) {
   for (int64_t i = 0; i < rows; ++i, a += a_stride, c += c_stride) {
@@ -137,6 +137,7 @@ void mac_sse2(const int8_t* a, int64_t a_stride, const int16_t* b_pairs, int32_t
   }
 }
 
+// For a `dim` of at least 8.
 NPU_AVX2 void pack_avx2(const int8_t* b, int16_t* pairs, int64_t dim) {
   for (int64_t k = 0; k < dim; k += 2) {
     const int8_t* even = b + k * dim;
@@ -163,13 +164,22 @@ NPU_AVX2 void mac_avx2(const int8_t* a, int64_t a_stride, const int16_t* b_pairs
 #undef NPU_AVX2
 #endif
 
-ArrayKernels choose_kernels(int64_t dim) {
-#if defined(__x86_64__)
-  if (dim >= 8 && __builtin_cpu_supports("avx2")) return {pack_avx2, mac_avx2};
-  if (dim >= 4) return {pack_portable, mac_sse2};
+}  // namespace
+
+std::vector<ArrayKernels> usable_kernels([[maybe_unused]] int64_t dim) {
+  std::vector<ArrayKernels> kernels;
+#if NPU_HAS_VNNI
+  if (dim >= 16 && __builtin_cpu_supports("avx512vnni")) {
+    kernels.push_back({pack_vnni, mac_avx512_vnni});
+  }
+  if (dim >= 16 && __builtin_cpu_supports("avxvnni")) kernels.push_back({pack_vnni, mac_avx_vnni});
 #endif
-  (void)dim;
-  return {pack_portable, mac_portable};
+#if defined(__x86_64__)
+  if (dim >= 8 && __builtin_cpu_supports("avx2")) kernels.push_back({pack_avx2, mac_avx2});
+  if (dim >= 4) kernels.push_back({pack_portable, mac_sse2});
+#endif
+  kernels.push_back({pack_portable, mac_portable});
+  return kernels;
 }
 
 }  // namespace npu::gemmini

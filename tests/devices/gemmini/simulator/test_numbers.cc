@@ -47,43 +47,72 @@ const Test shifting("a right shift rounds half to even", [] {
   }
 });
 
+// Products of -128 are the largest there are, and each of -128 or 127 with the other the least.
+int8_t drawn(std::mt19937& random, int8_t extreme) {
+  return random() % 3 ? extreme : static_cast<int8_t>(random());
+}
+
+void check_kernels(std::mt19937& random, int64_t dim, int64_t rows, bool accumulates, int8_t most_a,
+                   int8_t most_b) {
+  const int64_t a_stride = dim + static_cast<int64_t>(random() % 20);
+  const int64_t c_stride = dim + static_cast<int64_t>(random() % 20);
+  std::vector<int8_t> a(static_cast<size_t>(rows * a_stride + dim));
+  std::vector<int8_t> b(static_cast<size_t>(dim * dim));
+  // Sums from anywhere in int32, so that they wrap. What is between rows has to stay.
+  std::vector<int32_t> start(static_cast<size_t>(rows * c_stride + dim));
+  for (int8_t& x : a) x = drawn(random, most_a);
+  for (int8_t& x : b) x = drawn(random, most_b);
+  for (int32_t& x : start) x = static_cast<int32_t>(random());
+  std::vector<int32_t> wanted = start;
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = 0; j < dim; ++j) {
+      int32_t& sum = wanted[static_cast<size_t>(i * c_stride + j)];
+      if (!accumulates) sum = 0;
+      for (int64_t k = 0; k < dim; ++k) {
+        sum = add_wrapping(
+            sum, a[static_cast<size_t>(i * a_stride + k)] * b[static_cast<size_t>(k * dim + j)]);
+      }
+    }
+  }
+  for (const ArrayKernels& kernels : usable_kernels(dim)) {
+    std::vector<int16_t> packed(b.size());
+    kernels.pack(b.data(), packed.data(), dim);
+    std::vector<int32_t> got = start;
+    kernels.mac(a.data(), a_stride, packed.data(), got.data(), c_stride, rows, dim, accumulates);
+    CHECK(got == wanted);
+  }
+}
+
 const Test kernels("every kernel multiplies as a plain loop does", [] {
   std::mt19937 random(2);
-  for (const int64_t dim : {2, 4, 8, 16, 32, 64}) {
-    std::vector<ArrayKernels> kernels = {{pack_portable, mac_portable}, choose_kernels(dim)};
-#if defined(__x86_64__)
-    if (dim >= 4) kernels.push_back({pack_portable, mac_sse2});
-#endif
-    const int64_t a_stride = 2 * dim;
-    const int64_t c_stride = dim + 3;
-    const size_t size = static_cast<size_t>(dim * dim);
-    for (const int64_t rows : {int64_t{0}, int64_t{1}, dim - 1, dim}) {
+  for (const int64_t dim : {2, 4, 8, 16, 32, 64, 128, 256}) {
+    const int64_t some_rows = static_cast<int64_t>(random() % static_cast<uint64_t>(dim));
+    for (const int64_t rows : {int64_t{0}, int64_t{1}, some_rows, dim - 1, dim}) {
       for (const bool accumulates : {false, true}) {
-        // Products of -128 are the largest; sums from anywhere in int32 wrap.
-        std::vector<int8_t> a(2 * size), b(size);
-        std::vector<int32_t> start(size + 3 * static_cast<size_t>(dim));
-        for (auto* tile : {&a, &b}) {
-          for (int8_t& x : *tile) x = random() % 3 ? -128 : static_cast<int8_t>(random());
-        }
-        for (auto& x : start) x = static_cast<int32_t>(random());
-        std::vector<int32_t> wanted = start;
-        for (int64_t i = 0; i < rows; ++i) {
-          for (int64_t j = 0; j < dim; ++j) {
-            int32_t& sum = wanted[i * c_stride + j];
-            if (!accumulates) sum = 0;
-            for (int64_t k = 0; k < dim; ++k) {
-              sum = add_wrapping(sum, a[i * a_stride + k] * b[k * dim + j]);
-            }
+        for (const int8_t most_a : {-128, 127}) {
+          for (const int8_t most_b : {-128, 127}) {
+            check_kernels(random, dim, rows, accumulates, most_a, most_b);
           }
         }
-        for (const ArrayKernels& kernel : kernels) {
-          std::vector<int16_t> pairs(size);
-          kernel.pack(b.data(), pairs.data(), dim);
-          std::vector<int32_t> got = start;
-          kernel.mac(a.data(), a_stride, pairs.data(), got.data(), c_stride, rows, dim,
-                     accumulates);
-          CHECK(got == wanted);
-        }
+      }
+    }
+  }
+});
+
+const Test alone("every kernel multiplies matrices of one value", [] {
+  constexpr int64_t kDim = 64;
+  const std::vector<int32_t> start(kDim * kDim, std::numeric_limits<int32_t>::max() - 5);
+  for (const ArrayKernels& kernels : usable_kernels(kDim)) {
+    for (const int a_value : {-128, -1, 0, 127}) {
+      for (const int b_value : {-128, -1, 0, 127}) {
+        const std::vector<int8_t> a(kDim * kDim, static_cast<int8_t>(a_value));
+        const std::vector<int8_t> b(kDim * kDim, static_cast<int8_t>(b_value));
+        std::vector<int16_t> packed(kDim * kDim);
+        kernels.pack(b.data(), packed.data(), kDim);
+        std::vector<int32_t> got = start;
+        kernels.mac(a.data(), kDim, packed.data(), got.data(), kDim, kDim, kDim, true);
+        const int32_t wanted = add_wrapping(start[0], kDim * a_value * b_value);
+        CHECK(got == std::vector<int32_t>(kDim * kDim, wanted));
       }
     }
   }
