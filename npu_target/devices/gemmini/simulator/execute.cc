@@ -42,7 +42,7 @@ void Array::check_tile(const RunningCommand& running, const LocalOperand& operan
   }
   if (operand.rows == 0 || operand.cols == 0) return;
   const int64_t lines = is_transposed ? operand.cols : operand.rows;
-  check_rows(running, config_, operand, 0, (lines - 1) * row_stride + 1);
+  check_rows(running, config_, operand, (lines - 1) * row_stride + 1);
 }
 
 void Array::copy_tile(const LocalOperand& operand, int64_t row_stride, bool is_transposed,
@@ -88,7 +88,7 @@ void Array::preload(const RunningCommand& running) {
                        std::to_string(result.rows) + " and " + std::to_string(result.cols));
     }
     if (result.rows > 0) {
-      check_rows(running, config_, result, 0, (result.rows - 1) * state_.strides->c_rows + 1);
+      check_rows(running, config_, result, (result.rows - 1) * state_.strides->c_rows + 1);
     }
   }
   is_preloaded_zero_ = from.is_garbage();
@@ -174,7 +174,7 @@ void Array::multiply(const LocalOperand& a, bool is_transposed, int64_t rows,
 // The strides may have changed since PRELOAD checked the result's rows.
 void Array::check_result(const RunningCommand& running) const {
   if (result_->is_garbage() || result_->rows == 0) return;
-  check_rows(running, config_, *result_, 0, (result_->rows - 1) * state_.strides->c_rows + 1);
+  check_rows(running, config_, *result_, (result_->rows - 1) * state_.strides->c_rows + 1);
 }
 
 bool Array::is_result_in_place(int64_t rows) const {

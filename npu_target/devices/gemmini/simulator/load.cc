@@ -102,7 +102,7 @@ class Loader {
                     "needs 4 bytes an element for zeros into the accumulator (of a load that says "
                     "1, the hardware never sees the end), has 1");
     }
-    check_rows(running_, config_, to_, 0, last_block * load_.block_stride_rows + to_.rows);
+    check_rows(running_, config_, to_, last_block * load_.block_stride_rows + to_.rows);
   }
 
   // Whether the scratchpad gets what memory has, each byte once: most loads by far.

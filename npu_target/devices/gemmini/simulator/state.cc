@@ -17,8 +17,8 @@ State::State(const Config& config)
       spad(static_cast<size_t>(config.spad_rows() * config.dim), kUnwrittenSpad),
       acc(static_cast<size_t>(config.acc_rows() * config.dim), kUnwrittenAcc) {}
 
-void check_rows(const RunningCommand& running, const Config& config, const LocalOperand& operand,
-                int64_t first, int64_t count) {
+void fail_rows(const RunningCommand& running, const Config& config, const LocalOperand& operand,
+               int64_t count) {
   if (operand.norm_command() != 0) {
     running.fail(ErrorKind::kUnsupportedCommand,
                  "needs a device with normalizations (bits 28:26 of the local address are " +
@@ -30,13 +30,11 @@ void check_rows(const RunningCommand& running, const Config& config, const Local
         "needs bit 31 (accumulator) where bit 30 or 29 is set, has " + sim::hex(operand.address));
   }
   const int64_t rows = operand.is_acc() ? config.acc_rows() : config.spad_rows();
-  if (operand.row() + first < 0 || operand.row() + first + count > rows) {
-    running.fail(ErrorKind::kAddressOutOfRange,
-                 std::string("needs rows ") + std::to_string(operand.row() + first) + " to " +
-                     std::to_string(operand.row() + first + count - 1) + " of the " +
-                     (operand.is_acc() ? "accumulator" : "scratchpad") + ", has " +
-                     std::to_string(rows) + " rows");
-  }
+  running.fail(ErrorKind::kAddressOutOfRange,
+               std::string("needs rows ") + std::to_string(operand.row()) + " to " +
+                   std::to_string(operand.row() + count - 1) + " of the " +
+                   (operand.is_acc() ? "accumulator" : "scratchpad") + ", has " +
+                   std::to_string(rows) + " rows");
 }
 
 }  // namespace npu::gemmini

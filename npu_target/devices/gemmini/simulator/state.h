@@ -71,9 +71,21 @@ struct State {
   std::optional<float> store_scale;  // kept by a CONFIG_ST whose scale is all ones
 };
 
+// Throws what `check_rows` has found.
+[[noreturn]] void fail_rows(const RunningCommand& running, const Config& config,
+                            const LocalOperand& operand, int64_t count);
+
 // Checks that `operand` is a scratchpad or accumulator address whose flags mean something, and
-// that the memory has rows [row + first, row + first + count).
-void check_rows(const RunningCommand& running, const Config& config, const LocalOperand& operand,
-                int64_t first, int64_t count);
+// that the memory has rows [row, row + count).
+inline void check_rows(const RunningCommand& running, const Config& config,
+                       const LocalOperand& operand, int64_t count) {
+  const bool is_acc = operand.is_acc();
+  const bool has_flags_of_acc = operand.accumulates() || operand.is_full_width();
+  const int64_t rows = is_acc ? config.acc_rows() : config.spad_rows();
+  if (operand.norm_command() != 0 || (has_flags_of_acc && !is_acc) ||
+      operand.row() + count > rows) {
+    fail_rows(running, config, operand, count);
+  }
+}
 
 }  // namespace npu::gemmini

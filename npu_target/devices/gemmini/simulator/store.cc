@@ -84,8 +84,7 @@ class Storer {
                         " and " + std::to_string(from_.cols));
     }
     const int64_t last_block_row = (from_.cols - 1) / state_.dim * state_.dim;
-    check_rows(running_, config_, from_, 0,
-               is_pooled ? pooled_rows() : last_block_row + from_.rows);
+    check_rows(running_, config_, from_, is_pooled ? pooled_rows() : last_block_row + from_.rows);
   }
 
   // How many rows from the operand's on the pooling windows reach.
