@@ -27,17 +27,26 @@ class InFlight {
   // The same where any place that is free will do: one for all requests, or push() for all.
   void push_in_any_order(Cycle done) {
     Cycle* place = next_;
-    // Most are done in order; one that is earlier goes before those that are later.
-    for (Cycle* before = previous(place); rarely(*before > done) && before != next_;
-         before = previous(place)) {
-      *place = *before;
-      place = before;
+    // Most are done in order.
+    if (rarely(done < latest_)) {
+      place = make_place(place, done);
+    } else {
+      latest_ = done;
     }
     *place = done;
     advance();
   }
 
  private:
+  // One that is done earlier goes before those that are later. Returns its place.
+  NPU_RARE Cycle* make_place(Cycle* place, Cycle done) {
+    for (Cycle* before = previous(place); *before > done && before != next_;
+         before = previous(place)) {
+      *place = *before;
+      place = before;
+    }
+    return place;
+  }
   Cycle* previous(Cycle* place) { return place == done_.data() ? last_ : place - 1; }
   void advance() {
     next_ = next_ == last_ ? done_.data() : next_ + 1;
@@ -48,6 +57,7 @@ class InFlight {
   Cycle* const last_;
   Cycle* next_;
   Cycle earliest_ = 0;
+  Cycle latest_ = -1;
 };
 
 // The same for requests of which nobody knows at first when they are done, and which give up their

@@ -41,7 +41,10 @@ L2::Arrival L2::fetch(const Piece& piece, uint64_t victim, bool is_dirty, Cycle 
   const Cycle begins = bus_.take_line(data);
   const Cycle end = begins + bus_.line_cycles();
   const Cycle done = end + kL2DoneStages;
-  if (!piece.begins_line) return {end, end + 1, done};
+  if (!piece.begins_line) {
+    bus_.acknowledge_grant(begins);
+    return {end, end + 1, done};
+  }
   return {begins, begins + line_beats_.divide(bus_.line_cycles() * piece.beats), done};
 }
 
@@ -75,8 +78,10 @@ Cycle L2::serve(const Piece& piece) {
     const Cycle end =
         piece.is_write ? data_.pass_write(ready, duration, arrival.ends)
                        : data_.pass_read({ready, piece.taken, piece.beats, duration, arrival.ends});
-    mshrs_.complete(mshr, std::max(arrival.done, end - to_cycle(duration) - kL2DataStages),
-                    piece.place == kNowhere);
+    const Cycle turn = end - to_cycle(duration);
+    const bool is_miss = piece.place == kNowhere;
+    if (is_miss && piece.begins_line) bus_.acknowledge_grant(turn);
+    mshrs_.complete(mshr, std::max(arrival.done, turn - kL2DataStages), is_miss);
     first_beat = end - piece.beats;
   }
   quiet_ = mshrs_.quiet();

@@ -22,10 +22,11 @@ namespace npu::gemmini::timing {
 // LFSR, valid or not (Directory.scala). A miss evicts the victim, which memory acknowledges, dirty
 // or not, and reads the whole line, unless the request writes all of it: then it asks for the
 // permission only (MSHR.scala). Data of a request that begins with its line are passed on as they
-// come, of others when the line is whole (w_grant in MSHR.scala). A line that comes from memory
-// takes cycles of the data pipeline away: the banks of the data store serve it first, and who
-// follows it through them cannot pass it (BankedStore.scala). A write that leaves bytes of its
-// beats out reads them first (SourceD.scala).
+// come, of others when the line is whole (w_grant in MSHR.scala); the register acknowledges the
+// line with the first of what it wants then (s_grantack). A line that comes from memory takes
+// cycles of the data pipeline away: the banks of the data store serve it first, and who follows it
+// through them cannot pass it (BankedStore.scala). A write that leaves bytes of its beats out reads
+// them first (SourceD.scala).
 //
 // Calls come in about the order of time: a few tens of cycles between the engines do no harm. What
 // hits while nothing is under way, which is most, costs no more than the lookup.

@@ -1,12 +1,15 @@
 // The bus between the L2 and the memory, and the memory behind it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "gemmini/simulator/config.h"
 #include "gemmini/simulator/timing/cycle.h"
 #include "gemmini/simulator/timing/dram.h"
+#include "gemmini/simulator/timing/in_flight.h"
 #include "gemmini/simulator/timing/inline.h"
+#include "gemmini/simulator/timing/stages.h"
 #include "gemmini/simulator/timing/turns.h"
 
 namespace npu::gemmini::timing {
@@ -15,6 +18,8 @@ namespace npu::gemmini::timing {
 // at `memory_bytes_per_kilocycle`, or a cycle for a message (an acknowledgement, a permission to
 // write). Lines that are written go the other way at the same rate, with
 // `memory_write_pause_cycles` between them, and wait for each other in a queue of one and a half.
+// A line and a permission are grants: each needs one of kL2Grants numbers, which it has until its
+// register acknowledges it, and waits at the bus as long as there is none.
 // Times are those at which a hit's data would leave the cache, so that they can be compared.
 class MemoryBus {
  public:
@@ -22,10 +27,14 @@ class MemoryBus {
 
   // A line is asked for at `at`: when memory has its first bytes.
   Cycle data_from(uint64_t line, Cycle at);
+  // No grant comes before.
+  Cycle grants_from() const { return grants_.earliest(); }
+  // The latest grant is acknowledged in its register's turn in cycle `turn`.
+  void acknowledge_grant(Cycle turn) { grants_.push_in_any_order(turn + kL2GrantStages); }
   // The way from memory is taken for a line, or for a message. Returns the first cycle.
   Cycle take_line(Cycle ready) {
     ++lines_read_;
-    return from_memory_.take(ready, line_cycles_);
+    return from_memory_.take(std::max(ready, grants_from()), line_cycles_);
   }
   // A message only if it comes before `until`. Returns when it does, or could, of what is known.
   NPU_INLINE Cycle take_message_before(Cycle until, Cycle ready) {
@@ -48,6 +57,7 @@ class MemoryBus {
   const bool has_dram_;
   Dram dram_;
   Turns from_memory_{1};
+  InFlight grants_{kL2Grants};
   Cycle to_memory_free_ = 0;
   Cycle writable_ = 0;
   int64_t lines_read_ = 0;

@@ -104,9 +104,10 @@ Mshrs::Id Mshrs::permit(Cycle end) {
   last_permitted_ = end;
   const Cycle written = data_.pass_write(std::max(end, permission.ready), permission.duration, 0);
   last_written_ = std::max(last_written_, written - 1);
+  const Cycle turn = written - to_cycle(permission.duration);
+  bus_.acknowledge_grant(turn);
   Mshr& mshr = mshrs_[permission.id];
-  mshr.done = std::max(
-      {mshr.done, end + kL2DoneStages, written - to_cycle(permission.duration) - kL2DataStages});
+  mshr.done = std::max({mshr.done, end + kL2DoneStages, turn - kL2DataStages});
   return permission.id;
 }
 

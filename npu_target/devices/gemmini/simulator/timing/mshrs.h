@@ -22,7 +22,8 @@ namespace npu::gemmini::timing {
 //
 // Messages come over the memory bus when no line does, acknowledgements first (TLCacheCork). Two
 // permissions can wait for that; what is asked of memory behind a third waits with it. So do
-// evictions behind those of kL2CleanReleases lines that were not written to.
+// evictions behind those of kL2CleanReleases lines that were not written to. A register
+// acknowledges a permission in its next turn, which is that of its data (MSHR.scala).
 class Mshrs {
  public:
   // Throws nothing; `count` is at most 64.
@@ -110,7 +111,8 @@ class Mshrs {
                : acknowledgements_[first_acknowledgement_ % kMost].ready;
   }
   Cycle first_permission() const {
-    return permission_count_ == 0 ? kNever : permissions_[0].permitted;
+    return permission_count_ == 0 ? kNever
+                                  : std::max(permissions_[0].permitted, bus_.grants_from());
   }
   // It has come, the cycle before `end`. Returns whose.
   NPU_INLINE Id acknowledge(Cycle end);

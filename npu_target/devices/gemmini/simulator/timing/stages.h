@@ -82,7 +82,7 @@ inline constexpr Ticks kL2OverlapTicks = 3 * kTicksPerCycle;
 // miss: the lookup is in the very turn that the last message leads to (Scheduler.scala,
 // mshr_uses_directory), while a hit is through with its MSHR a turn before its data go out. That
 // of the same line it is not less there, measured schedules say.
-inline constexpr Cycle kL2TurnStages = 15;
+inline constexpr Cycle kL2TurnStages = 13;
 inline constexpr Cycle kL2SameSetStages = 3;
 inline constexpr Cycle kL2SameLineStages = 2;
 inline constexpr Cycle kL2SetOfMissStages = 1;
@@ -98,8 +98,13 @@ inline constexpr Cycle kL2WriteBackQueueCycles = 15;
 inline constexpr Cycle kL2AcknowledgeStages = 1;
 // A request to write a whole line to its permission at the bus, and how many of those can wait
 // there (TLCacheCork: a queue of 2).
-inline constexpr Cycle kL2PermissionStages = 5;
+inline constexpr Cycle kL2PermissionStages = 2;
 inline constexpr unsigned kL2PermissionsWaiting = 2;
+// How many lines and permissions may have come that their registers have not acknowledged
+// (TLCacheCork.scala, sinkIds), and a register's turn to its number being back (the queue behind
+// SourceE.scala, IDPool.scala).
+inline constexpr int64_t kL2Grants = 8;
+inline constexpr Cycle kL2GrantStages = 2;
 // How many evictions of lines that were not written to can wait for their acknowledgements (a queue
 // of 2, and those on their way there), and the room for another to the eviction that waits for it.
 inline constexpr unsigned kL2CleanReleases = 4;
@@ -107,12 +112,12 @@ inline constexpr Cycle kL2CleanStages = 8;
 // The end of what the bus brings to the MSHR being free.
 inline constexpr Cycle kL2DoneStages = 1;
 // What an eviction takes of the data pipeline: its acknowledgement has a turn in the data store.
-inline constexpr Ticks kL2EvictTicks = kTicksPerCycle * 3 / 2;
+inline constexpr Ticks kL2EvictTicks = kTicksPerCycle * 5 / 4;
 // What a beat of a write with bytes left out takes longer: it is read first, from two of the data
 // store's eight banks, and a write on its way through that wants those goes before. That is one in
 // four of the cycles with a write; measured, 275 for 1,296 such beats back to back.
 inline constexpr Ticks kL2PartialBeatTicks = kTicksPerCycle * 21 / 100;
 // What a cycle in which a line comes in, beyond those in which it goes out, takes of the pipeline.
-inline constexpr Ticks kL2FillTicks = kTicksPerCycle * 7 / 8;
+inline constexpr Ticks kL2FillTicks = kTicksPerCycle * 29 / 32;
 
 }  // namespace npu::gemmini::timing

@@ -155,6 +155,22 @@ const Test hidden("timing/l2: it takes none while the pipeline waits for a reade
   CHECK_EQUAL(read(l2, kDram + 4096, 64, 1000), 1104);
 });
 
+const Test grants("timing/l2: lines that nobody takes keep a permission from coming", [] {
+  constexpr Cycle kTaken = 1000;
+  // A write behind so many lines, of which the reader takes the first at kTaken.
+  const auto write_behind = [&](int64_t lines, uint64_t offset) {
+    L2 l2(timing_device());
+    for (int64_t i = 0; i < lines; ++i) {
+      l2.read(kDram + 64 * static_cast<uint64_t>(i) + offset, 16, 100 + i, kTaken);
+    }
+    return write(l2, kDram + 8192, 64, false, 300);
+  };
+  CHECK(write_behind(timing::kL2Grants - 1, 0) < kTaken);
+  CHECK(write_behind(timing::kL2Grants, 0) > kTaken);
+  // Whose data have to wait for all of the line is acknowledged before them.
+  CHECK(write_behind(timing::kL2Grants, 16) < kTaken);
+});
+
 const Test two_lines("timing/l2: a request across two lines waits for both", [] {
   L2 l2(timing_device());
   CHECK_EQUAL(read(l2, kDram, 128, 0), kMiss + 8 - 4);

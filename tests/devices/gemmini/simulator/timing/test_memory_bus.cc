@@ -42,6 +42,20 @@ const Test turns("timing/memory_bus: lines and messages take turns", [] {
   CHECK_EQUAL(bus.take_line(103), 119);
 });
 
+const Test grants("timing/memory_bus: a line waits while too many before it are not acknowledged",
+                  [] {
+                    MemoryBus bus(timing_device());
+                    for (int64_t i = 0; i < timing::kL2Grants; ++i) {
+                      CHECK_EQUAL(bus.take_line(100), 100 + kLine * i);
+                      bus.acknowledge_grant(i == 3 ? 400 : 500);
+                    }
+                    CHECK_EQUAL(bus.take_line(100), 400 + timing::kL2GrantStages + 1);
+                    bus.acknowledge_grant(600);
+                    CHECK_EQUAL(bus.take_line(100), 500 + timing::kL2GrantStages + 1);
+                    // An acknowledgement is no grant.
+                    CHECK_EQUAL(bus.take_message_before(300, 200), 200);
+                  });
+
 const Test rate("timing/memory_bus: a line takes as long as the bus's rate says", [] {
   Config config = timing_device();
   config.memory_bytes_per_kilocycle = 4000;

@@ -197,6 +197,20 @@ const Test permission("timing/mshrs: a permission comes when no line and no ackn
                         CHECK_EQUAL(unit.mshrs.settle(), 118 + 4 - 1);
                       });
 
+const Test grants("timing/mshrs: a permission is a grant, which its data's turn acknowledges", [] {
+  Unit unit(2);
+  for (int64_t i = 0; i < timing::kL2Grants; ++i) unit.bus.acknowledge_grant(200);
+  unit.write(0, 100, 110);
+  unit.evict(1, 100, 105, 112);
+  // An acknowledgement does not wait for it.
+  unit.mshrs.receive_until(150);
+  CHECK_EQUAL(unit.first_free(112), 113);
+  const Cycle turn = 200 + timing::kL2GrantStages + 2;
+  CHECK_EQUAL(unit.mshrs.settle(), turn + 4 - 1);
+  for (int64_t i = 1; i < timing::kL2Grants; ++i) unit.bus.acknowledge_grant(500);
+  CHECK_EQUAL(unit.bus.grants_from(), turn + timing::kL2GrantStages + 1);
+});
+
 const Test two_permissions("timing/mshrs: what is asked of memory waits behind a third permission",
                            [] {
                              Unit unit(8);
