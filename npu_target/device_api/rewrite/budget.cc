@@ -29,7 +29,7 @@ constexpr int64_t kMostCounted = 1 << 24;
 // A body, and what it asks of the host.
 struct Found {
   const Body* body;
-  Demand asked;
+  sim::HostDemand asked;
   Change change;
 
   // Instructions more than the host should have.

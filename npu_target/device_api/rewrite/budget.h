@@ -8,16 +8,16 @@
 
 #include <functional>
 
-#include "rewrite/demands.h"
 #include "rewrite/nodes.h"
 #include "rewrite/parts.h"
+#include "sim/host_demand.h"
 
 namespace npu::rewrite {
 
 // The host of a device.
 struct HostModel {
-  std::function<Demand(const Body*)> demand;  // what a body asks of it
-  double fetch_cycles;                        // that a byte of its code takes to come from memory
+  std::function<sim::HostDemand(const Body*)> demand;  // what a body asks of it
+  double fetch_cycles;  // that a byte of its code takes to come from memory
 };
 
 // `parts` rewritten, which are `found`; where the code of unrolled loops is not worth it, without;

@@ -5,7 +5,6 @@
 
 #include "rewrite/programs.h"
 #include "sim/host_code.h"
-#include "sim/host_demand.h"
 #include "sim/host_layout.h"
 
 namespace npu::rewrite {
@@ -29,10 +28,10 @@ uint64_t bytes_of(uint64_t instructions) { return instructions * sim::HostCode::
 Demands::Demands(const sim::Program& program, const sim::RunControl& control)
     : program_(without_device(program)), control_(control) {}
 
-const Demand& Demands::of(const Body* body) {
+const sim::HostDemand& Demands::of(const Body* body) {
   const auto [at, is_new] = known_.try_emplace(body);
   if (!is_new) return at->second;
-  Demand& all = at->second;
+  sim::HostDemand& all = at->second;
   size_t registers = 0;
   uint64_t outside = 0;  // instructions of code outside of the parts
   sim::StraightCode straight(program_);

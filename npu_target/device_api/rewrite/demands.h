@@ -7,18 +7,12 @@
 #include <vector>
 
 #include "rewrite/nodes.h"
+#include "sim/host_demand.h"
 #include "sim/host_straight.h"
 #include "sim/program.h"
 #include "sim/program_run.h"
 
 namespace npu::rewrite {
-
-struct Demand {
-  uint64_t instructions = 0;
-  uint64_t commands = 0;
-  uint64_t loop_bytes = 0;  // of code
-  uint64_t once_bytes = 0;  // of code that is in no loop
-};
 
 // Counts what sim::HostDemandCounter does, but each node of a body by itself and once: of bodies
 // that are tried one after the other most have most nodes in common. Nothing but words that are
@@ -30,12 +24,12 @@ class Demands {
   Demands(const sim::Program& program, const sim::RunControl& control);
 
   // Throws LimitError where a node of it has more iterations than the control's steps.
-  const Demand& of(const Body* body);
+  const sim::HostDemand& of(const Body* body);
 
  private:
   struct Part {
-    Demand demand;     // without a call, and without words made outside of its loops
-    size_t registers;  // that its loops need at once
+    sim::HostDemand demand;  // without a call, and without words made outside of its loops
+    size_t registers;        // that its loops need at once
     std::vector<sim::StraightUse> straight;
   };
   const Part& part(const Node* node);
@@ -44,7 +38,7 @@ class Demands {
   const sim::Program program_;
   const sim::RunControl& control_;
   std::unordered_map<const Node*, Part> parts_;
-  std::unordered_map<const Body*, Demand> known_;
+  std::unordered_map<const Body*, sim::HostDemand> known_;
 };
 
 }  // namespace npu::rewrite

@@ -28,8 +28,7 @@ HostDemand HostDemandCounter::count() {
   const auto end = static_cast<uint32_t>(code_.instructions.size() - 1);
   run(0, end);
   host_.run_and_count(code_.instructions[end], 0, no_delay);
-  return {host_.work().instructions, commands_, code_.loop_bytes, code_.once_bytes,
-          host_.work().once_cycles};
+  return {host_.work().instructions, commands_, code_.loop_bytes, code_.once_bytes};
 }
 
 void HostDemandCounter::find_what_varies() {

@@ -14,9 +14,8 @@ namespace npu::sim {
 struct HostDemand {
   uint64_t instructions = 0;
   uint64_t commands = 0;
-  uint64_t loop_bytes = 0;   // of code
-  uint64_t once_bytes = 0;   // of code that is in no loop
-  uint64_t once_cycles = 0;  // of the latter, with a cold cache
+  uint64_t loop_bytes = 0;  // of code
+  uint64_t once_bytes = 0;  // of code that is in no loop
 };
 
 // Counts as a run would, in less time: iterations that do what the one before did are not gone
@@ -28,6 +27,8 @@ class HostDemandCounter {
 
   // To be called once. Throws LimitError where a run would, beyond the control's steps.
   HostDemand count();
+  // Of the code that is in no loop, with a cold cache, when it was counted.
+  uint64_t once_cycles() const { return host_.work().once_cycles; }
 
  private:
   void run(uint32_t from, uint32_t to);

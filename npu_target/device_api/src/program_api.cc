@@ -54,11 +54,12 @@ ffi::Array<int64_t> host_cost(const ffi::Bytes& bytes) {
   return with_ffi_errors([&] {
     const sim::Program program = parse(bytes);
     const sim::RunControl control{kMaxCommands, stop_if_interrupted};
-    const sim::HostDemand demand = sim::HostDemandCounter(program, control).count();
+    sim::HostDemandCounter counter(program, control);
+    const sim::HostDemand demand = counter.count();
     return ffi::Array<int64_t>{
         static_cast<int64_t>(demand.instructions), static_cast<int64_t>(demand.commands),
         static_cast<int64_t>(demand.loop_bytes), static_cast<int64_t>(demand.once_bytes),
-        static_cast<int64_t>(demand.once_cycles)};
+        static_cast<int64_t>(counter.once_cycles())};
   });
 }
 

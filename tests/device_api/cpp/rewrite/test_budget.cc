@@ -19,7 +19,8 @@ struct Host {
     return {[this](const Body* body) {
               asked.push_back(body);
               constexpr uint64_t kCommands = 1000;
-              return Demand{instructions_a_command * kCommands, kCommands, loop_bytes, 100};
+              return sim::HostDemand{instructions_a_command * kCommands, kCommands, loop_bytes,
+                                     100};
             },
             0.5};
   }

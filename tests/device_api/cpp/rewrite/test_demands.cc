@@ -67,7 +67,7 @@ const Test as_whole("demands: what is counted of the whole, whatever was counted
     Demands demands(program, kControl);
     for (uint64_t seed = 0; seed < 2000; ++seed) {
       const Body* body = Nests(make, seed).body();
-      const Demand& found = demands.of(body);
+      const sim::HostDemand& found = demands.of(body);
       const sim::HostDemand expected =
           sim::HostDemandCounter(with_body(program, body->nodes), kControl).count();
       CHECK_EQUAL(found.instructions, expected.instructions);

@@ -75,7 +75,7 @@ const Test worth("loops are unrolled where that is worth their code", [] {
     const auto demand = [&](const Body* made) {
       uint64_t nodes = 0;
       for_each_node(*made, [&](const Node&) { ++nodes; });
-      return Demand{1000 - one.saved_by_a_node * nodes, 1000, 4 * nodes, 0};
+      return sim::HostDemand{1000 - one.saved_by_a_node * nodes, 1000, 4 * nodes, 0};
     };
     const Body* unrolled = parts.changed({});
     CHECK(unrolled != body);
