@@ -91,14 +91,14 @@ inline constexpr Cycle kL2DataStages = 1;
 // The victim's release to the request for the new line.
 inline constexpr Cycle kL2ReleaseStages = 1;
 // The victim's release to its first bytes on the memory bus.
-inline constexpr Cycle kL2WriteBackStages = 3;
+inline constexpr Cycle kL2WriteBackStages = 2;
 // Cycles of a line on the bus that wait in queues behind the cache, which can let go of the next.
 inline constexpr Cycle kL2WriteBackQueueCycles = 15;
 // A release, or the end of a write in memory, to its acknowledgement at the bus.
 inline constexpr Cycle kL2AcknowledgeStages = 1;
 // A request to write a whole line to its permission at the bus, and how many of those can wait
 // there (TLCacheCork: a queue of 2).
-inline constexpr Cycle kL2PermissionStages = 2;
+inline constexpr Cycle kL2PermissionStages = 1;
 inline constexpr unsigned kL2PermissionsWaiting = 2;
 // How many lines and permissions may have come that their registers have not acknowledged
 // (TLCacheCork.scala, sinkIds), and a register's turn to its number being back (the queue behind

@@ -166,7 +166,7 @@ const Test memory("timing/traces: loads and stores alone, caches cold and warm",
     if (errors.count == 0) return;
     errors.print(std::string("memory, ") + memory);
     const bool is_ideal = std::string(memory) == "ideal_memory";
-    CHECK(errors.mean() < (is_ideal ? 0.012 : 0.016));
+    CHECK(errors.mean() < (is_ideal ? 0.011 : 0.016));
     CHECK(errors.worst < 0.06);
   }
 });
