@@ -20,7 +20,7 @@ namespace npu::rewrite {
 // is not looked at.)
 class Demands {
  public:
-  // Of bodies of this program, which may have any itself.
+  // Of bodies that this program could have; its own is not looked at.
   Demands(const sim::Program& program, const sim::RunControl& control);
 
   // Throws LimitError where a node of it has more iterations than the control's steps.

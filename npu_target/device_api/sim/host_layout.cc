@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -18,7 +19,11 @@ constexpr size_t kKeptRegisters = 12;
 
 // Outside of all scopes, and then before sections. The former stay in `code.straight`.
 void make_straight_values(const Program& program, HostCode& code) {
-  sort_straight_uses(code.straight);
+  std::stable_sort(code.straight.begin(), code.straight.end(),
+                   [](const StraightUse& a, const StraightUse& b) {
+                     return std::make_tuple(a.section, a.step, a.kind) <
+                            std::make_tuple(b.section, b.step, b.kind);
+                   });
   const auto outside_end =
       std::find_if(code.straight.begin(), code.straight.end(),
                    [](const StraightUse& use) { return use.section != kNoScope; });

@@ -1,16 +1,8 @@
 #include "sim/host_straight.h"
 
-#include <algorithm>
 #include <cstddef>
-#include <tuple>
 
 namespace npu::sim {
-
-void sort_straight_uses(std::vector<StraightUse>& uses) {
-  std::stable_sort(uses.begin(), uses.end(), [](const StraightUse& a, const StraightUse& b) {
-    return std::make_tuple(a.section, a.step, a.kind) < std::make_tuple(b.section, b.step, b.kind);
-  });
-}
 
 StraightCode::StraightCode(const Program& program)
     : known_(static_cast<size_t>(program.host.host_registers), program) {}

@@ -22,9 +22,6 @@ struct StraightUse {
   int section = kNoScope;  // that it is made for
 };
 
-// In the order in which they are made: those outside of all scopes, then those of each section.
-void sort_straight_uses(std::vector<StraightUse>& uses);
-
 // Code that makes one word after the other, each from what registers hold by then.
 class StraightCode {
  public:
