@@ -7,15 +7,12 @@ right value wherever it is used. Operands are sums of steps; registers are enoug
 
 from __future__ import annotations
 
-import itertools
-import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
+from mean_branches import mean_branches
 from program_evaluator import evaluate
 
 from npu_target.program import (
@@ -37,7 +34,6 @@ MANY_COMMANDS = 128
 # loaded from the address of the table plus eight times the entry.
 INSTRUCTIONS = {Op.MIN: 2, Op.MAX: 2, Op.SELECT: 2, Op.TABLE: 3}
 Steps = tuple[tuple["Scope", int], ...]
-Condition = tuple[Any, Any, Any]
 Item = int  # id of a command, or of the loop that a body holds directly
 
 
@@ -173,9 +169,13 @@ class HostInterpreter:
                 is_loop = extent.op not in BOOLEAN_OPS
                 if not is_loop:
                     run.append(extent)
-                    self.extra[id(node)] += mean_branches(run, slots) - mean_branches(
-                        run[:-1], slots
-                    )
+                    extents = {
+                        loop_id: scope.node.extent.value
+                        for loop_id, scope in slots.items()
+                        if scope.is_fixed and scope.is_loop
+                    }
+                    self.extra[id(node)] += mean_branches(run, extents)
+                    self.extra[id(node)] -= mean_branches(run[:-1], extents)
                     self._condition(extent, around, slots, id(node))
                 elif extent.op is not Op.CONST:
                     self._expression(extent, around, slots, id(node))
@@ -336,60 +336,6 @@ class HostInterpreter:
                 family.register = needed
             self._count(1 if scope.runs and not has_limit else 2)
         self.in_loop -= 1
-
-
-def mean_branches(run: Sequence[Expr], slots: Mapping[int, Scope]) -> int:
-    """Of conditions that follow each other, over all that their variables may be: a comparison is
-    a branch where what is known of these leaves both open."""
-    unknown: list[object] = []  # a loop's variable, or another condition, which holds or not
-    domains: list[list[int]] = []
-
-    def number_of(key: object, domain: list[int]) -> int:
-        if key not in unknown:
-            unknown.append(key)
-            domains.append(domain)
-        return unknown.index(key)
-
-    def prepare(expr: Expr) -> Condition:
-        if expr.op in (Op.AND, Op.OR):
-            return expr.op, prepare(expr.args[0]), prepare(expr.args[1])
-        if expr.op is Op.EQ and expr.args[0].op in BOOLEAN_OPS and expr.args[1] == const(0):
-            return Op.EQ, prepare(expr.args[0]), None
-        if expr.op in BOOLEAN_OPS and {arg.op for arg in expr.args} == {Op.VAR, Op.CONST}:
-            variable = next(arg.value for arg in expr.args if arg.op is Op.VAR)
-            scope = slots.get(variable)
-            if scope is not None and scope.is_fixed and scope.is_loop:
-                number = number_of(variable, list(range(-1, scope.node.extent.value + 1)))
-                values = [evaluate(expr, {variable: value}) != 0 for value in domains[number]]
-                return number, values, None
-        return number_of(expr, [0, 1]), [False, True], None
-
-    conditions = [prepare(expr) for expr in run]
-    asked, turns = Fraction(0), 0
-    for turn in itertools.product(*(range(len(domain)) for domain in domains)):
-        if any(
-            not isinstance(key, Expr) and place in (0, len(domain) - 1)
-            for key, domain, place in zip(unknown, domains, turn, strict=True)
-        ):
-            continue  # beyond the loop's ends
-        turns += 1
-        left = [set(range(len(domain))) for domain in domains]
-
-        def decide(condition: Condition, turn: tuple[int, ...], left: list[set[int]]) -> bool:
-            nonlocal asked
-            op, first, second = condition
-            if op in (Op.AND, Op.OR):
-                holds = decide(first, turn, left)
-                return holds if holds == (op is Op.OR) else decide(second, turn, left)
-            if op is Op.EQ:
-                return not decide(first, turn, left)
-            asked += len({first[place] for place in left[op]}) > 1
-            left[op] = {place for place in left[op] if first[place] == first[turn[op]]}
-            return first[turn[op]]
-
-        for condition in conditions:
-            decide(condition, turn, left)
-    return math.floor(asked / turns + Fraction(1, 2)) if turns else 0
 
 
 def _is_loop(node: Node) -> bool:
