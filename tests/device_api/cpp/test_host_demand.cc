@@ -28,7 +28,8 @@ HostWork run(const Program& program, uint64_t& commands) {
 }
 
 void check_as_run(const Program& program) {
-  HostDemandCounter counter(program, {kMostSteps});
+  const RunControl control{kMostSteps};
+  HostDemandCounter counter(program, control);
   const HostDemand found = counter.count();
   uint64_t commands = 0;
   const HostWork expected = run(program, commands);
