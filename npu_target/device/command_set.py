@@ -13,6 +13,7 @@ class CommandSet:
 
     setting : those that only set what later commands obey.
     computing : those of the device's steps, between which the host has time.
+    looping : those that start a loop of the device's own, which issues many commands.
     """
 
     def __init__(
@@ -20,9 +21,11 @@ class CommandSet:
         classes: Iterable[type[DeviceCommand]],
         setting: Iterable[type[DeviceCommand]] = (),
         computing: Iterable[type[DeviceCommand]] = (),
+        looping: Iterable[type[DeviceCommand]] = (),
     ) -> None:
         self.classes = tuple(classes)
         self._setting, self._computing = frozenset(setting), frozenset(computing)
+        self._looping = frozenset(looping)
         self._by_funct: dict[int, list[type[DeviceCommand]]] = {}
         for cls in self.classes:
             self._by_funct.setdefault(cls.funct, []).append(cls)
@@ -39,7 +42,7 @@ class CommandSet:
         """The classes as the device library takes them (`device_api.rewritten_codes`)."""
         classes = []
         for cls in self.classes:
-            kinds = self.is_setting(cls.funct, cls.tag), self.is_computing(cls.funct, cls.tag)
+            kinds = [cls in kind for kind in (self._setting, self._computing, self._looping)]
             numbers = [cls.funct, _as_int64(cls.tag_mask), _as_int64(cls.tag), *map(int, kinds)]
             for word, rows in enumerate(cls.row_bits()):
                 for low_bit, width in rows:

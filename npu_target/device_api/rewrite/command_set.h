@@ -19,6 +19,7 @@ struct CommandClass {
   uint64_t tag;
   bool is_setting;    // only sets what later commands obey
   bool is_computing;  // is a part of the device's steps, between which the host has time
+  bool is_looping;    // starts a loop of the device's own, which issues many commands
   std::vector<BitField> rows[2];  // where the numbers of rows are in each word
 };
 

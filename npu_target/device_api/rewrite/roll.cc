@@ -19,6 +19,10 @@ constexpr int64_t kFetched = 6;
 // and kept in memory, and the device waits for it. So many nodes are long, in a program of so few.
 constexpr int64_t kLong = 32;
 constexpr int64_t kShortProgram = 500;
+// Of nodes with loops of the device's own, so few are left as they are: their code comes from memory
+// while the device is busy with the loops, and what a loop of the host begins with would keep the
+// first of them waiting.
+constexpr int64_t kBesideLoops = 256;
 
 using Deltas = std::vector<Wide>;
 
@@ -64,7 +68,7 @@ struct Repeats {
 class Roller {
  public:
   Roller(Nodes& nodes, const CommandSet& commands, const Body* body)
-      : nodes_(nodes), shapes_(commands) {
+      : nodes_(nodes), commands_(commands), shapes_(commands) {
     int64_t size = 0;
     for_each_node(*body, [&](const Node& node) {
       ++size;
@@ -169,14 +173,17 @@ class Roller {
   // takes.
   int64_t saved_by(const Shape* first, const Repeats& repeats, int64_t times) const {
     int64_t size = 0;
+    bool is_beside_loops = false;
     std::set<Wide> running;
     for (size_t i = 0; i < repeats.period; ++i) {
       size += first[i].size;
+      is_beside_loops |= is_looping(first[i].node);
       for (const Wide delta : deltas_of(first[i], first[i + repeats.period])) {
         if (delta != 0) running.insert(delta);
       }
     }
     if (size > kLong && !takes_long_) return 0;
+    if (is_beside_loops && saturated_product(size, repeats.count) <= kBesideLoops) return 0;
     const auto each = static_cast<int64_t>(2 + running.size());
     const int64_t taken = saturated_product(saturated_product(times, repeats.count), each);
     return saturated_sum(kFetched * (repeats.count - 1) * size, -taken);
@@ -218,7 +225,19 @@ class Roller {
     return next_id_++;
   }
 
+  // Whether a node starts a loop of the device's own.
+  bool is_looping(const Node* node) const {
+    if (node->is_loop()) {
+      const auto& nodes = node->body->nodes;
+      return std::any_of(nodes.begin(), nodes.end(),
+                         [this](const Node* inner) { return is_looping(inner); });
+    }
+    const CommandClass* found = commands_.find(node->funct, node->rs1->base);
+    return found != nullptr && found->is_looping;
+  }
+
   Nodes& nodes_;
+  const CommandSet& commands_;
   Shapes shapes_;
   std::unordered_set<uint32_t> used_ids_;
   uint32_t next_id_ = 1;

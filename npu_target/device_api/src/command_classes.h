@@ -11,12 +11,12 @@
 namespace npu {
 
 // Of each class of commands: funct, the mask and the value of its tag, whether it is a setting,
-// whether it is computing; then of each number of a row its word (0 or 1), its lowest bit, and how
+// whether it is computing, whether it starts a loop of the device's own; then of each number of a row its word (0 or 1), its lowest bit, and how
 // many there are.
 using CommandClasses = tvm::ffi::Array<tvm::ffi::Array<int64_t>>;
 
 inline rewrite::CommandSet command_set(const CommandClasses& classes) {
-  constexpr size_t kHead = 5;
+  constexpr size_t kHead = 6;
   constexpr size_t kRow = 3;
   rewrite::CommandSet commands;
   for (const tvm::ffi::Array<int64_t>& numbers : classes) {
@@ -25,6 +25,7 @@ inline rewrite::CommandSet command_set(const CommandClasses& classes) {
                                static_cast<uint64_t>(numbers[2]),
                                numbers[3] != 0,
                                numbers[4] != 0,
+                               numbers[5] != 0,
                                {}};
     for (size_t at = kHead; at + kRow <= numbers.size(); at += kRow) {
       const auto low = static_cast<uint32_t>(numbers[at + 1]);

@@ -363,4 +363,5 @@ COMMANDS = CommandSet(
     ),
     setting=CONFIGS,
     computing=(Preload, *COMPUTES),
+    looping=(LoopWs, LoopConvWs),
 )

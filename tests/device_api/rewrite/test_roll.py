@@ -7,6 +7,7 @@ from my_npu import commands as my_npu
 from program_strategies import bodies
 from program_streams import ARGS, check, command, repeating, rewritten_by, stream, text
 
+from npu_target.devices.gemmini.isa import LoopWs, LoopWsAddressesAB, LoopWsBounds
 from npu_target.program import (
     Command,
     Expr,
@@ -95,6 +96,29 @@ def test_rows_are_where_the_device_has_them() -> None:
     assert isinstance(loop, Loop) and loop.extent == const(8)
     sizes = copies("rows", 1)[1:]
     assert rolled(sizes) == sizes
+
+
+def test_few_loops_of_the_device_s_own_stay_one_after_the_other() -> None:
+    """A loop around them would begin with registers of its own before the first; but for many of
+    them, whose code would be long."""
+
+    def products(number: int) -> tuple[Node, ...]:
+        return tuple(
+            node
+            for i in range(number)
+            for node in (
+                device_command(LoopWsBounds, i_blocks=1, j_blocks=4, k_blocks=16),
+                device_command(
+                    LoopWsAddressesAB, a_address=Operand.argument(0, 64 * i), b_address=0
+                ),
+                device_command(LoopWs, activation=0),
+            )
+        )
+
+    assert rolled(products(20)) == products(20)
+    (loop,) = rolled(products(100))
+    assert isinstance(loop, Loop) and loop.extent == const(100)
+    assert stream((loop,)) == stream(products(100))
 
 
 def test_another_iteration_in_front_or_behind_goes_into_the_loop() -> None:
