@@ -196,8 +196,8 @@ def rewritten_codes(
 
     `classes` are the device's classes of commands: funct, mask and value of the tag, whether it is
     a setting, whether it is computing, whether it starts a loop of the device's own, then of each
-    number of a row the word that it is in (0 or 1), its lowest bit and its width. Raises RuntimeError [bad_program] for a malformed program, and
-    for one that would divide by zero.
+    number of a row the word that it is in (0 or 1), its lowest bit and its width. Raises
+    RuntimeError [bad_program] for a malformed program, and for one that would divide by zero.
     """
     found = _call("npu.program.rewritten", program, classes, passes, shows)
     return [(str(name), bytes(code)) for name, code in zip(found[::2], found[1::2], strict=True)]

@@ -19,9 +19,9 @@ constexpr int64_t kFetched = 6;
 // and kept in memory, and the device waits for it. So many nodes are long, in a program of so few.
 constexpr int64_t kLong = 32;
 constexpr int64_t kShortProgram = 500;
-// Of nodes with loops of the device's own, so few are left as they are: their code comes from memory
-// while the device is busy with the loops, and what a loop of the host begins with would keep the
-// first of them waiting.
+// Of nodes with loops of the device's own, so few are left as they are: their code comes from
+// memory while the device is busy with the loops, and what a loop of the host begins with would
+// keep the first of them waiting.
 constexpr int64_t kBesideLoops = 256;
 
 using Deltas = std::vector<Wide>;

@@ -11,8 +11,8 @@
 namespace npu {
 
 // Of each class of commands: funct, the mask and the value of its tag, whether it is a setting,
-// whether it is computing, whether it starts a loop of the device's own; then of each number of a row its word (0 or 1), its lowest bit, and how
-// many there are.
+// whether it is computing, whether it starts a loop of the device's own; then of each number of a
+// row its word (0 or 1), its lowest bit, and how many there are.
 using CommandClasses = tvm::ffi::Array<tvm::ffi::Array<int64_t>>;
 
 inline rewrite::CommandSet command_set(const CommandClasses& classes) {
