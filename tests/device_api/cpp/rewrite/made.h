@@ -20,9 +20,9 @@ using sim::testing::Test;
 // device's steps (6).
 inline const CommandSet& commands() {
   static const CommandSet set{{
-      {0, 0, 0, true, false, {}},
-      {2, 0, 0, false, false, {{}, {{0, 26}}}},
-      {6, 0, 0, false, true, {{{0, 26}}, {{0, 26}}}},
+      {0, 0, 0, true, false, false, {}},
+      {2, 0, 0, false, false, false, {{}, {{0, 26}}}},
+      {6, 0, 0, false, true, false, {{{0, 26}}, {{0, 26}}}},
   }};
   return set;
 }
