@@ -14,7 +14,9 @@ from npu_target.program import Program
 from npu_target.program.c import header_text, kernel_name, kernel_source
 
 COMPILER = shutil.which("riscv64-unknown-elf-gcc")
-_OPTIONS = ("-O2", "-march=rv64im", "-mabi=lp64", "-mcmodel=medany", "-ffreestanding", "-nostdlib")
+_PLAIN = ("-march=rv64im", "-mabi=lp64")
+_WITH_SHORT_INSTRUCTIONS = ("-march=rv64gc", "-mabi=lp64d")  # as exports are compiled
+_OPTIONS = ("-O2", "-mcmodel=medany", "-ffreestanding", "-nostdlib")
 # Programs that are drawn may compare a value with itself.
 _WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wno-tautological-compare")
 _MASK = 2**64 - 1
@@ -190,6 +192,22 @@ def _compute(
 
 def run_kernel(program: Program, addresses: Mapping[str, int], folder: Path) -> Machine:
     """Compile the program's C code in `folder` and run it with its arguments at these addresses."""
+    place = [f"-Wl,-Ttext={_CODE:#x}", f"-Wl,-e,{kernel_name(program)}", "-Wl,--build-id=none"]
+    image = _compiled(program, folder, *_PLAIN, *place)
+    machine = Machine()
+    machine.memory[_CODE : _CODE + len(image)] = image
+    machine.call(_CODE, [addresses[arg.name] for arg in program.args])
+    return machine
+
+
+def code_bytes(program: Program, folder: Path) -> int:
+    """Bytes of the program's machine code, as exports are compiled; without its tables."""
+    return len(_compiled(program, folder, *_WITH_SHORT_INSTRUCTIONS, "-c", sections=("-j", ".text")))
+
+
+def _compiled(
+    program: Program, folder: Path, *options: str, sections: tuple[str, ...] = ()
+) -> bytes:
     (folder / "npu.h").write_text(header_text(), encoding="utf-8")
     (folder / "kernel.c").write_text(kernel_source(program), encoding="utf-8")
     assert COMPILER is not None
@@ -197,11 +215,6 @@ def run_kernel(program: Program, addresses: Mapping[str, int], folder: Path) -> 
     def run(tool: str, *command: str) -> None:
         subprocess.run([tool, *command], cwd=folder, check=True)
 
-    place = [f"-Wl,-Ttext={_CODE:#x}", f"-Wl,-e,{kernel_name(program)}", "-Wl,--build-id=none"]
-    run(COMPILER, *_OPTIONS, *_WARNINGS, *place, "kernel.c", "-o", "kernel.elf")
-    run(COMPILER.replace("gcc", "objcopy"), "-O", "binary", "kernel.elf", "kernel.bin")
-    image = (folder / "kernel.bin").read_bytes()
-    machine = Machine()
-    machine.memory[_CODE : _CODE + len(image)] = image
-    machine.call(_CODE, [addresses[arg.name] for arg in program.args])
-    return machine
+    run(COMPILER, *_OPTIONS, *_WARNINGS, *options, "kernel.c", "-o", "kernel.elf")
+    run(COMPILER.replace("gcc", "objcopy"), "-O", "binary", *sections, "kernel.elf", "kernel.bin")
+    return (folder / "kernel.bin").read_bytes()

@@ -104,6 +104,7 @@ class Lowering {
     const uint32_t step = append();
     if (is_dead_) return;
     add(step, 1);
+    code_.steps[step].has_command = true;
     if (scope_ != kNoScope) ++scopes_[static_cast<size_t>(scope_)].commands;
     use_operand(node.rs1, step);
     use_operand(node.rs2, step);

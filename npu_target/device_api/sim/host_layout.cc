@@ -40,13 +40,12 @@ void make_straight_values(const Program& program, HostCode& code) {
 }
 
 void place_steps(HostCode& code) {
-  uint64_t place = code.call;
-  code.once_bytes = uint64_t{code.call + code.back} * HostCode::kInstructionBytes;
+  uint64_t place = code.call * HostCode::kInstructionBytes;
+  code.once_bytes = place + code.back * HostCode::kInstructionBytes;
   for (HostStep& step : code.steps) {
-    step.first = static_cast<uint32_t>(place);
-    place += step.instructions;
-    (step.is_in_loop ? code.loop_bytes : code.once_bytes) +=
-        uint64_t{step.instructions} * HostCode::kInstructionBytes;
+    step.first_byte = place;
+    place += step.bytes();
+    (step.is_in_loop ? code.loop_bytes : code.once_bytes) += step.bytes();
   }
 }
 

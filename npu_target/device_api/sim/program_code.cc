@@ -105,15 +105,13 @@ void ProgramCode::add_host_code(const Program& program) {
   const HostCode& host = program.host_code();
   const HostConfig& config = program.host;
   const auto line_bytes = static_cast<uint64_t>(config.host_icache_line_bytes);
-  const auto line_of = [&](uint64_t place) {
-    return static_cast<uint32_t>(place * HostCode::kInstructionBytes / line_bytes);
-  };
+  const auto line_of = [&](uint64_t byte) { return static_cast<uint32_t>(byte / line_bytes); };
   uint64_t run_instructions = 0;  // since the last one that was no command
   uint64_t run_once_cycles = 0;
   for (size_t i = 0; i < instructions.size(); ++i) {
     Instruction& instruction = instructions[i];
     HostStep step = host.steps[i];
-    if (i == 0) step.first = 0;
+    if (i == 0) step.first_byte = 0;
     step.instructions += (i == 0 ? host.call : 0) + (i + 1 == instructions.size() ? host.back : 0);
     const bool is_command = instruction.kind == Instruction::Kind::kCommand;
     const uint64_t issues = is_command && step.instructions != 0 ? 1 : 0;
@@ -121,10 +119,10 @@ void ProgramCode::add_host_code(const Program& program) {
         static_cast<uint64_t>(config.host_cycles_per_instruction) * (step.instructions - issues) +
         static_cast<uint64_t>(config.host_cycles_per_command) * issues;
     instruction.host_cycles = saturated(cycles);
-    instruction.first_line = line_of(step.first);
+    instruction.first_line = line_of(step.first_byte);
     instruction.line_end = step.instructions == 0
                                ? instruction.first_line
-                               : line_of(uint64_t{step.first} + step.instructions - 1) + 1;
+                               : line_of(step.first_byte + step.bytes() - 1) + 1;
     instruction.is_in_loop = step.is_in_loop;
     lines = std::max(lines, instruction.line_end);
     run_instructions += step.instructions;

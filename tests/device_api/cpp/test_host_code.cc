@@ -223,9 +223,9 @@ const Test bytes("host code: bytes in loops and outside", [] {
   Maker maker;
   const HostCode code =
       maker.code({command(word(0)), maker.loop(0, 4, {command(word(32, {{0, 16}}))})});
-  CHECK_EQUAL(code.loop_bytes, 4u * (1 + 2));
-  CHECK_EQUAL(code.once_bytes, 4u * (1 + 2 + code.call + code.back));
-  CHECK_EQUAL(code.steps[2].first, code.call + 3u);
+  CHECK_EQUAL(code.loop_bytes, 4u + 3u * 2);
+  CHECK_EQUAL(code.once_bytes, 4u + 3u * (2 + code.call + code.back));
+  CHECK_EQUAL(code.steps[2].first_byte, 3u * (code.call + 2) + 4u);
   CHECK(code.steps[2].is_in_loop && !code.steps[1].is_in_loop);
 });
 

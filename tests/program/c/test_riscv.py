@@ -1,4 +1,5 @@
-"""Kernels compiled for the device's host: what they issue, and how many instructions they run."""
+"""Kernels compiled for the device's host: what they issue, how many instructions they run, and how
+long their code is."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from program_strategies import programs
-from riscv_machine import Machine, run_kernel
+from riscv_machine import Machine, code_bytes, run_kernel
 
 from npu_target import topi
 from npu_target.codegen_tir import build_program
@@ -30,6 +31,21 @@ LAYERS: list[topi.Operator] = [
     ]
 ]  # fmt: skip
 LAYERS.append(topi.Matmul(batch=1, m=1, k=512, n=1000, bias=True, scale=0.01))
+# Others, of other models.
+SMALL_LAYERS: list[topi.Operator] = [
+    topi.Conv2d(n=1, h=14, w=14, ci=64, co=384, kh=1, kw=1, strides=(1, 1), pad=(0,) * 4,
+                bias=True, relu=True, scale=0.01),
+    topi.DepthwiseConv2d(n=1, h=14, w=14, c=384, kh=3, kw=3, dim=CONFIG.dim, pad=(1,) * 4,
+                         relu=True, scale=0.01),
+    topi.Add(rows=196, cols=256, dim=CONFIG.dim, relu=True, scale=0.01),
+    topi.GlobalAvgPool(n=1, h=7, w=7, c=512, dim=CONFIG.dim, scale=0.02),
+    topi.Matmul(batch=1, m=64, k=64, n=64, bias=False, scale=0.01),
+]  # fmt: skip
+
+
+def default_program(layer: topi.Operator) -> Program:
+    schedule = default_schedule(layer.kernel(), CONFIG)
+    return build_program(schedule.mod["main"], CONFIG, layer.name)
 
 
 def run(program: Program) -> Machine:
@@ -49,10 +65,20 @@ def test_random_programs(program: Program) -> None:
 def test_instructions_are_those_the_simulator_charges() -> None:
     charged, found = {}, {}
     for layer in LAYERS:
-        kernel = layer.kernel()
-        program = build_program(default_schedule(kernel, CONFIG).mod["main"], CONFIG, layer.name)
+        program = default_program(layer)
         charged[layer.name] = host_cost(program.to_bytes()).instructions
         found[layer.name] = run(program).instructions
     assert sum(found.values()) == pytest.approx(sum(charged.values()), rel=0.05)
     # A layer by itself: what gcc keeps in memory and which conditions it joins is not modelled.
+    assert found == pytest.approx(charged, rel=0.1)
+
+
+def test_code_is_as_long_as_the_simulator_has_it(tmp_path: Path) -> None:
+    charged, found = {}, {}
+    for layer in [*LAYERS, *SMALL_LAYERS]:
+        program = default_program(layer)
+        cost = host_cost(program.to_bytes())
+        charged[layer.name] = cost.loop_bytes + cost.once_bytes
+        found[layer.name] = code_bytes(program, tmp_path)
+    assert sum(found.values()) == pytest.approx(sum(charged.values()), rel=0.05)
     assert found == pytest.approx(charged, rel=0.1)
