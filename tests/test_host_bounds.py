@@ -34,17 +34,17 @@ class Missed(NamedTuple):
 
 
 BY_DEFAULT = {
-    "bert_base": Missed(0, 0, 1),
-    "matmuls": Missed(0, 0, 5),
-    "mobilenet_v2": Missed(0, 0, 21),
-    "resnet18": Missed(0, 0, 5),
+    "bert_base": Missed(0, 0, 0),
+    "matmuls": Missed(0, 0, 4),
+    "mobilenet_v2": Missed(0, 0, 18),
+    "resnet18": Missed(0, 0, 4),
     "resnet50": Missed(0, 0, 1),
 }
 BY_LOGS = {
     "bert_base": Missed(0, 0, 0),
-    "matmuls": Missed(0, 0, 5),
-    "mobilenet_v2": Missed(0, 0, 21),
-    "resnet18": Missed(0, 0, 4),
+    "matmuls": Missed(0, 0, 3),
+    "mobilenet_v2": Missed(0, 0, 16),
+    "resnet18": Missed(0, 0, 3),
     "resnet50": Missed(0, 0, 1),
 }
 
