@@ -202,7 +202,9 @@ def run_kernel(program: Program, addresses: Mapping[str, int], folder: Path) -> 
 
 def code_bytes(program: Program, folder: Path) -> int:
     """Bytes of the program's machine code, as exports are compiled; without its tables."""
-    return len(_compiled(program, folder, *_WITH_SHORT_INSTRUCTIONS, "-c", sections=("-j", ".text")))
+    return len(
+        _compiled(program, folder, *_WITH_SHORT_INSTRUCTIONS, "-c", sections=("-j", ".text"))
+    )
 
 
 def _compiled(

@@ -120,9 +120,8 @@ void ProgramCode::add_host_code(const Program& program) {
         static_cast<uint64_t>(config.host_cycles_per_command) * issues;
     instruction.host_cycles = saturated(cycles);
     instruction.first_line = line_of(step.first_byte);
-    instruction.line_end = step.instructions == 0
-                               ? instruction.first_line
-                               : line_of(step.first_byte + step.bytes() - 1) + 1;
+    instruction.line_end = step.instructions == 0 ? instruction.first_line
+                                                  : line_of(step.first_byte + step.bytes() - 1) + 1;
     instruction.is_in_loop = step.is_in_loop;
     lines = std::max(lines, instruction.line_end);
     run_instructions += step.instructions;
