@@ -52,9 +52,11 @@ const Test host_cycles("the host pays for its instructions", [] {
   // A line of code that is new; the call with two addresses; the first constant by five
   // instructions, the second by one.
   CHECK_EQUAL(issued[0].host_cycles, 49u + (2u * 2u + 1u) + 5u + 1u + 1u);
-  // What ends an iteration: three operands advance, a counter, a branch. Then the condition, times
-  // a number, added, and the command. The second line of code begins there, the first time.
-  CHECK_EQUAL(issued[4].host_cycles, 49u + 3u + 2u + 3u + 1u);
+  // Before the loop the registers of what runs and of what counts. The second line of code begins
+  // there, the first time. Then the condition, times a number, added, and the command.
+  CHECK_EQUAL(issued[2].host_cycles, 49u + 7u + 3u + 1u);
+  // What ends an iteration: three operands advance, a counter, a branch.
+  CHECK_EQUAL(issued[4].host_cycles, 3u + 2u + 3u + 1u);
   CHECK_EQUAL(issued[5].host_cycles, 1u);
   CHECK_EQUAL(issued[6].host_cycles, 9u);
 });
