@@ -106,7 +106,7 @@ def test_a_run_writes_logs_and_says_what_was_gained(tuned):
     for layer in result["layers"]:
         assert layer.keys() >= LAYER_KEYS
         assert layer["host_instructions_per_command"] >= 1
-        assert layer["loop_code_bytes"] % 4 == 0 and 0 < layer["once_share"] < 1
+        assert 0 <= layer["loop_code_bytes"] <= 12 * 1024 and 0 < layer["once_share"] < 1
         assert 0 < layer["cycles"] <= layer["default_cycles"]
         share = layer["macs"] / (layer["cycles"] * CONFIG.dim**2)
         assert layer["utilization"] == pytest.approx(share) and share <= 1
