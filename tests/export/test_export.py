@@ -208,7 +208,7 @@ def test_an_export_compiles_as_it_is_told(exported, tmp_path, capsys):
         ),
         (
             ["--model=tiny", "-o", "net", "--logs=none", "--most-memory=20000"],
-            "needs 25,920 bytes of memory, 5,920 more than the 20,000 that there are",
+            "needs 20,928 bytes of memory, 928 more than the 20,000 that there are",
         ),
     ],
 )
