@@ -106,7 +106,7 @@ class PlainPipeline(Pipeline):
         in_order = self.orders.found.get(_key_of(opened))
         steps = in_order(self.emitter, opened) if in_order else self.emitter.steps(opened)
         assert steps is not None
-        settings = PlacedNodes(self.emission.before_steps(steps.step))
+        settings = PlacedNodes(self.emitter.emission.before_steps(steps.step))
         return (settings, *plain_steps(steps))
 
 

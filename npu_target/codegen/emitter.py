@@ -7,11 +7,10 @@ from collections.abc import Iterable
 from ..device import DeviceConfig
 from ..device.emission import Emission
 from ..passes.linear import Linear
-from ..passes.transfers import LoopExtent
 from ..pipeline_options import PipelineOptions
 from .ends import begin_soon, end_soon, late_parts
 from .interleaving import Copy
-from .nests import Nest, Values
+from .nests import Nest
 from .operations import CopyOperation, LoopIds
 from .placed import Placed, PlacedCopy, PlacedNodes
 from .placement import Around, Placer
@@ -100,7 +99,7 @@ class Emitter:
         """What has to follow the last steps of a nest of a copy that the next steps need too."""
         placer = self._placer(opened)
         rest = [placer.rest(copy) for copy in _copies([waiting])]
-        return [operation for operation in rest if operation is not None]
+        return [operation.merged() for operation in rest if operation is not None]
 
     def memory_cycles(self, opened: Open) -> float:
         """How long memory takes for the loads of a nest, and for those that go into it; what it
@@ -121,7 +120,10 @@ class Emitter:
         cycles at most; and how many that takes.  None where that is nothing."""
         early, late = late_parts(self._placer(opened), _copies([waiting]), most_cycles)
         cycles = sum(operation.number * operation.cycles for operation in late)
-        return (waiting.rest(lambda: early), waiting.rest(lambda: late), cycles) if late else None
+        if not late:
+            return None
+        first, rest = ([operation.merged() for operation in part] for part in (early, late))
+        return waiting.rest(lambda: first), waiting.rest(lambda: rest), cycles
 
     def copy_cycles(self, waiting: Waiting) -> float:
         """About how long a copy keeps its engine: as long as in the first iteration."""
@@ -138,24 +140,19 @@ class Emitter:
 
     def steps(self, opened: Open, *, coalesce: bool = True) -> Steps:
         """The steps of a nest, in loops of their own."""
-        loops, inner = self.enter(opened.nest, opened.values)
-        overwrites = opened.nest in self.overwritten
+        nest = opened.nest
+        loops = tuple([self.ids.loop(loop.extent) for loop in nest.loops])
+        own = zip(nest.loops, loops, strict=True)
+        inner = {**opened.values, **{old.loop_id: Linear.loop(new.loop_id) for old, new in own}}
+        overwrites = nest in self.overwritten
         coalesce = coalesce and self.options.coalescing
-        return Steps(opened.nest.step(inner), loops, overwrites, coalesce=coalesce)
+        return Steps(nest.step(inner), loops, overwrites, coalesce=coalesce)
 
     def _placer(self, opened: Open) -> Placer:
         """Places copies in the steps of a nest."""
         queues = self.emission.queue_entries
         placer = Placer if self.options.interleaving else Around
         return placer(self.steps(opened), opened.touched, queues, self.ids, self.report)
-
-    def enter(self, nest: Nest, values: Values) -> tuple[tuple[LoopExtent, ...], dict[int, Linear]]:
-        """Loops of a nest under ids of their own, and the values of symbols inside."""
-        loops = tuple([self.ids.loop(loop.extent) for loop in nest.loops])
-        inner = dict(values)
-        for symbol, loop in zip(nest.loops, loops, strict=True):
-            inner[symbol.loop_id] = Linear.loop(loop.loop_id)
-        return loops, inner
 
 
 def _orders_ends(waiting: Iterable[Waiting]) -> bool:

@@ -18,7 +18,7 @@ class InOrder(Walk):
     of the lowered function."""
 
     def run(self, parts: Iterable[Statement]) -> tuple[Placed, ...]:
-        self.report.begin()
+        self.begin()
         return tuple([placed for part in parts for placed in self.statement(part, {})])
 
     def copy(self, waiting: Waiting) -> tuple[Placed, ...]:

@@ -128,15 +128,14 @@ class CopyNest(Nest):
         # Whether the first steps, or the last ones, come in another order for its sake.
         self.orders_ends = any(ENDS in loop.annotations for loop in loops)
 
-    def transfers(self, values: Values, rules: CopyRules) -> list[tuple[Load | Store, Transfer]]:
-        """What the store does, part by part, and how."""
-        known = {symbol: values[symbol] for symbol in self._deciding}
-        plan = self._plans.get(key := tuple(known.values()))
-        if plan is None:
-            parts = split_boundaries(self.copy.at(known), self._copy[1], rules)
-            plan = [x for part, around in parts for x in self._plan(part, around, rules)]
-            self._plans[key] = plan
-        return [(part.at(values), transfer.at(values)) for part, transfer in plan]
+    def deciding(self, values: Values) -> dict[int, Linear]:
+        """Of the values of loops around, those that decide how the nest's loops are dealt with."""
+        return {symbol: values[symbol] for symbol in self._deciding}
+
+    def transfers(self, deciding: Values, rules: CopyRules) -> list[tuple[Load | Store, Transfer]]:
+        """What the store does, part by part, and how, where these are the values that decide."""
+        parts = split_boundaries(self.copy.at(deciding), self._copy[1], rules)
+        return [x for part, around in parts for x in self._plan(part, around, rules)]
 
     def _plan(
         self, part: Load | Store, around: tuple[LoopExtent, ...], rules: CopyRules
@@ -195,11 +194,6 @@ class CopyNest(Nest):
         if not isinstance(copy, Load) or copy.source is not None:
             return False
         return copy.fill == 0 and not copy.accumulate
-
-    @cached_property
-    def _plans(self) -> dict[tuple[Linear, ...], list[tuple[Load | Store, Transfer]]]:
-        """By the values that decide them."""
-        return {}
 
     @cached_property
     def _deciding(self) -> list[int]:

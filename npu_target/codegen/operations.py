@@ -41,6 +41,16 @@ class LoopIds:
         self._extents[loop.loop_id] = extent
         return loop
 
+    @property
+    def number(self) -> int:
+        """How many there are."""
+        return len(self._extents)
+
+    def since(self, number: int) -> tuple[LoopExtent, ...]:
+        """Those that were made when there were so many, and later."""
+        made = list(self._extents.items())[number:]
+        return tuple([LoopExtent(loop_id, extent) for loop_id, extent in made])
+
     def bounds(self, form: Linear, loops: Sequence[LoopExtent] = ()) -> tuple[float, float]:
         """The least and the greatest value of a form, in loops that have other extents than they
         were made with."""

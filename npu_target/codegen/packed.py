@@ -55,9 +55,8 @@ class PackedNest(CopyNest):
             )
             self._parts.append((part, around))
 
-    def transfers(self, values: Values, rules: CopyRules) -> list[tuple[Load | Store, Transfer]]:
-        plans = [(part, plan_transfer(part, loops, rules)) for part, loops in self._parts]
-        return [(part.at(values), plan.at(values)) for part, plan in plans]
+    def transfers(self, deciding: Values, rules: CopyRules) -> list[tuple[Load | Store, Transfer]]:
+        return [(part, plan_transfer(part, loops, rules)) for part, loops in self._parts]
 
     @cached_property
     def copy(self) -> Load | Store:

@@ -65,7 +65,7 @@ class Pipeline(Walk):
         """Statements that follow each other, with nothing left open."""
         placed: list[Placed] = []
         self.state = _State()
-        self.report.begin()
+        self.begin()
         for part in parts:
             placed += self.statement(part, {})
         return (*placed, *self.flush())

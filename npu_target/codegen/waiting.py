@@ -37,8 +37,8 @@ class Waiting:
 
     @cached_property
     def operations(self) -> list[CopyOperation]:
-        """In the order in which they are issued, with one loop for those that advance evenly."""
-        return [operation.merged() for operation in self._make()]
+        """In the order in which they are issued."""
+        return self._make()
 
     def rest(self, make: Callable[[], list[CopyOperation]]) -> Waiting:
         """A part of it."""

@@ -13,6 +13,7 @@ from .nests import CopyNest, StepNest, Values
 from .operations import CopyOperation
 from .placed import Placed
 from .statements import Branch, Repeat, Sequence, Statement
+from .templates import CopyTemplates
 from .waiting import Waiting
 
 
@@ -22,8 +23,14 @@ class Walk(ABC):
 
     def __init__(self, emitter: Emitter) -> None:
         self.emitter = emitter
-        self.emission, self.ids, self.report = emitter.emission, emitter.ids, emitter.report
+        self.ids, self.report = emitter.ids, emitter.report
         self.rules = kind_of(emitter.config).copy_rules(emitter.config)
+        self.begin()
+
+    def begin(self) -> None:
+        """Statements are walked, perhaps anew: what was made of them before does not count."""
+        self.report.begin()
+        self._templates = CopyTemplates(self.emitter.emission, self.rules, self.ids)
 
     @abstractmethod
     def run(self, parts: Iterable[Statement]) -> tuple[Placed, ...]:
@@ -62,13 +69,8 @@ class Walk(ABC):
         """A copy whose operations are made when it is placed."""
 
         def make() -> list[CopyOperation]:
-            inner = self.emitter.enter(nest, values)[1]
             try:
-                return [
-                    operation
-                    for part, transfer in nest.transfers(inner, self.rules)
-                    for operation in self.emission.copies(part, transfer)
-                ]
+                return self._templates.operations(nest, values)
             except DoesNotFit:
                 raise
             except (CodegenError, IsaError) as error:

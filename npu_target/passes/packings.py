@@ -178,6 +178,9 @@ def _check_zeros(
     if not is_call(store.value, "prim.if_then_else"):
         return
     inside = [index * -1 + (size - 1) for index, size in zip(indices, shape, strict=True)]
-    for form in comparisons(store.value.args[0], env):
+    condition = store.value.args[0]
+    for form in comparisons(condition, env):
         if form not in inside and not (form.is_const and form.const >= 0):
-            raise CodegenError(f"a packed load is 0 where not {form} >= 0: no end of the argument")
+            raise CodegenError(
+                f"a packed load is 0 where not `{condition}`: that is no end of the argument"
+            )

@@ -13,7 +13,7 @@ ones are written with zeros.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..device.copy_rules import CopyRules
@@ -49,26 +49,6 @@ class Transfer(NamedTuple):
     columns: Linear  # valid ones, over all blocks; at least 1
     tile_row: Linear  # of the first row
     dram_bytes: Linear  # of the first element
-
-    def at(self, values: Mapping[int, Linear]) -> Transfer:
-        """The transfer where loops have these values, those of ``outer`` other loops."""
-        outer = [
-            LoopExtent(min(values[loop.loop_id].variables()), loop.extent, loop.name)
-            for loop in self.outer
-        ]
-        return Transfer(
-            tuple(outer),
-            tuple([form.substitute(values) for form in self.guards]),
-            self.rows,
-            self.first_row.substitute(values),
-            self.end_row.substitute(values),
-            self.row_bytes,
-            self.blocks,
-            self.block_rows,
-            self.columns.substitute(values),
-            self.tile_row.substitute(values),
-            self.dram_bytes.substitute(values),
-        )
 
 
 def plan_transfer(copy: Load | Store, loops: tuple[LoopExtent, ...], rules: CopyRules) -> Transfer:

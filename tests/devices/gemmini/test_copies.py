@@ -185,18 +185,23 @@ def commands(case: Case, dram_bytes: int) -> tuple[bytes, bytes]:
     name = "x" if isinstance(case.copy, Load) else "y"
     settings, rows = DeviceSettings(DEVICE), ConstantRows(1, DEVICE.mvin_max_cols)
     operations = CopyOperations(DEVICE, {name: 0}, settings, LoopIds(), rows)
-    # In the program, the nest's loops have other ids than those it was planned with.
-    in_program = {loop.loop_id: Linear.loop(500 + loop.loop_id) for loop in case.loops}
-    copy = case.copy.at({loop.loop_id: Linear() for loop in case.loops if loop.extent == 1})
-    loops = tuple(loop for loop in case.loops if loop.extent > 1)
+    # Loops of a nest are symbols before they are those of the program.
+    symbols = {loop.loop_id: Linear.loop(~loop.loop_id) for loop in case.loops if loop.extent > 1}
+    in_program = {~number: Linear.loop(500 + number) for number in symbols}
+    copy = case.copy.at({loop.loop_id: symbols.get(loop.loop_id, Linear()) for loop in case.loops})
+    loops = tuple(
+        loop._replace(loop_id=~loop.loop_id) for loop in case.loops if loop.loop_id in symbols
+    )
 
     def pieces() -> list:
         body: list = []
         for part, around in split_boundaries(copy, loops, RULES):
-            transfer = plan_transfer(part, around, RULES)
-            part, transfer = part.at(in_program), transfer.at(in_program)
-            for operation in operations.of(part, transfer):
-                body += operation.merged().nodes()
+            for operation in operations.of(part, plan_transfer(part, around, RULES)):
+                own = tuple(
+                    loop._replace(loop_id=500 + ~loop.loop_id) if loop.loop_id < 0 else loop
+                    for loop in operation.loops
+                )
+                body += operation.substitute(in_program, own).merged().nodes()
         return body
 
     at_start, body = settings.phase(pieces)
