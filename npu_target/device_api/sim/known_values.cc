@@ -1,6 +1,7 @@
 #include "sim/known_values.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "sim/load_immediate.h"
 
@@ -8,6 +9,9 @@ namespace npu::sim {
 namespace {
 
 constexpr size_t kArgumentRegisters = 8;
+
+// Of 32 bits with a sign.
+bool is_short(uint64_t value) { return value + (uint64_t{1} << 31) < uint64_t{1} << 32; }
 
 }  // namespace
 
@@ -20,50 +24,67 @@ KnownValues::KnownValues(size_t registers, const Program& program)
 uint32_t KnownValues::make(const KnownValue& value) {
   if (value == KnownValue()) return 0;
   const uint32_t instructions = cost(value);
-  put(value);
+  if (instructions == 0) held_.erase(place_of(value));
+  hold(value);
   return instructions;
 }
 
 uint32_t KnownValues::take(const KnownValue& value) {
   // Even 0 has to be moved to where it can run.
   const uint32_t instructions = value == KnownValue() ? 1 : cost(value);
-  held_.erase(std::remove(held_.begin(), held_.end(), value), held_.end());
+  const auto found = place_of(value);
+  if (found != held_.end()) held_.erase(found);
   beginning_.push_back(value);
   return instructions;
 }
 
 void KnownValues::put(const KnownValue& value) {
-  const auto found = std::find(held_.begin(), held_.end(), value);  // at most once
-  if (found != held_.end()) {
-    held_.erase(found);
-  } else if (held_.size() >= registers_) {
-    held_.erase(held_.begin());
-  }
+  const auto found = place_of(value);
+  if (found != held_.end()) held_.erase(found);
+  hold(value);
+}
+
+// What no register holds yet.
+void KnownValues::hold(const KnownValue& value) {
+  if (held_.size() >= registers_) held_.erase(held_.begin());
   held_.push_back(value);
 }
 
+// 0 only for what is held.
 uint32_t KnownValues::cost(const KnownValue& value) {
-  if (std::find(held_.begin(), held_.end(), value) != held_.end()) return 0;
-  if (is_near(value)) return 1;
-  uint32_t best =
-      value.address < 0 ? constant(value.offset) : address(value.address) + addition(value.offset);
-  for (const std::vector<KnownValue>* registers : {&held_, &beginning_}) {
-    for (const KnownValue& held : *registers) {
-      if (best <= 2) return best;  // what is not near takes two at least
-      if (held.address != value.address) continue;
-      best = std::min(best, addition(value.offset - held.offset));
-    }
+  bool is_near = false;  // an addition makes it, or a move: of what runs on, a copy is needed
+  for (const KnownValue& held : held_) {
+    if (held.address != value.address) continue;
+    const uint64_t distance = value.offset - held.offset;
+    if (distance == 0) return 0;
+    is_near = is_near || fits_addition(distance);
   }
-  return best;
+  for (const KnownValue& held : beginning_) {
+    is_near =
+        is_near || (held.address == value.address && fits_addition(value.offset - held.offset));
+  }
+  if (is_near) return 1;
+  const uint32_t anew =
+      value.address < 0 ? constant(value.offset) : address(value.address) + addition(value.offset);
+  if (anew <= 2) return anew;  // what is not near takes two at least
+  // Three are the most of 32 bits, and the least of more.
+  const uint32_t shorter = std::min(anew, least_addition(value, is_short));
+  const auto is_any = [](uint64_t) { return true; };
+  return shorter <= 3 ? shorter : std::min(shorter, least_addition(value, is_any));
 }
 
-// Whether an addition makes it, or a move: of what runs on, a copy is needed.
-bool KnownValues::is_near(const KnownValue& value) const {
-  const auto is_near_to = [&](const KnownValue& held) {
-    return held.address == value.address && fits_addition(value.offset - held.offset);
-  };
-  return std::any_of(held_.begin(), held_.end(), is_near_to) ||
-         std::any_of(beginning_.begin(), beginning_.end(), is_near_to);
+// Of the distances from what registers hold that are asked for.
+template <typename IsAsked>
+uint32_t KnownValues::least_addition(const KnownValue& value, const IsAsked& is_asked) {
+  uint32_t least = std::numeric_limits<uint32_t>::max();
+  for (const std::vector<KnownValue>* registers : {&held_, &beginning_}) {
+    for (const KnownValue& held : *registers) {
+      const uint64_t distance = value.offset - held.offset;
+      if (held.address != value.address || !is_asked(distance)) continue;
+      least = std::min(least, addition(distance));
+    }
+  }
+  return least;
 }
 
 // Instructions of an address anew.
@@ -81,6 +102,7 @@ uint32_t KnownValues::addition(uint64_t distance) {
 }
 
 uint32_t KnownValues::constant(uint64_t value) {
+  if (is_short(value)) return static_cast<uint32_t>(load_immediate_instructions(value));
   // The upper bits of a product are made of all bits.
   Constant& known = constants_[(value * UINT64_C(0x9E3779B97F4A7C15)) >> 56];
   if (known.instructions == 0 || known.value != value) {

@@ -1,6 +1,7 @@
 // What the host core's registers hold where code runs in a straight line.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -45,7 +46,13 @@ class KnownValues {
 
  private:
   uint32_t cost(const KnownValue& value);
-  bool is_near(const KnownValue& value) const;
+  template <typename IsAsked>
+  uint32_t least_addition(const KnownValue& value, const IsAsked& is_asked);
+  void hold(const KnownValue& value);
+  // Where it is held, at most once.
+  std::vector<KnownValue>::iterator place_of(const KnownValue& value) {
+    return std::find(held_.begin(), held_.end(), value);
+  }
   uint32_t address(int32_t index) const;
   uint32_t addition(uint64_t distance);
   uint32_t constant(uint64_t value);
@@ -54,8 +61,8 @@ class KnownValues {
   const Program& program_;
   std::vector<KnownValue> held_;       // used latest at the end
   std::vector<KnownValue> beginning_;  // in registers that were taken and do not run yet
-  // Instructions of constants that were asked for, each at a place of its own as far as there is
-  // room (0: none yet): programs have few, and finding out takes long.
+  // Instructions of constants of more than 32 bits that were asked for, each at a place of its own
+  // as far as there is room (0: none yet): programs have few, and finding out takes long.
   struct Constant {
     uint64_t value = 0;
     uint32_t instructions = 0;
