@@ -1,7 +1,7 @@
 #include "sim/expression.h"
 
 #include <algorithm>
-#include <iterator>
+#include <utility>
 
 #include "sim/error.h"
 
@@ -10,6 +10,7 @@ namespace {
 
 // Far beyond any real kernel, and small enough not to exhaust memory on a hostile file.
 constexpr size_t kMaxTotalNodes = size_t{1} << 24;
+constexpr uint32_t kNoRoot = UINT32_MAX;
 
 int64_t wrap(uint64_t value) { return static_cast<int64_t>(value); }
 uint64_t raw(int64_t value) { return static_cast<uint64_t>(value); }
@@ -77,30 +78,29 @@ int64_t applied(Op op, int64_t a, int64_t b, int64_t c) {
 }
 
 void ExprTable::prepare_root(uint32_t root) {
-  reachable_.resize(nodes.size());
-  std::vector<uint32_t>& found = reachable_[root];
-  if (!found.empty()) return;
-  std::vector<bool> is_seen(root + 1, false);
-  found.push_back(root);
-  is_seen[root] = true;
-  for (size_t i = 0; i < found.size(); ++i) {
-    const ExprNode& node = nodes[found[i]];
-    for (int k = 0; k < input_count(node.op); ++k) {
-      if (is_seen[node.inputs[k]]) continue;
-      is_seen[node.inputs[k]] = true;
-      found.push_back(node.inputs[k]);
-    }
+  prepared_.resize(nodes.size());
+  if (prepared_[root].is_known) return;
+  seen_at_.resize(nodes.size(), kNoRoot);
+  const size_t begin = order_.size();
+  const auto add = [&](uint32_t index) {
+    if (std::exchange(seen_at_[index], root) != root) order_.push_back(index);
+  };
+  add(root);
+  for (size_t i = begin; i < order_.size(); ++i) {
+    const ExprNode& node = nodes[order_[i]];
+    for (int k = 0; k < input_count(node.op); ++k) add(node.inputs[k]);
   }
-  total_reachable_ += found.size();
+  total_reachable_ += order_.size() - begin;
   if (total_reachable_ > kMaxTotalNodes) {
     throw SimError(ErrorKind::kBadProgram, -1,
                    "expressions: needs at most " + std::to_string(kMaxTotalNodes) +
                        " nodes over all uses, has more");
   }
-  std::sort(found.begin(), found.end());  // inputs come before their users
-  computed_.resize(nodes.size());
-  std::copy_if(found.begin(), found.end(), std::back_inserter(computed_[root]),
-               [&](uint32_t index) { return nodes[index].op != Op::kConst; });
+  const auto first = order_.begin() + static_cast<std::ptrdiff_t>(begin);
+  const auto is_const = [&](uint32_t index) { return nodes[index].op == Op::kConst; };
+  order_.erase(std::remove_if(first, order_.end(), is_const), order_.end());
+  std::sort(first, order_.end());  // inputs come before their users
+  prepared_[root] = {true, begin, order_.size()};
 }
 
 void ExprTable::hold_constants(std::vector<int64_t>& scratch) const {
@@ -112,7 +112,7 @@ int64_t ExprTable::evaluate(uint32_t root, const std::vector<int64_t>& variables
                             std::vector<int64_t>& scratch) const {
   if (nodes[root].op == Op::kConst) return nodes[root].value;
   if (scratch.size() < nodes.size()) hold_constants(scratch);
-  for (const uint32_t index : computed_[root]) {
+  for (const uint32_t index : nodes_of(root)) {
     const ExprNode& node = nodes[index];
     if (node.op == Op::kVar) {
       scratch[index] = variables[node.slot];

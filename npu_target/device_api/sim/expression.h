@@ -57,8 +57,22 @@ class ExprTable {
   int64_t evaluate(uint32_t root, const std::vector<int64_t>& variables,
                    std::vector<int64_t>& scratch) const;
 
-  // The nodes a prepared root is made of, in order of evaluation.
-  const std::vector<uint32_t>& nodes_of(uint32_t root) const { return reachable_[root]; }
+  // Nodes one after the other.
+  class Range {
+   public:
+    Range(const uint32_t* begin, const uint32_t* end) : begin_(begin), end_(end) {}
+    const uint32_t* begin() const { return begin_; }
+    const uint32_t* end() const { return end_; }
+
+   private:
+    const uint32_t* begin_;
+    const uint32_t* end_;
+  };
+  // The nodes a prepared root is made of that are no constants, in order of evaluation.
+  Range nodes_of(uint32_t root) const {
+    const Prepared& found = prepared_[root];
+    return {order_.data() + found.begin, order_.data() + found.end};
+  }
 
   std::vector<ExprNode> nodes;
   std::vector<int64_t> words;  // of all tables
@@ -66,8 +80,15 @@ class ExprTable {
  private:
   void hold_constants(std::vector<int64_t>& scratch) const;
 
-  std::vector<std::vector<uint32_t>> reachable_;
-  std::vector<std::vector<uint32_t>> computed_;  // of those, what is no constant
+  // Where in `order_` a root's nodes are.
+  struct Prepared {
+    bool is_known = false;
+    size_t begin = 0;
+    size_t end = 0;
+  };
+  std::vector<Prepared> prepared_;  // by node
+  std::vector<uint32_t> order_;     // the nodes of prepared roots, one root's after another's
+  std::vector<uint32_t> seen_at_;   // by node: the root that was prepared when it was seen last
   size_t total_reachable_ = 0;
 };
 
