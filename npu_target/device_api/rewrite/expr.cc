@@ -17,13 +17,13 @@ namespace {
 
 Exprs::Exprs() : zero_(constant(0)), one_(constant(1)) {}
 
-const Expr* Exprs::raw(Op op, int64_t value, std::vector<const Expr*> args) {
+const Expr* Exprs::raw(Op op, int64_t value, Expr::Args args) {
   LoopMask loops = op == Op::kVar ? mask_of(static_cast<uint32_t>(value)) : 0;
   for (const Expr* arg : args) loops |= arg->loops;
   return exprs_.get({op, value, std::move(args), loops});
 }
 
-const Expr* Exprs::made(Op op, const std::vector<const Expr*>& args) {
+const Expr* Exprs::made(Op op, const Expr::Args& args) {
   switch (op) {
     case Op::kAdd:
       return add(args[0], args[1]);
@@ -129,7 +129,7 @@ const Expr* Exprs::selected(const Expr* condition, const Expr* a, const Expr* b)
   return a == b ? a : raw(Op::kSelect, 0, {condition, a, b});
 }
 
-const Expr* Exprs::looked_up(const std::vector<const Expr*>& args) {
+const Expr* Exprs::looked_up(const Expr::Args& args) {
   const Expr* index = args[0];
   const auto words = static_cast<int64_t>(args.size()) - 1;
   if (index->is_const() && index->value >= 0 && index->value < words) {

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 #include <unordered_map>
-#include <vector>
 
+#include "rewrite/few.h"
 #include "rewrite/interner.h"
 #include "rewrite/numbers.h"
 #include "sim/expression.h"
@@ -19,9 +19,11 @@ inline LoopMask mask_of(uint32_t loop_id) { return LoopMask{1} << (loop_id % 64)
 
 // Equal ones are one object. Those of a table are an index and constants.
 struct Expr {
+  using Args = Few<const Expr*, 3>;
+
   Op op;
   int64_t value;  // of a constant; of a variable the loop's id
-  std::vector<const Expr*> args;
+  Args args;
   LoopMask loops;
 
   bool is_const() const { return op == Op::kConst; }
@@ -44,13 +46,13 @@ class Exprs {
   Exprs();
 
   // As it is, nothing folded.
-  const Expr* raw(Op op, int64_t value, std::vector<const Expr*> args);
+  const Expr* raw(Op op, int64_t value, Expr::Args args);
 
   const Expr* constant(int64_t value) { return raw(Op::kConst, value, {}); }
   const Expr* var(uint32_t loop_id) { return raw(Op::kVar, loop_id, {}); }
   const Expr* zero() const { return zero_; }
 
-  const Expr* made(Op op, const std::vector<const Expr*>& args);
+  const Expr* made(Op op, const Expr::Args& args);
   const Expr* add(const Expr* a, const Expr* b);
   const Expr* sub(const Expr* a, const Expr* b);
   const Expr* mul(const Expr* a, const Expr* b);
@@ -66,7 +68,7 @@ class Exprs {
   const Expr* extreme(Op op, const Expr* a, const Expr* b);
   const Expr* logical(Op op, const Expr* a, const Expr* b);
   const Expr* selected(const Expr* condition, const Expr* a, const Expr* b);
-  const Expr* looked_up(const std::vector<const Expr*>& args);
+  const Expr* looked_up(const Expr::Args& args);
 
   Interner<Expr> exprs_;
   const Expr* zero_;

@@ -48,7 +48,7 @@ const Expr* HoistedExprs::make(const Expr* expr) {
     const Sum sum = sum_of(exprs_.sub(expr->args[1], expr->args[0]));
     if (!sum.terms.empty() && is_small(sum)) return comparison(expr->op, sum);
   }
-  std::vector<const Expr*> args;
+  Expr::Args args;
   for (const Expr* arg : expr->args) args.push_back(this->expr(arg));
   return args == expr->args ? expr : exprs_.made(expr->op, args);
 }

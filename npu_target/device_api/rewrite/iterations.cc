@@ -44,12 +44,12 @@ class Comparison {
         mine.steps.size() != other.steps.size()) {
       return false;
     }
-    std::vector<Operand::Step> steps;
+    Operand::Steps steps;
     for (const Operand::Step& step : mine.steps) steps.push_back({name_of(step.loop_id), step.by});
-    std::vector<Operand::Step> others = other.steps;
+    Operand::Steps others = other.steps;
     std::sort(steps.begin(), steps.end());
     std::sort(others.begin(), others.end());
-    if (steps != others) return false;
+    if (!(steps == others)) return false;
     for (size_t i = 0; i < mine.general.size(); ++i) {
       if (mine.general[i].by != other.general[i].by) return false;
       if (!is_renamed(mine.general[i].expr, other.general[i].expr)) return false;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "rewrite/expr.h"
+#include "rewrite/few.h"
 #include "rewrite/interner.h"
 #include "sim/program.h"
 
@@ -28,12 +29,14 @@ struct Operand {
     const Expr* expr;
     bool operator==(const Term& other) const { return by == other.by && expr == other.expr; }
   };
+  using Steps = Few<Step, 3>;
+  using Terms = Few<Term, 2>;
   static constexpr int32_t kNoAddress = -1;
 
   uint64_t base = 0;
   int32_t address = kNoAddress;  // as in sim::Program
-  std::vector<Step> steps;       // by loop id; none are 0
-  std::vector<Term> general;
+  Steps steps;                   // by loop id; none are 0
+  Terms general;
 
   bool has_address() const { return address != kNoAddress; }
   LoopMask loops() const;
@@ -129,8 +132,8 @@ class OperandSum {
   };
   uint64_t base_;
   int32_t address_;
-  std::vector<Step> steps_;
-  std::vector<Term> general_;
+  Few<Step, 3> steps_;
+  Few<Term, 2> general_;
 };
 
 // Calls visit(node) for all nodes of a body, those inside others after them.

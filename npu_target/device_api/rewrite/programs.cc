@@ -29,7 +29,7 @@ class Reader {
   const Expr* expr(const sim::ExprNode& node) {
     if (node.op == Op::kConst) return nodes_.exprs.constant(node.value);
     if (node.op == Op::kVar) return nodes_.exprs.var(program_.loop_ids[node.slot]);
-    std::vector<const Expr*> args;
+    Expr::Args args;
     for (int k = 0; k < sim::input_count(node.op); ++k) args.push_back(exprs_[node.inputs[k]]);
     if (node.op == Op::kTable) {
       for (uint32_t i = 0; i < node.count; ++i) {

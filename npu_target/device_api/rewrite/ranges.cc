@@ -92,6 +92,7 @@ LoopRanges LoopRanges::with(uint32_t loop_id, Range range) const {
 
 LoopRanges LoopRanges::without(uint32_t loop_id) const {
   LoopRanges others;
+  others.loops.reserve(loops.size() + 1);
   for (const auto& loop : loops) {
     if (loop.first != loop_id) others.loops.push_back(loop);
   }
@@ -123,8 +124,9 @@ Ranges::Found Ranges::find(const Expr* expr) {
 }
 
 Ranges::Found Ranges::make(const Expr* expr) {
-  std::vector<const Expr*> args;
+  Expr::Args args;
   std::vector<Range> ranges;
+  ranges.reserve(expr->args.size());
   for (const Expr* arg : expr->args) {
     const Found found = find(arg);
     args.push_back(found.expr);

@@ -34,19 +34,20 @@ const Operand* Replacement::operand(const Operand* operand) {
     sum.add(nodes_.exprs.constant(offset_), by);
     sum.add_step(loop_id_, by * static_cast<uint64_t>(factor_));
   }
-  std::vector<const Expr*> replaced;
-  for (const Operand::Term& term : operand->general) {
-    replaced.push_back(expr(term.expr));
-    has_replaced_terms |= replaced.back() != term.expr;
+  Operand::Terms terms = operand->general;
+  for (Operand::Term& term : terms) {
+    const Expr* replaced = expr(term.expr);
+    has_replaced_terms |= replaced != term.expr;
+    term.expr = replaced;
   }
-  for (size_t i = 0; i < replaced.size(); ++i) {
-    const auto by = static_cast<uint64_t>(operand->general[i].by);
+  for (const Operand::Term& term : terms) {
+    const auto by = static_cast<uint64_t>(term.by);
     if (has_replaced_terms) {
       OperandSum part;
-      part.add(replaced[i], 1);
+      part.add(term.expr, 1);
       sum.add(part, by);
     } else {
-      sum.add_term(by, replaced[i]);
+      sum.add_term(by, term.expr);
     }
   }
   return is_replaced || has_replaced_terms ? nodes_.operand(sum.made()) : operand;
@@ -61,7 +62,7 @@ const Expr* Replacement::expr(const Expr* expr) {
   }
   const auto known = exprs_.find(expr);
   if (known != exprs_.end()) return known->second;
-  std::vector<const Expr*> args;
+  Expr::Args args;
   for (const Expr* arg : expr->args) args.push_back(this->expr(arg));
   const Expr* found = args == expr->args ? expr : exprs.made(expr->op, args);
   exprs_[expr] = found;

@@ -109,6 +109,7 @@ bool Splitter::may_cut(const Node* loop) const {
 // Where a condition is decided that is so in the first iterations of a loop, or in the last.
 void Splitter::find_cuts(const Expr* condition, const Node* loop, const LoopRanges* loops,
                          std::set<int64_t>& cuts) {
+  if ((condition->loops & mask_of(loop->loop_id)) == 0) return;
   const int64_t extent = loop->extent->value;
   const auto is_decided = [&](int64_t first, int64_t last) {
     Ranges ranges(nodes_.exprs, loops->with(loop->loop_id, {first, last}));

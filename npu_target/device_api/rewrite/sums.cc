@@ -6,7 +6,7 @@ namespace npu::rewrite {
 namespace {
 
 // Whether it is added in one instruction anyway.
-bool is_plain(const std::vector<Operand::Term>& terms) {
+bool is_plain(const Operand::Terms& terms) {
   return terms.size() == 1 && (terms[0].by == 1 || terms[0].by == -1);
 }
 
@@ -103,7 +103,7 @@ const Operand* SumSharer::shared(const Operand* operand, const Around& around, c
     } else if (parts.size() == 1) {
       return operand;
     } else {
-      found.general.insert(found.general.end(), terms.begin(), terms.end());
+      found.general.append(terms.begin(), terms.end());
     }
   }
   return nodes_.operand(std::move(found));

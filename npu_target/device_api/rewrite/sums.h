@@ -26,7 +26,7 @@ class SumSharer {
   using User = std::pair<const Operand*, const Operand*>;
   using Users = std::set<User>;
   using Around = std::vector<uint32_t>;  // ids of loops, outermost first
-  using Terms = std::vector<Operand::Term>;
+  using Terms = Operand::Terms;
   using Often = std::unordered_map<const Operand*, const Expr*>;
 
   const Users& users(const Body* body, Around& around);
