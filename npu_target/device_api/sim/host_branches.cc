@@ -65,34 +65,36 @@ uint32_t HostBranches::take(uint32_t condition) {
     asked_ = 0;
     taken_ = 0;
   }
-  std::vector<Path> paths;
-  for (Path& path : paths_) {
-    for (auto& [rest, is_met] : decide(condition, std::move(path))) {
-      paths.push_back(std::move(rest));
-    }
-  }
-  paths_ = std::move(paths);
+  Decided ends;
+  ends.reserve(2 * paths_.size());
+  for (Path& path : paths_) decide(condition, std::move(path), ends);
+  paths_.clear();
+  for (auto& [rest, is_met] : ends) paths_.push_back(std::move(rest));
   const auto mean = static_cast<uint32_t>(std::floor(asked_ + 0.5 + kRounding));
   return mean - std::exchange(taken_, mean);
 }
 
-HostBranches::Decided HostBranches::decide(uint32_t condition, Path path) {
+// Adds the ends of a path, and whether the condition is met there.
+void HostBranches::decide(uint32_t condition, Path path, Decided& ends) {
   const ExprNode& node = nodes_[condition];
   if (is_opposite(node)) {
-    Decided found = decide(node.inputs[0], std::move(path));
-    for (auto& [rest, is_met] : found) is_met = !is_met;
-    return found;
+    const size_t first = ends.size();
+    decide(node.inputs[0], std::move(path), ends);
+    for (size_t i = first; i < ends.size(); ++i) ends[i].second = !ends[i].second;
+    return;
   }
   if (is_joined(node)) {
-    Decided found;
-    for (auto& [rest, is_met] : decide(node.inputs[0], std::move(path))) {
+    Decided halfway;
+    halfway.reserve(2);
+    decide(node.inputs[0], std::move(path), halfway);
+    for (auto& [rest, is_met] : halfway) {
       if (is_met == (node.op == Op::kOr)) {
-        found.emplace_back(std::move(rest), is_met);
-        continue;
+        ends.emplace_back(std::move(rest), is_met);
+      } else {
+        decide(node.inputs[1], std::move(rest), ends);
       }
-      for (auto& end : decide(node.inputs[1], std::move(rest))) found.push_back(std::move(end));
     }
-    return found;
+    return;
   }
   if (is_condition(node.op)) {
     const ExprNode& a = nodes_[node.inputs[0]];
@@ -100,14 +102,15 @@ HostBranches::Decided HostBranches::decide(uint32_t condition, Path path) {
     const ExprNode& variable = a.op == Op::kVar ? a : b;
     const ExprNode& number = a.op == Op::kVar ? b : a;
     if (variable.op == Op::kVar && number.op == Op::kConst && tells_apart(variable.slot)) {
-      return compare(node, variable.slot, std::move(path));
+      compare(node, variable.slot, std::move(path), ends);
+      return;
     }
   }
-  return ask(condition, std::move(path));
+  ask(condition, std::move(path), ends);
 }
 
 // A value beyond either end of the loop is there, too, as no compiler knows where it ends.
-HostBranches::Decided HostBranches::compare(const ExprNode& comparison, uint32_t slot, Path path) {
+void HostBranches::compare(const ExprNode& comparison, uint32_t slot, Path path, Decided& ends) {
   const auto extent = static_cast<int64_t>(extent_of_(slot));
   auto found = std::find_if(path.values.begin(), path.values.end(),
                             [slot](const Values& values) { return values.slot == slot; });
@@ -118,24 +121,21 @@ HostBranches::Decided HostBranches::compare(const ExprNode& comparison, uint32_t
   const int64_t number = nodes_[comparison.inputs[is_first ? 1 : 0]].value;
   auto [met, unmet] =
       parted(comparison, is_first, std::clamp<int64_t>(number, -2, extent + 1), *found);
-  Decided ends;
   if (met.is_empty() || unmet.is_empty()) {
     ends.emplace_back(std::move(path), unmet.is_empty());
-    return ends;
+    return;
   }
   asked_ += path.share;
   const double whole = share_of(*found);
   const double share = path.share;
   const auto at = found - path.values.begin();
-  ends.reserve(2);
-  ends.emplace_back(path, true);
-  ends.emplace_back(std::move(path), false);
-  for (auto& [end, is_met] : ends) {
-    Values& values = end.values[static_cast<size_t>(at)];
-    values = std::move(is_met ? met : unmet);
+  const auto add = [&](Path end, Values values, bool is_met) {
     end.share = whole > 0 ? share * share_of(values) / whole : 0;
-  }
-  return ends;
+    end.values[static_cast<size_t>(at)] = std::move(values);
+    ends.emplace_back(std::move(end), is_met);
+  };
+  add(path, std::move(met), true);
+  add(std::move(path), std::move(unmet), false);
 }
 
 // The values for which a comparison with a number is met, and the others.
@@ -167,22 +167,20 @@ std::pair<HostBranches::Values, HostBranches::Values> HostBranches::parted(
   return {std::move(met), std::move(unmet)};
 }
 
-HostBranches::Decided HostBranches::ask(uint32_t condition, Path path) {
-  Decided found;
+void HostBranches::ask(uint32_t condition, Path path, Decided& ends) {
   const auto known = std::find_if(path.known.begin(), path.known.end(),
                                   [condition](const auto& one) { return one.first == condition; });
   if (known != path.known.end()) {
     const bool is_met = known->second;
-    found.emplace_back(std::move(path), is_met);
-    return found;
+    ends.emplace_back(std::move(path), is_met);
+    return;
   }
   asked_ += path.share;
   path.share /= 2;
-  for (const bool is_met : {true, false}) {
-    found.emplace_back(path, is_met);
-    found.back().first.known.emplace_back(condition, is_met);
-  }
-  return found;
+  path.known.emplace_back(condition, true);
+  ends.emplace_back(path, true);
+  path.known.back().second = false;
+  ends.emplace_back(std::move(path), false);
 }
 
 // The part of a loop's turns that these values are.

@@ -52,9 +52,9 @@ class HostBranches {
   void add_nodes(uint32_t index, std::set<uint32_t>& branching) const;
   bool is_opposite(const ExprNode& node) const;
   bool tells_apart(uint32_t slot) const;
-  Decided decide(uint32_t condition, Path path);
-  Decided compare(const ExprNode& comparison, uint32_t slot, Path path);
-  Decided ask(uint32_t condition, Path path);
+  void decide(uint32_t condition, Path path, Decided& ends);
+  void compare(const ExprNode& comparison, uint32_t slot, Path path, Decided& ends);
+  void ask(uint32_t condition, Path path, Decided& ends);
   static std::pair<Values, Values> parted(const ExprNode& comparison, bool is_variable_first,
                                           int64_t number, const Values& values);
   double share_of(const Values& values) const;
