@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <map>
-#include <memory_resource>
+#include <tuple>
 
 #include "sim/host_sections.h"
 
@@ -35,19 +35,23 @@ size_t most_at_once(const std::vector<const HostUses*>& words) {
 // A word that memory may hold.
 struct Candidate {
   uint32_t accesses;  // that it takes then
-  HostWord word;
-  size_t number;  // in the order of words
+  uint32_t number;    // in the order of words
+  HostWords::iterator word;
+
+  bool operator<(const Candidate& other) const {
+    return std::tie(accesses, number) < std::tie(other.accesses, other.number);
+  }
 };
 
-// Which of some words, in their order, a loop has.
-std::vector<bool> found_in(const std::pmr::map<HostWord, HostUses>& words,
-                           const std::vector<Candidate>& candidates) {
+// For each of some words, in their order, whether a loop has it.
+std::vector<bool> found_in(const HostWords& words, const std::vector<Candidate>& candidates) {
   std::vector<bool> found;
   found.reserve(candidates.size());
   auto at = words.begin();
   for (const Candidate& candidate : candidates) {
-    while (at != words.end() && at->first < candidate.word) ++at;
-    found.push_back(at != words.end() && !(candidate.word < at->first));
+    const HostWord& word = candidate.word->first;
+    while (at != words.end() && at->first < word) ++at;
+    found.push_back(at != words.end() && !(word < at->first));
   }
   return found;
 }
@@ -84,6 +88,7 @@ void HostRegisters::find_homes() {
     outermost_.push_back(parent == kNoScope ? index : outermost_[static_cast<size_t>(parent)]);
     if (scopes_[i].section == index) sections[scopes_[i].entry] = index;
   }
+  if (sections.empty()) return;
   const auto section_at = [&](const HostScope& scope, uint32_t step) {
     const auto found = sections.find(step);
     return found == sections.end() ? scope.section : found->second;
@@ -123,7 +128,8 @@ void HostRegisters::find_homes() {
 }
 
 int HostRegisters::home_of(const KnownValue& value, int index) const {
-  return home_.at({outermost_[static_cast<size_t>(index)], value});
+  const auto found = home_.find({outermost_[static_cast<size_t>(index)], value});
+  return found == home_.end() ? kNoScope : found->second;
 }
 
 // A constant that a scope's code needs, before all loops or before its section.
@@ -165,7 +171,9 @@ void HostRegisters::fit(int index) {
   Loop& loop = loops_[static_cast<size_t>(index)];
   std::vector<Candidate> cheapest;
   std::vector<const HostUses*> brief;
-  for (const auto& [word, uses] : scope.words) {
+  cheapest.reserve(scope.words.size());
+  for (auto at = scope.words.begin(); at != scope.words.end(); ++at) {
+    const auto& [word, uses] = *at;
     if (uses.steps.empty()) continue;
     if (is_brief(word, uses)) {
       brief.push_back(&uses);
@@ -173,27 +181,27 @@ void HostRegisters::fit(int index) {
     }
     uint32_t accesses = 0;
     for (const auto& [step, count] : uses.steps) accesses += count;
-    cheapest.push_back({accesses, word, cheapest.size()});
+    cheapest.push_back({accesses, static_cast<uint32_t>(cheapest.size()), at});
   }
-  std::vector<std::vector<bool>> is_in;  // each of the loops inside, by the word's number
-  for (const int inner : loop.inside) {
-    is_in.push_back(found_in(scopes_[static_cast<size_t>(inner)].words, cheapest));
-  }
-  std::stable_sort(cheapest.begin(), cheapest.end(),
-                   [](const Candidate& a, const Candidate& b) { return a.accesses < b.accesses; });
-
   size_t live = cheapest.size() + most_at_once(brief);
-  std::vector<size_t> live_in;  // the loops inside
-  for (size_t k = 0; k < loop.inside.size(); ++k) {
-    const auto inner = static_cast<size_t>(loop.inside[k]);
+  size_t most = live;
+  std::vector<std::vector<bool>> is_in;  // each of the loops inside, by the word's number
+  std::vector<size_t> live_in;           // the loops inside
+  for (const int inside : loop.inside) {
+    const auto inner = static_cast<size_t>(inside);
     const uint32_t entry = scopes_[inner].entry;
+    is_in.push_back(found_in(scopes_[inner].words, cheapest));
     size_t count = loops_[inner].needed;
-    count += static_cast<size_t>(std::count(is_in[k].begin(), is_in[k].end(), false));
+    count += static_cast<size_t>(std::count(is_in.back().begin(), is_in.back().end(), false));
     for (const HostUses* uses : brief) {
       count += first_step(*uses) < entry && last_step(*uses) > entry ? 1 : 0;
     }
     live_in.push_back(count);
+    most = std::max(most, count);
   }
+  loop.needed = most;
+  if (most <= registers_) return;
+  std::sort(cheapest.begin(), cheapest.end());
   for (const Candidate& candidate : cheapest) {
     bool is_too_much = live > registers_;
     for (size_t k = 0; k < live_in.size(); ++k) {
@@ -212,16 +220,16 @@ void HostRegisters::fit(int index) {
 
 // A constant is made and stored once, before all loops or its section, what begins in the scope
 // each time.
-void HostRegisters::put_in_memory(int index, const HostWord& word) {
+void HostRegisters::put_in_memory(int index, HostWords::iterator at) {
   HostScope& scope = scopes_[static_cast<size_t>(index)];
+  const auto& [word, uses] = *at;
   if (word.family == HostWord::kConstant) {
     make(word.value, index);
     add_(constants.back().step, 1);
   }
-  const auto found = scope.words.find(word);
-  if (found->second.begins) add_(scope.entry, 1);
-  for (const auto& [step, accesses] : found->second.steps) add_(step, accesses);
-  scope.words.erase(found);
+  if (uses.begins) add_(scope.entry, 1);
+  for (const auto& [step, accesses] : uses.steps) add_(step, accesses);
+  scope.words.erase(at);
 }
 
 }  // namespace npu::sim

@@ -32,7 +32,7 @@ class HostRegisters {
     std::vector<int> inside;  // the next loops
   };
   void fit(int index);
-  void put_in_memory(int index, const HostWord& word);
+  void put_in_memory(int index, HostWords::iterator at);
   void join(const HostScope& condition, int index);
   void pass_out(const HostScope& scope, int index);
   void find_homes();
@@ -43,7 +43,7 @@ class HostRegisters {
   const size_t registers_;
   const Add add_;
   std::vector<Loop> loops_;  // by scope
-  // By outermost loop, the section of constants that only it needs.
+  // By outermost loop, the section of constants that only it needs, if there are any.
   std::map<std::pair<int, KnownValue>, int> home_;
   std::vector<int> outermost_;  // by scope
 };

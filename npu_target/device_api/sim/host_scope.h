@@ -50,6 +50,8 @@ struct HostUses {
   }
 };
 
+using HostWords = std::pmr::map<HostWord, HostUses>;
+
 // A loop or a condition that becomes code. Scopes are numbered in the order of the program, so that
 // the innermost of a path has the highest number.
 struct HostScope {
@@ -67,7 +69,7 @@ struct HostScope {
   // The innermost section that it is in: a loop beside others in one around it, before which what
   // only its code needs is made.
   int section = kNoScope;
-  std::pmr::map<HostWord, HostUses> words;
+  HostWords words;
   std::vector<uint64_t> ends;  // how far its running registers go
 
   bool is_fixed() const { return is_loop && extent != 0; }
