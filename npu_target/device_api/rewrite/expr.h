@@ -4,13 +4,14 @@
 #include <cstdint>
 #include <unordered_map>
 
-#include "rewrite/few.h"
 #include "rewrite/interner.h"
 #include "rewrite/numbers.h"
 #include "sim/expression.h"
+#include "sim/few.h"
 
 namespace npu::rewrite {
 
+using sim::Few;
 using sim::Op;
 
 // Which loops' variables something has, several loops a bit: a filter.

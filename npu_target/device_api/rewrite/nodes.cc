@@ -72,8 +72,8 @@ void OperandSum::add(const OperandSum& other, uint64_t factor) {
 
 void OperandSum::drop_zeros() {
   const auto is_zero = [](const auto& part) { return part.by == 0; };
-  steps_.erase_from(std::remove_if(steps_.begin(), steps_.end(), is_zero));
-  general_.erase_from(std::remove_if(general_.begin(), general_.end(), is_zero));
+  steps_.erase(std::remove_if(steps_.begin(), steps_.end(), is_zero), steps_.end());
+  general_.erase(std::remove_if(general_.begin(), general_.end(), is_zero), general_.end());
 }
 
 void OperandSum::add_step(uint32_t loop_id, uint64_t by) {

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "rewrite/expr.h"
-#include "rewrite/few.h"
 #include "rewrite/interner.h"
 #include "sim/program.h"
 

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <memory_resource>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "sim/host_branches.h"
@@ -18,7 +19,7 @@ namespace {
 
 // Instructions for a word of a table: a shift, an addition, a load.
 constexpr uint32_t kOfTable = 3;
-// On the stack, for words: most programs need less.
+// On the stack, for what is found out: most programs need less.
 constexpr size_t kMemoryBytes = 1 << 16;
 // Where tables might lie: an address that takes two instructions.
 constexpr uint64_t kTables = 0x10000100;
@@ -29,7 +30,8 @@ class Lowering {
       : program_(program),
         code_(code),
         scope_of_slot_(program.slot_count, kNoScope),
-        values_(scopes_, [this](uint32_t step, uint32_t instructions) { add(step, instructions); }),
+        values_(scopes_, &memory_,
+                [this](uint32_t step, uint32_t instructions) { add(step, instructions); }),
         innermost_(program.exprs.nodes.size(), kNoScope) {}
 
   void lower() {
@@ -120,22 +122,28 @@ class Lowering {
       if (scope == kNoScope || !scopes_[static_cast<size_t>(scope)].is_loop) continue;
       const auto known =
           std::find_if(value.steps.begin(), value.steps.end(),
-                       [scope](const HostValue::Step& step) { return step.first == scope; });
+                       [scope](const HostValue::Step& step) { return step.scope == scope; });
       if (known == value.steps.end()) {
-        value.steps.emplace_back(scope, term.increment);
+        value.steps.push_back({scope, term.increment});
       } else {
-        known->second += term.increment;
+        known->increment += term.increment;
       }
     }
-    value.steps.erase(std::remove_if(value.steps.begin(), value.steps.end(),
-                                     [](const HostValue::Step& step) { return step.second == 0; }),
-                      value.steps.end());
-    std::sort(value.steps.begin(), value.steps.end());
+    value.steps.erase(
+        std::remove_if(value.steps.begin(), value.steps.end(),
+                       [](const HostValue::Step& step) { return step.increment == 0; }),
+        value.steps.end());
+    std::sort(value.steps.begin(), value.steps.end(),
+              [](const HostValue::Step& a, const HostValue::Step& b) { return a.scope < b.scope; });
     for (const Operand::General& term : operand.general) {
       if (term.coefficient == 0) continue;
-      value.terms.emplace_back(use_expression(term.expr, step), term.coefficient, term.expr);
+      value.terms.push_back({use_expression(term.expr, step), term.coefficient, term.expr});
     }
-    std::sort(value.terms.rbegin(), value.terms.rend());
+    std::sort(value.terms.begin(), value.terms.end(),
+              [](const HostValue::Term& a, const HostValue::Term& b) {
+                return std::tie(a.scope, a.coefficient, a.expr) >
+                       std::tie(b.scope, b.coefficient, b.expr);
+              });
     values_.use(value, scope_, step);
   }
 
@@ -247,13 +255,14 @@ class Lowering {
   const Program& program_;
   HostCode& code_;
   std::byte buffer_[kMemoryBytes];
-  std::pmr::monotonic_buffer_resource memory_{buffer_, kMemoryBytes};  // of the scopes' words
+  std::pmr::monotonic_buffer_resource memory_{buffer_, kMemoryBytes};  // of what is found out
   std::vector<HostScope> scopes_;
   std::vector<int> scope_of_slot_;  // of loops around, kNoScope for those that are no loop in code
   HostValues values_;
-  std::vector<int> innermost_;                   // by expression node
-  std::set<std::pair<uint32_t, int>> computed_;  // expression nodes, and the scope they are in
-  HostValue value_;                              // of the operand that is looked at
+  std::vector<int> innermost_;  // by expression node
+  // Expression nodes, and the scope they are in.
+  std::pmr::set<std::pair<uint32_t, int>> computed_{&memory_};
+  HostValue value_;  // of the operand that is looked at
   int scope_ = kNoScope;
   int loops_around_ = 0;
   bool is_dead_ = false;  // inside a loop without iterations

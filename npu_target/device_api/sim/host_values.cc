@@ -15,8 +15,8 @@ constexpr size_t kBufferBytes = 4096;
 
 int home_of(const HostValue& value) {
   int home = kNoScope;
-  for (const auto& step : value.steps) home = std::max(home, step.first);
-  for (const auto& term : value.terms) home = std::max(home, std::get<0>(term));
+  for (const auto& step : value.steps) home = std::max(home, step.scope);
+  for (const auto& term : value.terms) home = std::max(home, term.scope);
   return home;
 }
 
@@ -55,7 +55,7 @@ void HostValues::use_constant(const KnownValue& value, int scope, uint32_t step)
 // Instructions to add coefficient x expression: by 1 and -1 nothing is multiplied, a power of two
 // is a shift, any other coefficient needs a register.
 uint32_t HostValues::add_term(const HostValue::Term& term, int scope, uint32_t step) {
-  const uint64_t coefficient = std::get<1>(term);
+  const uint64_t coefficient = term.coefficient;
   if (coefficient == 1 || coefficient == UINT64_MAX) return 1;
   if (!is_power_of_two(coefficient)) use_constant({-1, coefficient}, scope, step);
   return 2;
@@ -85,8 +85,9 @@ HostValues::Family& HostValues::family_of(const HostValue& value, int home) {
       return *found->second;
     }
   }
-  Family& made =
-      families_.emplace_back(Family{static_cast<int>(families_.size()), value, home, {}});
+  const auto number = static_cast<int>(families_.size());
+  std::pmr::vector<Use> uses(families_.get_allocator().resource());
+  Family& made = families_.emplace_back(Family{number, value, home, std::move(uses)});
   made.value.base.offset = 0;
   by_hash_.emplace(hash, &made);
   order_[{scopes_[home].depth, value.terms.size()}].push_back(&made);
@@ -96,7 +97,7 @@ HostValues::Family& HostValues::family_of(const HostValue& value, int home) {
 void HostValues::finish() {
   while (!order_.empty()) {
     const auto last = std::prev(order_.end());
-    const std::vector<Family*> families = std::move(last->second);
+    const std::pmr::vector<Family*> families = std::move(last->second);
     order_.erase(last);
     // Whatever it begins from is another one, and may be new.
     for (Family* family : families) finish(*family);
@@ -104,20 +105,22 @@ void HostValues::finish() {
 }
 
 void HostValues::finish(Family& family) {
-  std::stable_sort(family.uses.begin(), family.uses.end(),
-                   [](const Use& a, const Use& b) { return a.step < b.step; });
+  const auto is_before = [](const Use& a, const Use& b) { return a.step < b.step; };
+  if (!std::is_sorted(family.uses.begin(), family.uses.end(), is_before)) {
+    std::stable_sort(family.uses.begin(), family.uses.end(), is_before);
+  }
   const uint64_t moved = derive(family);
   int first_depth = 1;  // of the scopes in which one register runs without beginning anew
   for (int scope = family.home; scope != kNoScope; scope = scopes_[scope].parent) {
     if (!scopes_[scope].is_fixed()) first_depth = std::max(first_depth, scopes_[scope].depth);
   }
   if (!family.value.terms.empty()) {
-    const int scope = std::get<0>(family.value.terms.front());
+    const int scope = family.value.terms[0].scope;
     if (scope != kNoScope) first_depth = std::max(first_depth, scopes_[scope].depth + 1);
   }
   // What a section alone moves begins anew before it.
   if (!family.value.steps.empty()) {
-    const int section = scopes_[family.value.steps.front().first].section;
+    const int section = scopes_[family.value.steps[0].scope].section;
     if (section != kNoScope) first_depth = std::max(first_depth, scopes_[section].depth);
   }
   advance(family, first_depth, moved);
@@ -199,7 +202,7 @@ void HostValues::advance(const Family& family, int first_depth, uint64_t moved) 
     if (scope.depth < first_depth || !scope.is_loop) break;
     uint64_t increment = 0;
     for (const auto& step : family.value.steps) {
-      if (step.first == index) increment = step.second;
+      if (step.scope == index) increment = step.increment;
     }
     const uint64_t delta = increment - moved;
     HostUses& uses = scope.words[word_of(family, family.uses.front().offset)];
@@ -236,9 +239,9 @@ void HostValues::begin(const Family& family, int first_depth) {
   HostValue from = family.value;
   from.base.offset = first.offset;
   from.steps.erase(std::remove_if(from.steps.begin(), from.steps.end(),
-                                  [&](const HostValue::Step& s) { return s.first > scope; }),
+                                  [&](const HostValue::Step& s) { return s.scope > scope; }),
                    from.steps.end());
-  const auto is_of_scope = [&](const HostValue::Term& term) { return std::get<0>(term) == scope; };
+  const auto is_of_scope = [&](const HostValue::Term& term) { return term.scope == scope; };
   const auto inner = std::find_if_not(from.terms.begin(), from.terms.end(), is_of_scope);
   const bool is_fixed = from.steps.empty() && from.terms.empty() && scopes_[outermost].is_fixed();
   if (is_fixed && scopes_[outermost].section == outermost) {
@@ -261,7 +264,7 @@ void HostValues::begin(const Family& family, int first_depth) {
   } else {
     uint64_t distance = 0;
     for (const auto& s : family.value.steps) {
-      if (s.first == outermost) distance = s.second * scopes_[outermost].extent;
+      if (s.scope == outermost) distance = s.increment * scopes_[outermost].extent;
     }
     straight.push_back({place.step, StraightUse::Kind::kRunning, from.base, distance});
   }

@@ -6,11 +6,11 @@
 #include <functional>
 #include <map>
 #include <memory_resource>
-#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "sim/few.h"
 #include "sim/host_scope.h"
 #include "sim/host_straight.h"
 #include "sim/known_values.h"
@@ -19,11 +19,26 @@ namespace npu::sim {
 
 // An operand in terms of the scopes around it.
 struct HostValue {
-  using Step = std::pair<int, uint64_t>;             // scope, increment
-  using Term = std::tuple<int, uint64_t, uint32_t>;  // innermost scope, coefficient, expression
+  struct Step {
+    int scope;
+    uint64_t increment;
+
+    bool operator==(const Step& other) const {
+      return scope == other.scope && increment == other.increment;
+    }
+  };
+  struct Term {
+    int scope;  // the innermost
+    uint64_t coefficient;
+    uint32_t expr;
+
+    bool operator==(const Term& other) const {
+      return scope == other.scope && coefficient == other.coefficient && expr == other.expr;
+    }
+  };
   KnownValue base;
-  std::vector<Step> steps;  // outermost first, none zero
-  std::vector<Term> terms;  // innermost first
+  Few<Step, 4> steps;  // outermost first, none zero
+  Few<Term, 2> terms;  // innermost first
 };
 
 // Operands whose difference is a constant are a family: one register runs, the others are derived
@@ -32,7 +47,13 @@ struct HostValue {
 class HostValues {
  public:
   using Add = std::function<void(uint32_t step, uint32_t instructions)>;
-  HostValues(std::vector<HostScope>& scopes, Add add) : scopes_(scopes), add_(std::move(add)) {}
+  // What it finds out is in this memory.
+  HostValues(std::vector<HostScope>& scopes, std::pmr::memory_resource* memory, Add add)
+      : scopes_(scopes),
+        add_(std::move(add)),
+        families_(memory),
+        by_hash_(memory),
+        order_(memory) {}
 
   // `step` is in `scope` and uses the value.
   void use(const HostValue& value, int scope, uint32_t step);
@@ -63,7 +84,7 @@ class HostValues {
     int number;
     HostValue value;  // of offset 0
     int home;
-    std::vector<Use> uses;
+    std::pmr::vector<Use> uses;
   };
   uint32_t add_term(const HostValue::Term& term, int scope, uint32_t step);
   Family& family_of(const HostValue& value, int home);
@@ -77,10 +98,10 @@ class HostValues {
 
   std::vector<HostScope>& scopes_;
   const Add add_;
-  std::deque<Family> families_;
-  std::unordered_multimap<uint64_t, Family*> by_hash_;
+  std::pmr::deque<Family> families_;
+  std::pmr::unordered_multimap<uint64_t, Family*> by_hash_;
   // By depth of the home and number of terms: what a family begins from is further down.
-  std::map<std::pair<int, size_t>, std::vector<Family*>> order_;
+  std::pmr::map<std::pair<int, size_t>, std::pmr::vector<Family*>> order_;
 };
 
 }  // namespace npu::sim

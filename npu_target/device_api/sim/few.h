@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace npu::rewrite {
+namespace npu::sim {
 
 // Only more than kInside take memory besides, and with it the time to get it: what programs are
 // made of has mostly one part or two, and is made over and over again.
@@ -62,8 +62,9 @@ class Few {
     std::copy(first, last, end());
     size_ += static_cast<uint32_t>(last - first);
   }
-  // From one on all.
-  void erase_from(const T* first) { size_ = static_cast<uint32_t>(first - begin()); }
+  void erase(T* first, T* last) {
+    size_ = static_cast<uint32_t>(std::copy(last, end(), first) - begin());
+  }
   void clear() { size_ = 0; }
 
   bool operator==(const Few& other) const {
@@ -84,4 +85,4 @@ class Few {
   T inside_[kInside];
 };
 
-}  // namespace npu::rewrite
+}  // namespace npu::sim
