@@ -26,7 +26,10 @@ uint64_t bytes_of(uint64_t instructions) { return instructions * sim::HostCode::
 }  // namespace
 
 Demands::Demands(const sim::Program& program, const sim::RunControl& control)
-    : program_(without_device(program)), control_(control) {}
+    : program_(without_device(program)),
+      control_(control),
+      straight_(program_),
+      at_first_(held_.get({straight_.held()})) {}
 
 const sim::HostDemand& Demands::of(const Body* body) {
   const auto [at, is_new] = known_.try_emplace(body);
@@ -34,15 +37,18 @@ const sim::HostDemand& Demands::of(const Body* body) {
   sim::HostDemand& all = at->second;
   size_t registers = 0;
   uint64_t outside = 0;  // instructions of code outside of the parts
-  sim::StraightCode straight(program_);
+  const Held* held = at_first_;
   for (const Node* node : body->nodes) {
-    const Part& one = part(node);
+    Part& one = part(node);
     all.instructions += one.demand.instructions;
     all.commands += one.demand.commands;
     all.loop_bytes += one.demand.loop_bytes;
     all.once_bytes += one.demand.once_bytes;
     registers = std::max(registers, one.registers);
-    straight.make(one.straight, [&](uint32_t, uint32_t instructions) { outside += instructions; });
+    if (one.straight.empty()) continue;
+    const Straight& made = straight(one, held);
+    outside += made.instructions;
+    held = made.behind;
   }
   const sim::HostCall around = sim::host_call(program_, registers);
   outside += around.call + around.back;
@@ -51,7 +57,16 @@ const sim::HostDemand& Demands::of(const Body* body) {
   return all;
 }
 
-const Demands::Part& Demands::part(const Node* node) {
+const Demands::Straight& Demands::straight(Part& part, const Held* before) {
+  const auto known = part.known.find(before);
+  if (known != part.known.end()) return known->second;
+  uint64_t taken = 0;
+  straight_.go_on_from(before->values);
+  straight_.make(part.straight, [&](uint32_t, uint32_t instructions) { taken += instructions; });
+  return part.known.emplace(before, Straight{taken, held_.get({straight_.held()})}).first->second;
+}
+
+Demands::Part& Demands::part(const Node* node) {
   const auto known = parts_.find(node);
   if (known != parts_.end()) return known->second;
   return parts_.emplace(node, made(node)).first->second;
@@ -65,7 +80,8 @@ Demands::Part Demands::made(const Node* node) const {
   return {{demand.instructions - outside, demand.commands, demand.loop_bytes,
            demand.once_bytes - bytes_of(outside)},
           code.registers,
-          code.straight};
+          code.straight,
+          {}};
 }
 
 }  // namespace npu::rewrite

@@ -32,6 +32,10 @@ class StraightCode {
   // code leaves in registers is known behind it.
   void make(const std::vector<StraightUse>& uses, const Add& add);
 
+  // All that what comes next depends on: what registers hold.
+  const std::vector<KnownValue>& held() const { return known_.held(); }
+  void go_on_from(const std::vector<KnownValue>& held) { known_.hold_all(held); }
+
  private:
   KnownValues known_;
   std::vector<KnownValue> stopped_;

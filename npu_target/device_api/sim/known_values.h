@@ -41,6 +41,9 @@ class KnownValues {
   void begun() { beginning_.clear(); }
   // Where nothing is known of what they hold.
   void forget() { held_.clear(); }
+  // What they hold, used latest at the end; and that they hold this.
+  const std::vector<KnownValue>& held() const { return held_; }
+  void hold_all(const std::vector<KnownValue>& values) { held_ = values; }
   // A register that has stopped running holds this.
   void put(const KnownValue& value);
 
