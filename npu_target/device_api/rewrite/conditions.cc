@@ -47,10 +47,10 @@ void Decider::add(std::vector<const Node*>& found, const Node* node, const LoopR
     found.insert(found.end(), parts->nodes.begin(), parts->nodes.end());
     return;
   }
-  LoopRanges inner = loops->without(node->loop_id);
-  if (extent->is_const() || sim::is_condition(extent->op)) {
-    inner = inner.with(node->loop_id, {0, extent->is_const() ? extent->value - 1 : 0});
-  }
+  const bool is_known = extent->is_const() || sim::is_condition(extent->op);
+  const int64_t last = extent->is_const() ? extent->value - 1 : 0;
+  LoopRanges inner =
+      is_known ? loops->with(node->loop_id, {0, last}) : loops->without(node->loop_id);
   const Body* inside = decided(node->body, places_.loops(std::move(inner)));
   if (inside->nodes.empty()) return;
   const Node* loop = nodes_.loop(node->loop_id, extent, inside);

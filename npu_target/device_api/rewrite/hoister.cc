@@ -147,11 +147,11 @@ bool HoistedExprs::is_small(const Sum& sum) {
 }
 
 Hoister::Place& Hoister::place(const Around& around, const LoopRanges* loops) {
-  const std::pair<Around, const LoopRanges*> key{around, loops};
-  const auto known = found_.find(key);
-  if (known != found_.end()) return known->second;
+  std::map<Around, Place>& places = found_[loops];
+  const auto known = places.find(around);
+  if (known != places.end()) return known->second;
   Place made{{nodes_, around, places_.ranges(loops)}, {}};
-  return found_.emplace(key, std::move(made)).first->second;
+  return places.emplace(around, std::move(made)).first->second;
 }
 
 // A body inside of loops with these ids, outermost first, and values of their variables.

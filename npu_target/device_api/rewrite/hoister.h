@@ -73,7 +73,7 @@ class Hoister {
 
   Nodes& nodes_;
   Places& places_;
-  std::map<std::pair<Around, const LoopRanges*>, Place> found_;  // does not move
+  std::unordered_map<const LoopRanges*, std::map<Around, Place>> found_;  // does not move
 };
 
 }  // namespace npu::rewrite

@@ -5,6 +5,9 @@
 namespace npu::rewrite {
 namespace {
 
+// Of an operation's arguments.
+using ArgRanges = Few<Range, 3>;
+
 bool may_be_zero(Range range) { return range.least <= 0 && 0 <= range.greatest; }
 bool is_zero(Range range) { return range == Range{0, 0}; }
 
@@ -26,7 +29,7 @@ Range modulo(Range x, int64_t by) {
 }
 
 // Of a table: `ranges` are those of its index and of its words.
-Range looked_up(const std::vector<Range>& ranges) {
+Range looked_up(const ArgRanges& ranges) {
   const auto words = static_cast<int64_t>(ranges.size()) - 1;
   const int64_t first = std::max<int64_t>(ranges[0].least, 0);
   const int64_t last = std::min(ranges[0].greatest, words - 1);
@@ -40,7 +43,7 @@ Range looked_up(const std::vector<Range>& ranges) {
 }
 
 // Of an operation's result.
-Range bounds(Op op, const std::vector<Range>& ranges) {
+Range bounds(Op op, const ArgRanges& ranges) {
   if (op == Op::kTable) return looked_up(ranges);
   const Range x = ranges[0];
   const Range y = ranges[1];
@@ -84,17 +87,17 @@ Range bounds(Op op, const std::vector<Range>& ranges) {
 
 LoopRanges LoopRanges::with(uint32_t loop_id, Range range) const {
   LoopRanges others = without(loop_id);
-  const auto is_before = [](const auto& loop, uint32_t id) { return loop.first < id; };
-  const auto at = std::lower_bound(others.loops.begin(), others.loops.end(), loop_id, is_before);
-  others.loops.insert(at, {loop_id, range});
+  const auto is_before = [](const Loop& loop, uint32_t id) { return loop.id < id; };
+  others.loops.push_back({loop_id, range});
+  Loop* const last = others.loops.end() - 1;
+  std::rotate(std::lower_bound(others.loops.begin(), last, loop_id, is_before), last, last + 1);
   return others;
 }
 
 LoopRanges LoopRanges::without(uint32_t loop_id) const {
   LoopRanges others;
-  others.loops.reserve(loops.size() + 1);
-  for (const auto& loop : loops) {
-    if (loop.first != loop_id) others.loops.push_back(loop);
+  for (const Loop& loop : loops) {
+    if (loop.id != loop_id) others.loops.push_back(loop);
   }
   return others;
 }
@@ -125,8 +128,7 @@ Ranges::Found Ranges::find(const Expr* expr) {
 
 Ranges::Found Ranges::make(const Expr* expr) {
   Expr::Args args;
-  std::vector<Range> ranges;
-  ranges.reserve(expr->args.size());
+  ArgRanges ranges;
   for (const Expr* arg : expr->args) {
     const Found found = find(arg);
     args.push_back(found.expr);

@@ -5,7 +5,6 @@
 #include <memory>
 #include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include "rewrite/expr.h"
 #include "rewrite/interner.h"
@@ -24,7 +23,13 @@ struct Range {
 
 // Which values the variables of loops have; of a loop that is not in it nothing is known.
 struct LoopRanges {
-  std::vector<std::pair<uint32_t, Range>> loops;  // by id
+  struct Loop {
+    uint32_t id;
+    Range range;
+
+    bool operator==(const Loop& other) const { return id == other.id && range == other.range; }
+  };
+  Few<Loop, 6> loops;  // by id
 
   // With another loop, or another range of one; and without one.
   LoopRanges with(uint32_t loop_id, Range range) const;

@@ -29,6 +29,7 @@ using Deltas = std::vector<Wide>;
 // By how much the words of the other begin later.
 Deltas deltas_of(const Shape& shape, const Shape& other) {
   Deltas deltas;
+  deltas.reserve(shape.words.size());
   for (size_t i = 0; i < shape.words.size(); ++i) {
     deltas.push_back(Wide{other.words[i].base} - Wide{shape.words[i].base});
   }
@@ -80,6 +81,7 @@ class Roller {
   // A body that is run so many times.
   std::vector<Shape> body(const Body& body, int64_t times) {
     std::vector<Shape> found;
+    found.reserve(body.nodes.size());
     for (const Node* node : with_iterations_taken_in(nodes_, body.nodes)) {
       if (node->is_command()) {
         found.push_back(shapes_.command(node));
@@ -106,6 +108,7 @@ class Roller {
 
   const Body* body_of(const std::vector<Shape>& shapes) {
     std::vector<const Node*> found;
+    found.reserve(shapes.size());
     for (const Shape& shape : shapes) found.push_back(shape.node);
     return nodes_.body(std::move(found));
   }

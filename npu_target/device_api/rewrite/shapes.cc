@@ -7,6 +7,8 @@ namespace npu::rewrite {
 namespace {
 
 const std::vector<BitField> kNoRows;
+// Numbers that the key of a command rarely has more of.
+constexpr size_t kUsualKey = 24;
 
 }  // namespace
 
@@ -26,12 +28,15 @@ Shape Shapes::of(const Node* node) {
 }
 
 Shape Shapes::command(const Node* node) {
-  Key key = {uint64_t{node->funct} << 1};
+  Key key;
+  key.reserve(kUsualKey);
+  key.push_back(uint64_t{node->funct} << 1);
   append(key, *node->rs1);
   append(key, *node->rs2);
   const CommandClass* found = commands_.find(node->funct, node->rs1->base);
   const bool is_setting = found != nullptr && found->is_setting;
   std::vector<Shape::Word> words;
+  words.reserve(2);
   for (const Operand* operand : {node->rs1, node->rs2}) {
     const std::vector<BitField>* rows = &kNoRows;
     if (!is_setting && operand->has_address()) {
@@ -57,22 +62,21 @@ Shape Shapes::loop(const Node* node, const std::vector<Shape>& parts) {
   return {node, number(std::move(key)), std::move(words), size};
 }
 
-uint64_t Shapes::loops_between(uint32_t loop_id) const {
+uint32_t Shapes::loops_between(uint32_t loop_id) const {
   const auto found = std::find(around_.rbegin(), around_.rend(), loop_id);
-  return static_cast<uint64_t>(found - around_.rbegin());
+  return static_cast<uint32_t>(found - around_.rbegin());
 }
 
 void Shapes::append(Key& key, const Operand& operand) const {
   key.push_back(static_cast<uint64_t>(int64_t{operand.address}));
-  std::vector<std::pair<uint64_t, int64_t>> steps;
-  for (const Operand::Step& step : operand.steps) {
-    steps.emplace_back(loops_between(step.loop_id), step.by);
-  }
+  // By loops between, in place of the loops' ids.
+  Operand::Steps steps = operand.steps;
+  for (Operand::Step& step : steps) step.loop_id = loops_between(step.loop_id);
   std::sort(steps.begin(), steps.end());
   key.push_back(steps.size());
-  for (const auto& [loops, by] : steps) {
-    key.push_back(loops);
-    key.push_back(static_cast<uint64_t>(by));
+  for (const Operand::Step& step : steps) {
+    key.push_back(step.loop_id);
+    key.push_back(static_cast<uint64_t>(step.by));
   }
   key.push_back(operand.general.size());
   for (const Operand::Term& term : operand.general) {
@@ -94,7 +98,8 @@ void Shapes::append(Key& key, const Expr* expr) const {
 }
 
 uint32_t Shapes::number(Key key) {
-  return numbers_.emplace(std::move(key), static_cast<uint32_t>(numbers_.size())).first->second;
+  const auto next = static_cast<uint32_t>(numbers_.size());
+  return numbers_.try_emplace(std::move(key), next).first->second;
 }
 
 }  // namespace npu::rewrite

@@ -48,7 +48,7 @@ class Shapes {
   struct Hash {
     size_t operator()(const Key& key) const;
   };
-  uint64_t loops_between(uint32_t loop_id) const;
+  uint32_t loops_between(uint32_t loop_id) const;
   void append(Key& key, const Operand& operand) const;
   void append(Key& key, const Expr* expr) const;
   uint32_t number(Key key);

@@ -60,8 +60,10 @@ Unrolled Unroller::body(const Body* body, int64_t times, const Joined& joined) {
     if (known == made.end()) known = made.emplace(node, loop(node, times, joined)).first;
     const Unrolled& parts = known->second;
     found.insert(found.end(), parts.body->nodes.begin(), parts.body->nodes.end());
-    all.taken.insert(parts.taken.begin(), parts.taken.end());
+    all.taken.insert(all.taken.end(), parts.taken.begin(), parts.taken.end());
   }
+  std::sort(all.taken.begin(), all.taken.end());
+  all.taken.erase(std::unique(all.taken.begin(), all.taken.end()), all.taken.end());
   all.body = nodes_.body(std::move(found));
   return all;
 }
@@ -76,7 +78,8 @@ Unrolled Unroller::loop(const Node* node, int64_t times, const Joined& joined) {
   const auto mine = std::find_if(joined.begin(), joined.end(), is_mine);
   int64_t factor = std::min<int64_t>(extent, mine == joined.end() ? 0 : mine->second);
   if (factor == 0) factor = factor_for(extent, size_of(loop), times);
-  found.taken.insert({node->loop_id, extent, factor});
+  const std::tuple one(node->loop_id, extent, factor);
+  found.taken.insert(std::lower_bound(found.taken.begin(), found.taken.end(), one), one);
   if (factor != 1) found.body = by(loop, extent, factor);
   return found;
 }

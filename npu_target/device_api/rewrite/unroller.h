@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <map>
-#include <set>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -22,7 +21,7 @@ using Joined = std::vector<std::pair<uint32_t, int64_t>>;
 // What nodes became; and of each loop its id, its extent, and how many iterations became one.
 struct Unrolled {
   const Body* body = nullptr;
-  std::set<std::tuple<uint32_t, int64_t, int64_t>> taken;
+  std::vector<std::tuple<uint32_t, int64_t, int64_t>> taken;  // in order, each once
 };
 
 // Unrolls loops, and keeps what it made of them.
