@@ -167,31 +167,50 @@ HostWord HostValues::word_of(const Family& family, uint64_t offset) const {
   return {family.number, {-1, offset}};
 }
 
-// Charges the values that are derived from the first. Returns how far the register moves by that.
+// Charges the values after the first. Returns how far the register moves by that.
 uint64_t HostValues::derive(const Family& family) {
-  const bool is_chain = !comes_back(family);
+  if (!comes_back(family)) return move_on(family);
+  derive_from_first(family);
+  return 0;
+}
+
+// One register goes from value to value.
+uint64_t HostValues::move_on(const Family& family) {
   const uint64_t first = family.uses.front().offset;
+  const HostWord word = word_of(family, first);
   uint64_t at = first;
-  std::byte buffer[kBufferBytes];
-  std::pmr::monotonic_buffer_resource memory(buffer, sizeof buffer);
-  std::pmr::map<uint64_t, std::pmr::vector<const Use*>> uses_of(&memory);
-  for (const Use& use : family.uses) uses_of[use.offset].push_back(&use);
   for (const Use& use : family.uses) {
-    const std::pmr::vector<const Use*>& uses = uses_of[use.offset];
-    const HostWord word = word_of(family, is_chain ? first : use.offset);
-    if (use.offset != first && &use == uses.front()) {
-      const Place place = is_chain ? Place{family.home, use.item} : place_of(family, uses);
-      add_(place.step, 1);
+    if (use.offset != at) {
       const uint64_t distance = use.offset - at;
-      if (!fits_addition(distance)) use_constant({-1, distance}, place.scope, place.step);
-      HostUses& made = scopes_[place.scope].words[word];
-      made.begins = made.begins || !is_chain;
-      made.add(place.step, is_chain ? 2 : 1);
-      if (is_chain) at = use.offset;
+      add_(use.item, 1);
+      if (!fits_addition(distance)) use_constant({-1, distance}, family.home, use.item);
+      scopes_[family.home].words[word].add(use.item, 2);
+      at = use.offset;
     }
     scopes_[use.scope].words[word].add(use.step, 1);
   }
   return at - first;
+}
+
+void HostValues::derive_from_first(const Family& family) {
+  const uint64_t first = family.uses.front().offset;
+  std::byte buffer[kBufferBytes];
+  std::pmr::monotonic_buffer_resource memory(buffer, sizeof buffer);
+  std::pmr::map<uint64_t, std::pmr::vector<const Use*>> uses_of(&memory);
+  for (const Use& use : family.uses) uses_of[use.offset].push_back(&use);
+  for (const auto& [offset, uses] : uses_of) {
+    const HostWord word = word_of(family, offset);
+    if (offset != first) {
+      const Place place = place_of(family, uses);
+      const uint64_t distance = offset - first;
+      add_(place.step, 1);
+      if (!fits_addition(distance)) use_constant({-1, distance}, place.scope, place.step);
+      HostUses& made = scopes_[place.scope].words[word];
+      made.begins = true;
+      made.add(place.step, 1);
+    }
+    for (const Use* use : uses) scopes_[use->scope].words[word].add(use->step, 1);
+  }
 }
 
 // Charges the additions at the ends of the bodies around. The loop inside has advanced the register

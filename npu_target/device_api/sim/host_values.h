@@ -92,6 +92,8 @@ class HostValues {
   Place place_of(const Family& family, const std::pmr::vector<const Use*>& uses) const;
   HostWord word_of(const Family& family, uint64_t offset) const;
   uint64_t derive(const Family& family);
+  uint64_t move_on(const Family& family);
+  void derive_from_first(const Family& family);
   bool comes_back(const Family& family) const;
   void advance(const Family& family, int first_depth, uint64_t moved);
   void begin(const Family& family, int first_depth);
