@@ -14,16 +14,15 @@ bool is_met_with(const Node* loop, const Node* before) {
 }  // namespace
 
 const Body* Decider::decided(const Body* body, const LoopRanges* loops) {
-  auto& made = made_[loops];
+  auto& made = made_[loops];  // does not move
   const auto known = made.find(body);
   if (known != made.end()) return known->second;
-  const Body* found = make(body, loops);
-  made_[loops][body] = found;
-  return found;
+  return made[body] = make(body, loops);
 }
 
 const Body* Decider::make(const Body* body, const LoopRanges* loops) {
   std::vector<const Node*> found;
+  found.reserve(body->nodes.size());
   for (const Node* node : body->nodes) add(found, node, loops);
   return nodes_.body(std::move(found));
 }

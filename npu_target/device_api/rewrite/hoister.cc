@@ -158,6 +158,7 @@ Hoister::Place& Hoister::place(const Around& around, const LoopRanges* loops) {
 const Body* Hoister::hoisted(const Body* body, const Around& around, const LoopRanges* loops) {
   Place& place = this->place(around, loops);
   std::vector<const Node*> found;
+  found.reserve(body->nodes.size());
   for (const Node* node : body->nodes) {
     if (node->is_command() && node->rs1->general.empty() && node->rs2->general.empty()) {
       found.push_back(node);

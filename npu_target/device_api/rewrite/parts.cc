@@ -66,12 +66,14 @@ const Body* Parts::after_hoisting() {
 template <typename Make>
 std::vector<const Body*> Parts::each(const Make& make) {
   std::vector<const Body*> parts;
+  parts.reserve(body_->nodes.size());
   for (size_t at = 0; at < body_->nodes.size(); ++at) parts.push_back(make(at));
   return parts;
 }
 
 const Body* Parts::together(const std::vector<const Body*>& parts) {
   std::vector<const Node*> found;
+  found.reserve(parts.size());
   for (const Body* part : parts) {
     found.insert(found.end(), part->nodes.begin(), part->nodes.end());
   }

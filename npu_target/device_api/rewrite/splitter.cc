@@ -24,6 +24,7 @@ const Body* Splitter::split(const Body* body, const std::vector<uint32_t>& chose
 const Body* Splitter::body(const Body* body, const LoopRanges* loops, int64_t times,
                            const std::vector<uint32_t>& chosen) {
   std::vector<const Node*> found;
+  found.reserve(body->nodes.size());
   for (const Node* node : body->nodes) {
     if (node->is_command()) {
       found.push_back(node);

@@ -43,6 +43,7 @@ int64_t factor_for(int64_t extent, int64_t size, int64_t times) {
 Unrolled Unroller::body(const Body* body, int64_t times, const Joined& joined) {
   Unrolled all;
   std::vector<const Node*> found;
+  found.reserve(body->nodes.size());
   for (const Node* node : body->nodes) {
     if (node->is_command()) {
       found.push_back(node);

@@ -19,7 +19,9 @@ class Writer {
  private:
   template <typename T>
   void append(uint64_t value) {
-    for (size_t i = 0; i < sizeof(T); ++i) bytes_ += static_cast<char>(value >> (8 * i) & 0xFF);
+    char bytes[sizeof(T)];
+    for (size_t i = 0; i < sizeof(T); ++i) bytes[i] = static_cast<char>(value >> (8 * i) & 0xFF);
+    bytes_.append(bytes, sizeof(T));
   }
 
   void append_expr(const ExprNode& node) {
