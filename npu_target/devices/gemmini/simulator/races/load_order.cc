@@ -41,17 +41,18 @@ timing::RowParts LoadOrder::unknown_parts(Queue queue) const {
 }
 
 void LoadOrder::learn_loads(Queue queue, const Span& span, int32_t time) {
-  std::vector<Unknown>& unknown = unknown_[index_of(queue)];
-  for (size_t i = 0; i < unknown.size();) {
-    if (!unknown[i].order.overlaps(span)) {
-      ++i;
-      continue;
-    }
-    const Slot slot = unknown[i].slot;
+  const std::vector<Unknown>& unknown = unknown_[index_of(queue)];
+  const auto uses_span = [&](const Unknown& load) { return load.order.overlaps(span); };
+  size_t i = 0;
+  do {
+    const auto found = std::find_if(unknown.begin() + i, unknown.end(), uses_span);
+    if (found == unknown.end()) return;
+    i = found - unknown.begin();
+    const Slot slot = found->slot;
     const int32_t issued = entries_[slot].time;
     learn(queue, slot, time);  // puts another one in its place
     wait_for(queue, Queue::kLoad, issued, time);
-  }
+  } while (may_be_unknown(queue, span));
 }
 
 void LoadOrder::read_log(Queue queue, Queue other, int32_t until, int32_t time) {
