@@ -61,9 +61,9 @@ void RaceChecker::wait_for(Queue queue, Queue other, int32_t other_time) {
 }
 
 void RaceChecker::check_result_under_way(const Span& rows, const Named& now) const {
-  if (!result_ || !rows.overlaps(result_->rows)) return;
-  fail(now, result_->preload,
-       "it waits until " + rows_.text(result_->rows) +
+  if (!has_result_ || !rows.overlaps(result_.rows)) return;
+  fail(now, result_.preload,
+       "it waits until " + rows_.text(result_.rows) +
            " have the result of a compute that comes behind it; let it come behind that compute");
 }
 
@@ -171,7 +171,7 @@ void RaceChecker::load(const timing::Operation& operation, const Named& now) {
   wait_for(Queue::kLoad, Queue::kStore, store_reads_.latest(load.order, store_time));
   if (const Load* older = loads_.mixed_with(load)) fail_mixed(load, *older);
   unsettled_.write(loads_, load);
-  if (result_) {
+  if (has_result_) {
     for (int64_t i = 0; i < load.blocks; ++i) check_result_under_way(load.block(i), now);
   }
   for (int64_t i = 0; i < load.blocks; ++i) check_exposed(Queue::kLoad, load.block(i), now);
@@ -205,7 +205,7 @@ void RaceChecker::store(const timing::Operation& operation, const Named& now) {
   stores_.add(times_.now(Queue::kStore), parts);
   unsure_parts_ |= parts;
   if (has_exposed_loads_) check_loads(Queue::kStore, order, now);
-  if (result_) for_each_read(op, [&](const Span& rows) { check_result_under_way(rows, now); });
+  if (has_result_) for_each_read(op, [&](const Span& rows) { check_result_under_way(rows, now); });
   if (!unsettled_.is_empty()) {
     for_each_read(op, [&](const Span& rows) { read_rows(rows, 1, now); });
   }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 
 #include "gemmini/simulator/config.h"
 #include "gemmini/simulator/races/array_results.h"
@@ -36,13 +35,12 @@ class RaceChecker {
       if (queue == Queue::kExecute) results_.clear();  // the array runs empty for it
       return;
     }
-    const Named now{command, index};
     if (queue == Queue::kExecute) {
-      execute(operation, now);
+      execute(operation, command, index);
     } else if (queue == Queue::kLoad) {
-      load(operation, now);
+      load(operation, {command, index});
     } else {
-      store(operation, now);
+      store(operation, {command, index});
     }
   }
 
@@ -57,19 +55,27 @@ class RaceChecker {
 
   // To the time of the next command of `queue`.
   void advance(Queue queue);
-  void execute(const timing::Operation& operation, const Named& now);
+  [[gnu::noinline]] void execute(const timing::Operation& operation, const Command& command,
+                                 int64_t index);
+  void preload(const timing::Operation& operation, const Command& command, int64_t index);
+  void compute(const timing::Operation& operation, const Command& command, int64_t index);
   // Whether it may have to wait for a load or a store, or to be compared with one.
   bool is_concerned(const timing::Operation& operation) const {
     return (operation.parts & unsure_parts_) != 0 || needs_every_time_ ||
            operation.execute.mode.is_b_transposed;
   }
-  [[gnu::noinline]] void check_array(const timing::Operation& operation, const Named& now,
-                                     const Span& first, const Span& second);
+  [[gnu::noinline]] void check_array(const timing::Operation& operation, const Command& command,
+                                     int64_t index);
   Span exposed_operand(const timing::Operation& operation, const Span& order) const;
+  // Whether there are loads, or stores whose rows it overwrites, that it does not know of.
+  bool may_learn(bool overwrites, const Span& first, const Span& second) const {
+    return loads_.may_be_unknown(Queue::kExecute, first) ||
+           loads_.may_be_unknown(Queue::kExecute, second) ||
+           (overwrites && is_later(store_reads_, first, Queue::kExecute, Queue::kStore));
+  }
   void learn(bool overwrites, const Span& first, const Span& second);
   void find_unsure_parts();
-  [[gnu::noinline]] void check_own_results(const timing::Operation& compute, const Named& now,
-                                           const Span& a, const Span& d);
+  [[gnu::noinline]] void check_own_results(const timing::Operation& compute, const Named& now);
   void load(const timing::Operation& operation, const Named& now);
   Load load_of(const timing::Operation& operation, const Named& now) const;
   [[noreturn]] void fail_mixed(const Load& load, const Load& older) const;
@@ -104,7 +110,8 @@ class RaceChecker {
   UnsettledRows unsettled_;
 
   // Of the PRELOAD whose COMPUTE has not come.
-  std::optional<ArrayResult> result_;
+  bool has_result_ = false;
+  ArrayResult result_;  // if it has one
   ArrayResults::Operand preload_operand_;
   ArrayResults results_;
   ExposedRows exposed_;

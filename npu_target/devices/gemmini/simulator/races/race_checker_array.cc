@@ -13,50 +13,68 @@ int64_t step_of(const timing::RowRange& range, int64_t rows) {
 
 }  // namespace
 
-void RaceChecker::execute(const timing::Operation& operation, const Named& now) {
-  const Span first = rows_.span(operation.first);
-  const Span second = rows_.span(operation.second);
+void RaceChecker::execute(const timing::Operation& operation, const Command& command,
+                          int64_t index) {
   ++array_commands_;
-  if (is_concerned(operation)) check_array(operation, now, first, second);
-  const int32_t time = times_.now(Queue::kExecute);
-  array_reads_.use(second, time);
+  if (is_concerned(operation)) check_array(operation, command, index);
   if (operation.writes_first) {
-    preload_operand_ = {second, operation.execute.first.address()};
-    result_.reset();
-    const timing::ArrayOperand& result = operation.execute.second;
-    if (!result.is_garbage()) result_ = ArrayResult{now, first, result.address(), array_commands_};
+    preload(operation, command, index);
   } else {
-    array_reads_.use(first, time);
-    if (!results_.is_empty()) check_own_results(operation, now, first, second);
-    if (!result_) return;
-    // The PRELOAD completes when this result is there, so it knows what this command knows.
-    array_reads_.use(preload_operand_.rows, time);
-    array_writes_.use(result_->rows, time);
-    if (!rows_.is_acc(result_->rows.start)) results_.add(*result_);
-    result_.reset();
+    compute(operation, command, index);
   }
 }
 
-void RaceChecker::check_array(const timing::Operation& operation, const Named& now,
-                              const Span& first, const Span& second) {
+void RaceChecker::preload(const timing::Operation& operation, const Command& command,
+                          int64_t index) {
+  const Span rows = rows_.span(operation.second);
+  preload_operand_ = {rows, operation.execute.first.address()};
+  array_reads_.use(rows, times_.now(Queue::kExecute));
+  const timing::ArrayOperand& result = operation.execute.second;
+  has_result_ = !result.is_garbage();
+  if (!has_result_) return;
+  result_ = {{command, index}, rows_.span(operation.first), result.address(), array_commands_};
+}
+
+void RaceChecker::compute(const timing::Operation& operation, const Command& command,
+                          int64_t index) {
+  const int32_t time = times_.now(Queue::kExecute);
+  array_reads_.use(rows_.span(operation.second), time);
+  array_reads_.use(rows_.span(operation.first), time);
+  if (!results_.is_empty()) check_own_results(operation, {command, index});
+  if (!has_result_) return;
+  has_result_ = false;
+  // The PRELOAD completes when this result is there, so it knows what this command knows.
+  array_reads_.use(preload_operand_.rows, time);
+  array_writes_.use(result_.rows, time);
+  if (!rows_.is_acc(result_.rows.start)) results_.add(result_);
+}
+
+void RaceChecker::check_array(const timing::Operation& operation, const Command& command,
+                              int64_t index) {
+  const Named now{command, index};
+  const Span first = rows_.span(operation.first);
+  const Span second = rows_.span(operation.second);
   const Span exposed = exposed_operand(operation, second);
   needs_every_time_ |= !exposed.is_empty();
-  learn(operation.writes_first, first, second);
+  if (begins_time_ || needs_every_time_ || may_learn(operation.writes_first, first, second)) {
+    learn(operation.writes_first, first, second);
+  }
   if (has_exposed_loads_) {
     check_loads(Queue::kExecute, first, now);
     check_loads(Queue::kExecute, second, now);
   }
   read_rows(second, 1, now);
   expose(Queue::kExecute, exposed, now);
+  if (operation.writes_first) check_exposed(Queue::kExecute, first, now);
+  if (unsettled_.is_empty()) return;
   if (!operation.writes_first) {
     const timing::ArrayOperand& a = operation.execute.first;
     const int64_t lines = operation.execute.mode.is_a_transposed ? a.cols() : a.rows();
     read_rows(first, step_of(operation.first, lines), now);
     return;
   }
-  check_exposed(Queue::kExecute, first, now);
   const timing::ArrayOperand& result = operation.execute.second;
-  if (unsettled_.is_empty() || result.is_garbage()) return;
+  if (result.is_garbage()) return;
   const int64_t step = step_of(operation.first, result.rows());
   if (operation.execute.accumulates) {
     read_rows(first, step, now);
@@ -109,12 +127,11 @@ Span RaceChecker::exposed_operand(const timing::Operation& operation, const Span
   return {order.start + b.rows(), std::min(order.start + b.cols(), rows_.end(false))};
 }
 
-void RaceChecker::check_own_results(const timing::Operation& compute, const Named& now,
-                                    const Span& a, const Span& d) {
+void RaceChecker::check_own_results(const timing::Operation& compute, const Named& now) {
   const ArrayResults::Operand operands[] = {
       preload_operand_,
-      {a, compute.execute.first.address()},
-      {d, compute.execute.second.address()},
+      {rows_.span(compute.first), compute.execute.first.address()},
+      {rows_.span(compute.second), compute.execute.second.address()},
   };
   if (const auto* unwritten = results_.read(operands, array_commands_)) {
     fail(now, unwritten->preload,
