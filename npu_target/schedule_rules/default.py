@@ -9,6 +9,9 @@ equal schedules.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import numpy as np
 from tvm.s_tir import Schedule
 from tvm.tirx import PrimFunc
 
@@ -24,7 +27,7 @@ from ..topi.pool_operator import PoolOperator
 from ..topi.routed import routes_of, take_route, unserved
 from .cheapest import cheapest
 from .template_tilings import TemplateTiling, cheapest_of_templates
-from .tilings import Tiling, mac_tilings, pool_tilings
+from .tilings import Tiling, Tilings, mac_tilings, pool_tilings
 
 # What was chosen in this process, by what schedules see of an operator.
 _chosen: dict[tuple[Operator, MacShape | None, DeviceConfig], Tiling | TemplateTiling] = {}
@@ -98,9 +101,8 @@ def _choose(
         tilings = pool_tilings(operator, operator.pool_shape(config), config)
     else:
         return cheapest_of_templates(sch, operator, config, cycles)
-    # Packed, a depthwise convolution's first weights come later than its steps need them.
     may_pack = bool(operator.layout_free)
-    packed = may_pack and shape is not None and not shape.depthwise
+    packed = may_pack and _is_packed_better(tilings, cycles)
 
     def cost(index: int) -> int | None:
         return cycles(tilings[index].with_structure(packed=packed))
@@ -119,3 +121,12 @@ def _choose(
         if found is not None and least is not None and found < least:
             chosen, least = other, found
     return chosen
+
+
+def _is_packed_better(tilings: Tilings, cycles: Callable[[Tiling], int | None]) -> bool:
+    """Whether packed weights take no more cycles than those that lie as the definition has them,
+    in the tiles that promise most: packed, what rounds up blocks is loaded as well, and the first
+    weights come later than depthwise steps need them."""
+    first = tilings[int(np.argmin(tilings.estimates))]
+    packed, as_defined = (cycles(first.with_structure(packed=value)) for value in (True, False))
+    return as_defined is None or (packed is not None and packed <= as_defined)
