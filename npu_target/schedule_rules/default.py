@@ -10,6 +10,7 @@ equal schedules.
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 
 import numpy as np
 from tvm.s_tir import Schedule
@@ -21,7 +22,7 @@ from ..device_api import program_cycles
 from ..topi import Operator
 from ..topi.definition import definition
 from ..topi.mac_operator import MacOperator
-from ..topi.mac_schedule import MacStructure
+from ..topi.mac_schedule import KERNEL_LOOPS, MacStructure
 from ..topi.mac_shape import MacShape
 from ..topi.pool_operator import PoolOperator
 from ..topi.routed import routes_of, take_route, unserved
@@ -102,7 +103,7 @@ def _choose(
     else:
         return cheapest_of_templates(sch, operator, config, cycles)
     may_pack = bool(operator.layout_free)
-    packed = may_pack and _is_packed_better(tilings, cycles)
+    packed = may_pack and (not _may_lose_packed(shape) or _is_packed_better(tilings, cycles))
 
     def cost(index: int) -> int | None:
         return cycles(tilings[index].with_structure(packed=packed))
@@ -123,10 +124,18 @@ def _choose(
     return chosen
 
 
+def _may_lose_packed(shape: MacShape | None) -> bool:
+    """Whether packed weights may take longer: blocks that are not full are rounded up, and loaded
+    so; and the first ones of a depthwise convolution come later than its steps need them."""
+    if shape is None or shape.depthwise:
+        return True
+    full_blocks = prod([shape.extent(name) for name in (*KERNEL_LOOPS, "depth", "blocks")])
+    return shape.weights.elements < full_blocks * shape.dim**2
+
+
 def _is_packed_better(tilings: Tilings, cycles: Callable[[Tiling], int | None]) -> bool:
     """Whether packed weights take no more cycles than those that lie as the definition has them,
-    in the tiles that promise most: packed, what rounds up blocks is loaded as well, and the first
-    weights come later than depthwise steps need them."""
+    in the tiles that promise most."""
     first = tilings[int(np.argmin(tilings.estimates))]
     packed, as_defined = (cycles(first.with_structure(packed=value)) for value in (True, False))
     return as_defined is None or (packed is not None and packed <= as_defined)
