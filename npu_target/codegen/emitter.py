@@ -6,12 +6,11 @@ from collections.abc import Iterable
 
 from ..device import DeviceConfig
 from ..device.emission import Emission
-from ..passes.linear import Linear
 from ..pipeline_options import PipelineOptions
 from .ends import begin_soon, end_soon, late_parts
 from .interleaving import Copy
 from .nests import Nest
-from .operations import CopyOperation, LoopIds
+from .operations import CopyOperation, LoopIds, values_of
 from .placed import Placed, PlacedCopy, PlacedNodes
 from .placement import Around, Placer
 from .report import (
@@ -141,9 +140,8 @@ class Emitter:
     def steps(self, opened: Open, *, coalesce: bool = True) -> Steps:
         """The steps of a nest, in loops of their own."""
         nest = opened.nest
-        loops = tuple([self.ids.loop(loop.extent) for loop in nest.loops])
-        own = zip(nest.loops, loops, strict=True)
-        inner = {**opened.values, **{old.loop_id: Linear.loop(new.loop_id) for old, new in own}}
+        loops = self.ids.like(nest.loops)
+        inner = {**opened.values, **values_of(nest.loops, loops)}
         overwrites = nest in self.overwritten
         coalesce = coalesce and self.options.coalescing
         return Steps(nest.step(inner), loops, overwrites, coalesce=coalesce)

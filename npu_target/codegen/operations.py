@@ -41,6 +41,10 @@ class LoopIds:
         self._extents[loop.loop_id] = extent
         return loop
 
+    def like(self, loops: Sequence[LoopExtent]) -> tuple[LoopExtent, ...]:
+        """Loops of these extents, each as `loop` makes it."""
+        return tuple([self.loop(loop.extent) for loop in loops])
+
     @property
     def number(self) -> int:
         """How many there are."""
@@ -350,6 +354,12 @@ def _rows_of(pattern: RowPattern) -> tuple[np.ndarray, bool]:
     rows = rows[..., None] + offsets.ravel()
     rows.flags.writeable = False
     return rows, int(np.bincount(rows.ravel() - rows.min()).max()) == 1
+
+
+def values_of(loops: Sequence[LoopExtent], others: Sequence[LoopExtent]) -> dict[int, Linear]:
+    """The variables of loops, each as that of another one."""
+    both = zip(loops, others, strict=True)
+    return {loop.loop_id: Linear.loop(other.loop_id) for loop, other in both}
 
 
 def when(condition: Expr, body: tuple[Node, ...]) -> tuple[Node, ...]:

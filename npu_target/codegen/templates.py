@@ -11,7 +11,7 @@ from ..device.emission import Emission
 from ..passes.linear import Linear
 from ..passes.transfers import LoopExtent
 from .nests import CopyNest
-from .operations import CopyOperation, LoopIds
+from .operations import CopyOperation, LoopIds, values_of
 
 
 class _Template(NamedTuple):
@@ -45,17 +45,15 @@ class CopyTemplates:
         """
         deciding = nest.deciding(values)
         template = self._known.get(key := (nest, tuple(deciding.values())))
-        own = [self._ids.loop(loop.extent) for loop in nest.loops]
+        own = self._ids.like(nest.loops)
         if template is None:
             template = self._known[key] = self._made(nest, deciding)
-            mine = template.made_loops
+            own += template.made_loops  # nothing else has them yet
         else:
-            mine = tuple([self._ids.loop(loop.extent) for loop in template.made_loops])
-        ids = {loop.loop_id: new.loop_id for loop, new in zip(nest.loops, own, strict=True)}
-        ids.update(
-            {loop.loop_id: new.loop_id for loop, new in zip(template.made_loops, mine, strict=True)}
-        )
-        inner = {**values, **{old: Linear.loop(new) for old, new in ids.items()}}
+            own += self._ids.like(template.made_loops)
+        before = (*nest.loops, *template.made_loops)
+        ids = {loop.loop_id: new.loop_id for loop, new in zip(before, own, strict=True)}
+        inner = {**values, **values_of(before, own)}
         return [
             operation.substitute(
                 inner,
