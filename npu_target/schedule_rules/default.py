@@ -10,6 +10,7 @@ equal schedules.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache, partial
 from math import prod
 
 import numpy as np
@@ -28,7 +29,7 @@ from ..topi.pool_operator import PoolOperator
 from ..topi.routed import routes_of, take_route, unserved
 from .cheapest import cheapest
 from .template_tilings import TemplateTiling, cheapest_of_templates
-from .tilings import Tiling, Tilings, mac_tilings, pool_tilings
+from .tilings import Tiling, mac_tilings, pool_tilings
 
 # What was chosen in this process, by what schedules see of an operator.
 _chosen: dict[tuple[Operator, MacShape | None, DeviceConfig], Tiling | TemplateTiling] = {}
@@ -102,16 +103,19 @@ def _choose(
         tilings = pool_tilings(operator, operator.pool_shape(config), config)
     else:
         return cheapest_of_templates(sch, operator, config, cycles)
-    may_pack = bool(operator.layout_free)
-    packed = may_pack and (not _may_lose_packed(shape) or _is_packed_better(tilings, cycles))
 
-    def cost(index: int) -> int | None:
+    @cache
+    def cost(index: int, packed: bool) -> int | None:
         return cycles(tilings[index].with_structure(packed=packed))
 
-    best = cheapest(tilings.estimates, tilings.positions, cost, kind_of(config).cost.looks)
+    may_pack = bool(operator.layout_free)
+    first = int(np.argmin(tilings.estimates))
+    packed = may_pack and (not _may_lose_packed(shape) or _is_packed_better(partial(cost, first)))
+    costs, looks = partial(cost, packed=packed), kind_of(config).cost.looks
+    best = cheapest(tilings.estimates, tilings.positions, costs, looks)
     if best is None:
         return tilings[0]
-    chosen, least = tilings[best].with_structure(packed=packed), cost(best)
+    chosen, least = tilings[best].with_structure(packed=packed), costs(best)
     others = [{"packed": not packed}] if may_pack else []
     if isinstance(chosen.structure, MacStructure):
         others += [{"halved": True}] if chosen.structure.may_be_halved else []
@@ -133,9 +137,8 @@ def _may_lose_packed(shape: MacShape | None) -> bool:
     return shape.weights.elements < full_blocks * shape.dim**2
 
 
-def _is_packed_better(tilings: Tilings, cycles: Callable[[Tiling], int | None]) -> bool:
-    """Whether packed weights take no more cycles than those that lie as the definition has them,
-    in the tiles that promise most."""
-    first = tilings[int(np.argmin(tilings.estimates))]
-    packed, as_defined = (cycles(first.with_structure(packed=value)) for value in (True, False))
+def _is_packed_better(cost: Callable[[bool], int | None]) -> bool:
+    """Whether packed weights take no more cycles than those that lie as the definition has them;
+    ``cost`` is that of the tiles that promise most, packed or not."""
+    packed, as_defined = cost(True), cost(False)
     return as_defined is None or (packed is not None and packed <= as_defined)
