@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from math import gcd
+from typing import NamedTuple
+
 from ...topi.blocking import ceil_div
 from .config import GemminiConfig
 
@@ -29,6 +32,41 @@ def load_row_cycles(columns: int, element_bytes: int, config: GemminiConfig) -> 
         request_bytes = 1 << (row_bytes + config.bus_bytes - 2).bit_length()
     request_bytes = min(request_bytes, max(config.dma_request_bytes, row_bytes))
     return max(ceil_div(request_bytes, config.bus_bytes), ceil_div(columns, config.dim))
+
+
+class RowBeats(NamedTuple):
+    """Transfers of the bus for a row: in ``total``, and of these how many find a line that an
+    ``earlier`` request brought."""
+
+    total: float
+    earlier: float
+
+
+def row_beats(row_bytes: int, apart_bytes: int, config: GemminiConfig) -> RowBeats:
+    """On average over the places of a line where rows so far apart begin: what goes across a
+    line's end takes two requests, and requests are powers of two."""
+    whole_bytes = config.dma_request_bytes
+    starts = range(0, whole_bytes, gcd(whole_bytes, row_bytes, apart_bytes))
+    requests = [_requests(start, row_bytes, config) for start in starts]
+    beats = sum(map(sum, requests)) / len(starts)
+    number = sum(map(len, requests)) / len(starts)
+    least = ceil_div(row_bytes, whole_bytes)
+    return RowBeats(beats, beats * (1 - least / number) if number else 0)
+
+
+def _requests(start: int, n_bytes: int, config: GemminiConfig) -> list[int]:
+    """The beats of each request for bytes from there on: it is the one with most of the bytes, of
+    several such ones the smallest."""
+    found: list[int] = []
+    while n_bytes > 0:
+        useful, size = 0, 0
+        for exponent in range((config.dma_request_bytes // config.bus_bytes).bit_length()):
+            tried = config.bus_bytes << exponent
+            if min(tried - start % tried, n_bytes) > useful:
+                useful, size = min(tried - start % tried, n_bytes), tried
+        found.append(size // config.bus_bytes)
+        start, n_bytes = start + useful, n_bytes - useful
+    return found
 
 
 def memory_cycles(n_bytes: float, config: GemminiConfig) -> float:
@@ -72,10 +110,14 @@ def store_cycles(rows: int, columns: int, element_bytes: int, config: GemminiCon
     return rows * store_row_cycles(columns, element_bytes, config)
 
 
-def store_row_cycles(columns: int, element_bytes: int, config: GemminiConfig) -> float:
+def store_row_cycles(
+    columns: int, element_bytes: int, config: GemminiConfig, *, beats: float | None = None
+) -> float:
     """How long the store engine is busy with a row: one of several blocks is collected block by
-    block, then written; what leaves the accumulator passes the scaling."""
+    block, then written; what leaves the accumulator passes the scaling.  ``beats``: transfers of
+    the bus, where it is known that rows do not begin at its width."""
     blocks = ceil_div(columns, config.dim)
-    beats = ceil_div(columns * element_bytes, config.bus_bytes)
+    if beats is None:
+        beats = ceil_div(columns * element_bytes, config.bus_bytes)
     scaling = blocks * config.acc_scale_latency_cycles / config.store_write_queue_entries
     return max(scaling, blocks + beats - 1)

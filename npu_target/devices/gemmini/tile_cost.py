@@ -35,6 +35,11 @@ class _Operand(NamedTuple):
     misses: Cycles
     memory_cycles: Cycles
 
+    @property
+    def cold_cycles(self) -> Cycles:
+        """Of copies that find nothing in the cache but what they bring themselves."""
+        return np.maximum(self.copies.cycles, self.memory_cycles + self.copies.later_beats)
+
 
 def tile_cycles(
     operator: MacOperator,
@@ -49,7 +54,9 @@ def tile_cycles(
     streamed, kept = _operands(operator, structure, work, counts, config)
     steady = counts.parts * _part_cycles(structure, work, streamed, counts, config)
     if structure.pipelined and not structure.two_sums:
-        waits = _not_hidden(work, structure, tile) + store_latency_cycles(config)
+        waits = _not_hidden(
+            work, _store_cycles(work.sums, config), structure, tile
+        ) + store_latency_cycles(config)
         steady = steady + np.where(counts.tiles > 1, counts.tiles * waits, 0)
     return steady + _ends(structure, tile, work, streamed, kept, counts, config)
 
@@ -91,10 +98,9 @@ def _part_cycles(
     share = counts.tiles / counts.parts  # of a tile's sums
     commands = 2 * work.steps + sum(operand.copies.commands for operand in streamed)
     commands = commands + share * (work.bias.commands + work.sums.commands)
-    stores = share * work.sums.cycles
-    line = np.minimum(config.l2_line_bytes, work.sums.line_bytes)
-    fetched = np.where(line > work.sums.run_bytes, 2, 1)  # a part of a line: the rest is read
-    written = share * memory_cycles(work.sums.n_bytes, config) * fetched
+    fetches = share * _fetch_cycles(work.sums, config)
+    stores = share * _store_cycles(work.sums, config)
+    written = share * memory_cycles(work.sums.n_bytes, config)
     busy = np.maximum.reduce(
         np.broadcast_arrays(
             work.array_cycles, commands * command_host_cycles(config), stores, written
@@ -102,9 +108,11 @@ def _part_cycles(
     )
     latency = load_latency_cycles(config) + array_latency_cycles(config)
     total = 0
-    for probability, from_memory in _misses(streamed):
+    for probability, from_memory, beats in _misses(streamed):
         loads = sum(operand.copies.cycles for operand in streamed) + share * work.bias.cycles
-        loads = np.maximum(loads, from_memory)
+        # The cache serves one after the other: what it has, and what comes from memory.
+        cache = from_memory + fetches + beats + share * (work.sums.beats + work.bias.beats)
+        loads = np.maximum(loads, cache)
         if not structure.pipelined:
             cycles = np.maximum(busy, work.array_cycles + loads + stores + latency)
         else:  # with two versions, the tile after the next waits for this one
@@ -117,16 +125,34 @@ def _part_cycles(
     return total
 
 
-def _misses(operands: list[_Operand]) -> list[tuple[Cycles, Cycles]]:
-    """How likely which operands come from memory, and how long that takes."""
-    cases: list[tuple[Cycles, Cycles]] = [(1, 0)]
+def _fetch_cycles(sums: Copies, config: GemminiConfig) -> Cycles:
+    """How long a tile's stores keep the bus to memory with reading: of lines of the cache that
+    they write in part, the rest comes from there."""
+    line_bytes = config.l2_line_bytes
+    in_part = (sums.run_bytes % line_bytes > 0) | (sums.line_bytes % line_bytes > 0)
+    return np.where(in_part, memory_cycles(sums.n_bytes, config), 0)
+
+
+def _store_cycles(sums: Copies, config: GemminiConfig) -> Cycles:
+    return np.maximum(sums.cycles, _fetch_cycles(sums, config))
+
+
+def _misses(operands: list[_Operand]) -> list[tuple[Cycles, Cycles, Cycles]]:
+    """How likely which operands come from memory, how long that takes, and transfers of the bus
+    for all else."""
+    cases: list[tuple[Cycles, Cycles, Cycles]] = [(1, 0, 0)]
     for operand in operands:
+        copies = operand.copies
         cases = [
             case
-            for probability, cycles in cases
+            for probability, cycles, beats in cases
             for case in (
-                (probability * operand.misses, cycles + operand.memory_cycles),
-                (probability * (1 - operand.misses), cycles),
+                (
+                    probability * operand.misses,
+                    cycles + operand.memory_cycles,
+                    beats + copies.later_beats,
+                ),
+                (probability * (1 - operand.misses), cycles, beats + copies.beats),
             )
         ]
     return cases
@@ -147,27 +173,37 @@ def _ends(
     cycles: Cycles = 0
     if kept is not None:
         hits = kept.copies.cycles
-        average = kept.misses * np.maximum(hits, kept.memory_cycles) + (1 - kept.misses) * hits
+        average = kept.misses * kept.cold_cycles + (1 - kept.misses) * hits
         filled = latency + (array_latency_cycles(config) if structure.pipelined else 0)
-        cycles = (counts.kept - 1) * (average + filled)
+        first = 1 if structure.pipelined else 0  # else it is hidden as little as the others
+        cycles = (counts.kept - first) * (average + filled)
     if not structure.pipelined:
         return cycles
     operands = [*streamed, *([] if kept is None else [kept])]
-    loads = np.maximum(
-        sum(operand.copies.cycles for operand in operands),
-        sum(operand.memory_cycles for operand in operands),
-    )
-    # The array starts with the first block of weights, and follows the loads.
+    loads = sum(operand.cold_cycles for operand in operands)
+    inputs = sum(operand.cold_cycles for operand in operands if operand.copies is work.inputs)
     array, blocks = work.array_cycles, work.weight_blocks
-    cycles = cycles + latency + np.maximum(loads + array / blocks, array + loads / blocks) - array
+    # The first block of weights meets all of the inputs.  From then on the array follows the
+    # weights: these come as the reduction goes, so that sums finished one after the other wait for
+    # all of them with the first.
+    others = 0
+    if structure.step_order == "blocks_first":
+        others = array * (1 - 1 / tile["blocks"])
+    follows = np.maximum(
+        loads + others + (array - others) / blocks, array + inputs + (loads - inputs) / blocks
+    )
+    cycles = cycles + latency + follows - array
     waits = array_latency_cycles(config) + store_latency_cycles(config)
-    return cycles + _not_hidden(work, structure, tile, last=True) + waits
+    stores = _store_cycles(work.sums, config)
+    return cycles + _not_hidden(work, stores, structure, tile, last=True) + waits
 
 
-def _not_hidden(work: TileWork, structure: MacStructure, tile: Sizes, last: bool = False) -> Cycles:
-    """Of the stores of a tile, what its own steps do not hide; before another tile with the same
-    sums, or of the ``last``."""
-    stores, blocks, array = work.sums.cycles, tile["blocks"], work.array_cycles
+def _not_hidden(
+    work: TileWork, stores: Cycles, structure: MacStructure, tile: Sizes, last: bool = False
+) -> Cycles:
+    """Of the ``stores`` of a tile, what its own steps do not hide; before another tile with the
+    same sums, or of the ``last``."""
+    blocks, array = tile["blocks"], work.array_cycles
     if structure.step_order == "kernel_first":  # all sums are finished by the last part
         array = array / (tile["depth"] * prod(tile[name] for name in KERNEL_LOOPS))
         if not last:

@@ -14,7 +14,7 @@ from ...topi.mac_operator import MacOperator
 from ...topi.mac_schedule import MacStructure
 from ...topi.mac_shape import MacShape, Sizes, Tensor
 from .config import GemminiConfig
-from .engine_cycles import load_row_cycles, store_row_cycles
+from .engine_cycles import load_row_cycles, row_beats, store_row_cycles
 
 Cycles = Any  # a number or an array of them, one a tile
 
@@ -22,7 +22,8 @@ Cycles = Any  # a number or an array of them, one a tile
 class Copies(NamedTuple):
     """The copies of one tensor for a tile: cycles of their engine where the cache has the bytes,
     commands, bytes, and of these how many lie side by side in DRAM; ``total_bytes`` are the whole
-    tensor's, ``line_bytes`` those that follow each other there."""
+    tensor's, ``line_bytes`` those that follow each other there.  ``beats`` are the transfers of the
+    bus to the cache; of them ``later_beats`` find a line that an earlier one brought."""
 
     cycles: Cycles = 0
     commands: Cycles = 0
@@ -30,6 +31,8 @@ class Copies(NamedTuple):
     run_bytes: Cycles = 1
     total_bytes: int = 0
     line_bytes: int = 1
+    beats: Cycles = 0
+    later_beats: Cycles = 0
 
 
 class TileWork(NamedTuple):
@@ -63,11 +66,13 @@ def tile_work(
     rows_cycles = number * np.maximum(step_rows, LEAST_STEP_ROWS)
     if shape.same_b_rows is None:  # else they may stay past all rows
         rows_cycles = np.maximum(rows_cycles, shape.dim)
-    inputs, weights = _operands(shape, structure, tile, config)
+    inputs = _inputs(shape, structure, tile, config)
+    weights = _weights(shape, tile, config, packed=bool(operator.layout_free))
     bias = Copies()
     if getattr(operator, "bias", False):
         cycles = np.maximum(rows * tile["blocks"], config.l2_hit_latency_cycles)
-        bias = Copies(cycles, ceil_div(rows, shape.dim) * tile["blocks"])
+        commands = ceil_div(rows, shape.dim) * tile["blocks"]
+        bias = Copies(cycles, commands, beats=commands * ceil_div(4 * shape.dim, config.bus_bytes))
     return TileWork(
         weight_blocks * rows_cycles,
         weight_blocks * number,
@@ -91,12 +96,6 @@ def _steps(shape: MacShape, structure: MacStructure, tile: Sizes) -> tuple[Cycle
     return ceil_div(rows, shape.dim), rows / ceil_div(rows, shape.dim)
 
 
-def _operands(
-    shape: MacShape, structure: MacStructure, tile: Sizes, config: GemminiConfig
-) -> tuple[Copies, Copies]:
-    return _inputs(shape, structure, tile, config), _weights(shape, tile, config)
-
-
 def _inputs(shape: MacShape, structure: MacStructure, tile: Sizes, config: GemminiConfig) -> Copies:
     if shape.same_a_rows is not None:
         return Copies()
@@ -110,45 +109,89 @@ def _inputs(shape: MacShape, structure: MacStructure, tile: Sizes, config: Gemmi
     lines = (tile["lines"] - 1) * shape.strides[0] + tile["kernel_h"]
     pixels = (tile["steps"] * shape.rows - 1) * shape.strides[1] + tile["kernel_w"]
     channels = tile["depth"]
-    if shape.same_b_rows is not None:
-        channels = tile["blocks"]
-    elif shape.depthwise:
+    if shape.depthwise:
         channels = shape.loaded(structure, tile)["blocks"]
     return _loads(lines, pixels, channels, shape.inputs, config)
 
 
-def _weights(shape: MacShape, tile: Sizes, config: GemminiConfig) -> Copies:
+def _weights(shape: MacShape, tile: Sizes, config: GemminiConfig, *, packed: bool) -> Copies:
     if shape.same_b_rows is not None:
         return Copies()
     if shape.windows is not None:
-        return _loads(shape.reduction, shape.dim, tile["blocks"], shape.weights, config)
+        return _loads(
+            shape.reduction, shape.dim, tile["blocks"], shape.weights, config, packed=packed
+        )
     positions = tile["kernel_h"] * tile["kernel_w"]
     if shape.depthwise:
-        return _loads(positions * tile["blocks"], shape.dim, 1, shape.weights, config)
-    return _loads(positions * tile["depth"], shape.dim, tile["blocks"], shape.weights, config)
+        return _loads(
+            positions * tile["blocks"], shape.dim, 1, shape.weights, config, packed=packed
+        )
+    return _loads(
+        positions * tile["depth"], shape.dim, tile["blocks"], shape.weights, config, packed=packed
+    )
 
 
 def _loads(
-    runs: Cycles, rows: Cycles, blocks: Cycles, tensor: Tensor, config: GemminiConfig
+    runs: Cycles,
+    rows: Cycles,
+    blocks: Cycles,
+    tensor: Tensor,
+    config: GemminiConfig,
+    *,
+    packed: bool = False,
 ) -> Copies:
-    """Loads of ``runs`` times ``rows`` rows of ``blocks`` blocks from a tensor."""
+    """Loads of ``runs`` times ``rows`` rows of ``blocks`` blocks from a tensor, which may be
+    ``packed``."""
     dim = config.dim
-    most = config.mvin_max_cols // dim
-    row_cycles = np.array([0, *(load_row_cycles(n * dim, 1, config) for n in range(1, most + 1))])
+    row = _Rows(tensor, config.mvin_max_cols // dim, packed, config)
+    row_cycles = np.maximum(row.beats, np.arange(row.most + 1))
     cycles = 0
     for rows_of, commands in ((dim, rows // dim), (rows % dim, np.minimum(rows % dim, 1))):
-        for n_blocks, times in ((most, blocks // most), (blocks % most, np.minimum(blocks, 1))):
+        for n_blocks, times in (
+            (row.most, blocks // row.most),
+            (blocks % row.most, np.minimum(blocks, 1)),
+        ):
             each = np.maximum(rows_of * row_cycles[n_blocks], config.l2_hit_latency_cycles)
             is_any = np.minimum(np.minimum(rows_of, n_blocks), 1)
             cycles = cycles + commands * times * is_any * each
     return Copies(
         runs * cycles,
-        runs * ceil_div(rows, dim) * ceil_div(blocks, most),
-        runs * rows * blocks * dim,
+        runs * ceil_div(rows, dim) * ceil_div(blocks, row.most),
+        runs * rows * row.mean(row.n_bytes, blocks, row.most),
         np.minimum(blocks * dim, tensor.width),
         tensor.elements,
         tensor.width,
+        runs * rows * row.mean(row.beats, blocks, row.most),
+        runs * rows * row.mean(row.later_beats, blocks, row.most),
     )
+
+
+class _Rows:
+    """A row of a tensor of so many blocks, up to the ``most`` that a command takes: its bytes, its
+    transfers of the bus, and how many of these find a line that an earlier one brought (arrays by
+    the number of blocks)."""
+
+    def __init__(self, tensor: Tensor, most: int, packed: bool, config: GemminiConfig) -> None:
+        dim = config.dim
+        self.most = most
+        self._blocks = ceil_div(tensor.width, dim)
+        self._width_bytes = tensor.element_bytes * (self._blocks * dim if packed else tensor.width)
+        sizes = [min(n * dim * tensor.element_bytes, self._width_bytes) for n in range(most + 1)]
+        found = [row_beats(size, self._width_bytes, config) for size in sizes]
+        self.n_bytes = np.array(sizes)
+        self.beats = np.array([beats.total for beats in found])
+        self.later_beats = np.array([beats.earlier for beats in found])
+
+    def mean(self, by_number: np.ndarray, blocks: Cycles, together: Cycles) -> Cycles:
+        """Of a row of ``blocks`` blocks, moved so many ``together``, on average over the tensor's
+        blocks: the last one may not be full."""
+        whole = self._of(self.n_bytes, blocks, together) * ceil_div(self._blocks, blocks)
+        share = np.minimum(1, self._width_bytes / np.maximum(1, whole))
+        return share * self._of(by_number, blocks, together)
+
+    @staticmethod
+    def _of(by_number: np.ndarray, blocks: Cycles, together: Cycles) -> Cycles:
+        return blocks // together * by_number[together] + by_number[blocks % together]
 
 
 def _windows(shape: MacShape, tile: Sizes, config: GemminiConfig) -> Copies:
@@ -176,6 +219,7 @@ def _windows(shape: MacShape, tile: Sizes, config: GemminiConfig) -> Copies:
         row,
         shape.inputs.elements,
         row,
+        cycles,
     )
 
 
@@ -188,12 +232,19 @@ def _sums(
     item_bytes = out.element_bytes
     most = config.mvout_max_cols // dim if structure.wide and item_bytes == 1 else 1
     together = np.minimum(blocks, most)
-    row_cycles = np.array([store_row_cycles(n * dim, item_bytes, config) for n in range(most + 1)])
+    row = _Rows(out, most, False, config)
+    row_cycles = np.array(
+        [
+            store_row_cycles(n * dim, item_bytes, config, beats=beats)
+            for n, beats in enumerate(row.beats)
+        ]
+    )
     return Copies(
         rows * ceil_div(blocks, together) * row_cycles[together],
         ceil_div(blocks, together) * steps,
-        rows * blocks * dim * item_bytes,
+        rows * row.mean(row.n_bytes, blocks, together),
         np.minimum(together * dim, out.width) * item_bytes,
         out.elements * item_bytes,
         out.width * item_bytes,
+        rows * row.mean(row.beats, blocks, together),
     )
