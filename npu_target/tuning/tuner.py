@@ -194,10 +194,12 @@ class Tuner:
         return results
 
     def _record_defaults(self) -> None:
-        """Write down the default schedule of each layer that the logs have nothing of: where the
-        search finds nothing faster, it is what a build takes."""
+        """Write down each layer's default schedule that is faster than all that the logs have: where
+        the search finds nothing faster, it is what a build takes, also when another version's
+        default is slower."""
         for state in self.states:
-            if not self._log.has_records(state.mod):
+            records = self._log.records_of(state.mod)
+            if not records or state.default_seconds < records[0].seconds:
                 trace, _ = state.known_schedules[0]
                 self._recorder.record_default(state, trace)
 

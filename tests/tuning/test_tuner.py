@@ -258,6 +258,25 @@ def test_a_search_begins_from_the_default_and_the_logs_best(tune):
     assert known[:2] == [1000, 600] and len(known) == 17
 
 
+def test_a_default_faster_than_all_that_the_logs_have_is_written_down(tune, tmp_path):
+    times = {LAYERS[0].name: different(40, start=600)}
+
+    class Measurer(PlayedMeasurer):
+        def __init__(self, default: int, best_known: int) -> None:
+            super().__init__(times)
+            self.answers = [default, best_known]
+
+        def measure_all(self, schedules, progress=None):
+            self.defaults = {LAYERS[0].name: self.answers.pop(0)}
+            return super().measure_all(schedules)
+
+    # Nothing logged yet; faster than the candidates; slower than what is logged by then.
+    for default, best_known in ((1000, 1000), (400, 600), (700, 400)):
+        tune(Measurer(default, best_known), 10, LAYERS[:1])
+    defaults = [m["cycles"] for m in log_of(tmp_path).measurements if m["trial"] == 0]
+    assert defaults == [1000, 400]
+
+
 def test_what_is_not_worth_measuring_is_no_trial(tune):
     tuner = tune(PlayedMeasurer({LAYERS[0].name: different(1000)}), 64, LAYERS[:1])
     assert tuner.states[0].trials == 64
