@@ -194,9 +194,9 @@ class Tuner:
         return results
 
     def _record_defaults(self) -> None:
-        """Write down each layer's default schedule that is faster than all that the logs have: where
-        the search finds nothing faster, it is what a build takes, also when another version's
-        default is slower."""
+        """Write down each layer's default schedule that is faster than all that the logs have: a
+        build takes it where the search finds nothing faster, also when another version's default
+        is slower."""
         for state in self.states:
             records = self._log.records_of(state.mod)
             if not records or state.default_seconds < records[0].seconds:
