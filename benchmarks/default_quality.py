@@ -39,7 +39,12 @@ from npu_target.tuning.search import point_space
 HALF = GemminiConfig().replace(
     name="gemmini-half", spad_bank_rows=2048, acc_bank_rows=256, bus_bytes=8
 )
-DEVICES = {**presets(), HALF.name: HALF}
+# The operators that are drawn are a Gemmini's: other devices have no commands for some of them.
+DEVICES = {
+    config.name: config
+    for config in (*presets().values(), HALF)
+    if isinstance(config, GemminiConfig)
+}
 _MOST_PROCESSES = 2
 _NEAR_SHARE = 0.5
 # Candidates that do not compile are replaced, so many times as often as trials.
