@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import gcd
 from typing import NamedTuple
 
@@ -35,13 +36,14 @@ def load_row_cycles(columns: int, element_bytes: int, config: GemminiConfig) -> 
 
 
 class RowBeats(NamedTuple):
-    """Transfers of the bus for a row: in ``total``, and of these how many find a line that an
-    ``earlier`` request brought."""
+    """Transfers of the bus for a row: in ``total``, and the ``later`` ones, which find a line that
+    an earlier request brought."""
 
     total: float
-    earlier: float
+    later: float
 
 
+@lru_cache(maxsize=4096)  # asked for each structure of schedules anew
 def row_beats(row_bytes: int, apart_bytes: int, config: GemminiConfig) -> RowBeats:
     """On average over the places of a line where rows so far apart begin: what goes across a
     line's end takes two requests, and requests are powers of two."""

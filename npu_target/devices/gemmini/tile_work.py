@@ -180,7 +180,7 @@ class _Rows:
         found = [row_beats(size, self._width_bytes, config) for size in sizes]
         self.n_bytes = np.array(sizes)
         self.beats = np.array([beats.total for beats in found])
-        self.later_beats = np.array([beats.earlier for beats in found])
+        self.later_beats = np.array([beats.later for beats in found])
 
     def mean(self, by_number: np.ndarray, blocks: Cycles, together: Cycles) -> Cycles:
         """Of a row of ``blocks`` blocks, moved so many ``together``, on average over the tensor's

@@ -26,7 +26,7 @@ def test_rows_take_what_they_have_at_least_and_two_requests_a_line_more_at_most(
     beats = row_beats(row_bytes, apart_bytes, CONFIG)
     lines = row_bytes // LINE_BYTES + 2
     assert row_bytes / CONFIG.bus_bytes <= beats.total <= lines * LINE_BYTES / CONFIG.bus_bytes
-    assert 0 <= beats.earlier < beats.total
+    assert 0 <= beats.later < beats.total
 
 
 @given(lines=st.integers(1, 4), apart=st.integers(1, 64))
