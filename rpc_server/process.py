@@ -8,6 +8,7 @@ to the parent, which decides what stops and when.
 from __future__ import annotations
 
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -114,9 +115,16 @@ class StopSignal:
     """SIGINT or SIGTERM, from the moment this is made: make it before saying that one is ready."""
 
     def __init__(self) -> None:
-        self._came = threading.Event()
+        # A pipe, since a handler may run at any step of a wait: the lock of an event, which it
+        # would ask for, might be held by the very code that it interrupted.
+        self._reader, self._writer = os.pipe()
         for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: self._came.set())
+            signal.signal(number, lambda *_: self._note())
+
+    def _note(self) -> None:
+        """Once is enough: further writes could block."""
+        if not self.came(0):
+            os.write(self._writer, b".")
 
     def wait(self, *gone: threading.Event) -> bool:
         """Block until the signal came (True), or until one of `gone` is set (False)."""
@@ -127,7 +135,7 @@ class StopSignal:
 
     def came(self, wait_seconds: float) -> bool:
         """Whether the signal came, or comes in so many seconds."""
-        return self._came.wait(wait_seconds)
+        return bool(select.select([self._reader], [], [], wait_seconds)[0])
 
     def also_with_parent(self) -> None:
         """Take it for the signal when stdin closes."""
@@ -135,7 +143,7 @@ class StopSignal:
         def watch() -> None:
             while os.read(0, 4096):
                 pass
-            self._came.set()
+            self._note()
 
         threading.Thread(target=watch, name="stop-with-parent", daemon=True).start()
 
