@@ -54,10 +54,9 @@ def tile_cycles(
     streamed, kept = _operands(operator, structure, work, counts, config)
     steady = counts.parts * _part_cycles(structure, work, streamed, counts, config)
     if structure.pipelined and not structure.two_sums:
-        waits = _not_hidden(
-            work, _store_cycles(work.sums, config), structure, tile
-        ) + store_latency_cycles(config)
-        steady = steady + np.where(counts.tiles > 1, counts.tiles * waits, 0)
+        waits = _not_hidden(work, _store_cycles(work.sums, config), structure, tile)
+        waits = counts.tiles * (waits + store_latency_cycles(config))
+        steady = steady + np.where(counts.tiles > 1, waits, 0)
     return steady + _ends(structure, tile, work, streamed, kept, counts, config)
 
 
@@ -186,11 +185,12 @@ def _ends(
     # The first block of weights meets all of the inputs.  From then on the array follows the
     # weights: these come as the reduction goes, so that sums finished one after the other wait for
     # all of them with the first.
-    others = 0
+    other_sums: Cycles = 0  # cycles of the array for what is finished after the first
     if structure.step_order == "blocks_first":
-        others = array * (1 - 1 / tile["blocks"])
+        other_sums = array * (1 - 1 / tile["blocks"])
     follows = np.maximum(
-        loads + others + (array - others) / blocks, array + inputs + (loads - inputs) / blocks
+        loads + other_sums + (array - other_sums) / blocks,
+        array + inputs + (loads - inputs) / blocks,
     )
     cycles = cycles + latency + follows - array
     waits = array_latency_cycles(config) + store_latency_cycles(config)

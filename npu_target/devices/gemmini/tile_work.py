@@ -143,7 +143,7 @@ def _loads(
     """Loads of ``runs`` times ``rows`` rows of ``blocks`` blocks from a tensor, which may be
     ``packed``."""
     dim = config.dim
-    row = _Rows(tensor, config.mvin_max_cols // dim, packed, config)
+    row = _Rows(tensor, config.mvin_max_cols // dim, config, packed=packed)
     row_cycles = np.maximum(row.beats, np.arange(row.most + 1))
     cycles = 0
     for rows_of, commands in ((dim, rows // dim), (rows % dim, np.minimum(rows % dim, 1))):
@@ -155,14 +155,14 @@ def _loads(
             is_any = np.minimum(np.minimum(rows_of, n_blocks), 1)
             cycles = cycles + commands * times * is_any * each
     return Copies(
-        runs * cycles,
-        runs * ceil_div(rows, dim) * ceil_div(blocks, row.most),
-        runs * rows * row.mean(row.n_bytes, blocks, row.most),
-        np.minimum(blocks * dim, tensor.width),
-        tensor.elements,
-        tensor.width,
-        runs * rows * row.mean(row.beats, blocks, row.most),
-        runs * rows * row.mean(row.later_beats, blocks, row.most),
+        cycles=runs * cycles,
+        commands=runs * ceil_div(rows, dim) * ceil_div(blocks, row.most),
+        n_bytes=runs * rows * row.mean(row.n_bytes, blocks, row.most),
+        run_bytes=np.minimum(blocks * dim, tensor.width),
+        total_bytes=tensor.elements,
+        line_bytes=tensor.width,
+        beats=runs * rows * row.mean(row.beats, blocks, row.most),
+        later_beats=runs * rows * row.mean(row.later_beats, blocks, row.most),
     )
 
 
@@ -171,7 +171,9 @@ class _Rows:
     transfers of the bus, and how many of these find a line that an earlier one brought (arrays by
     the number of blocks)."""
 
-    def __init__(self, tensor: Tensor, most: int, packed: bool, config: GemminiConfig) -> None:
+    def __init__(
+        self, tensor: Tensor, most: int, config: GemminiConfig, *, packed: bool = False
+    ) -> None:
         dim = config.dim
         self.most = most
         self._blocks = ceil_div(tensor.width, dim)
@@ -213,13 +215,13 @@ def _windows(shape: MacShape, tile: Sizes, config: GemminiConfig) -> Copies:
     row, (down, right) = shape.inputs.width, shape.window.strides
     pixels = tile["lines"] * tile["steps"] * shape.rows
     return Copies(
-        cycles,
-        parts.depth * lines * commands,
-        pixels * down * right * shape.input_channels,
-        row,
-        shape.inputs.elements,
-        row,
-        cycles,
+        cycles=cycles,
+        commands=parts.depth * lines * commands,
+        n_bytes=pixels * down * right * shape.input_channels,
+        run_bytes=row,
+        total_bytes=shape.inputs.elements,
+        line_bytes=row,
+        beats=cycles,
     )
 
 
@@ -232,7 +234,7 @@ def _sums(
     item_bytes = out.element_bytes
     most = config.mvout_max_cols // dim if structure.wide and item_bytes == 1 else 1
     together = np.minimum(blocks, most)
-    row = _Rows(out, most, False, config)
+    row = _Rows(out, most, config)
     row_cycles = np.array(
         [
             store_row_cycles(n * dim, item_bytes, config, beats=beats)
@@ -240,11 +242,11 @@ def _sums(
         ]
     )
     return Copies(
-        rows * ceil_div(blocks, together) * row_cycles[together],
-        ceil_div(blocks, together) * steps,
-        rows * row.mean(row.n_bytes, blocks, together),
-        np.minimum(together * dim, out.width) * item_bytes,
-        out.elements * item_bytes,
-        out.width * item_bytes,
-        rows * row.mean(row.beats, blocks, together),
+        cycles=rows * ceil_div(blocks, together) * row_cycles[together],
+        commands=ceil_div(blocks, together) * steps,
+        n_bytes=rows * row.mean(row.n_bytes, blocks, together),
+        run_bytes=np.minimum(together * dim, out.width) * item_bytes,
+        total_bytes=out.elements * item_bytes,
+        line_bytes=out.width * item_bytes,
+        beats=rows * row.mean(row.beats, blocks, together),
     )
