@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import signal
 import sys
 import threading
 from types import FrameType, TracebackType
 from typing import Any
+
+_STOPPING = b"\nstopping after the current step (again: at once)\n"
 
 
 class Interrupt:
@@ -40,6 +44,9 @@ class Interrupt:
 
     def _request(self, number: int, _: FrameType | None) -> None:
         self.requested = True
-        print("\nstopping after the current step (again: at once)", file=sys.stderr, flush=True)
+        # Past `print`: a buffered stream that the signal interrupted would refuse a second writer.
+        if sys.__stderr__ is not None:
+            with contextlib.suppress(OSError, ValueError):  # its terminal is gone, or it is closed
+                os.write(sys.__stderr__.fileno(), _STOPPING)
         for each in self._before:
             signal.signal(each, signal.SIG_DFL)
