@@ -39,10 +39,15 @@ def pieces(
             found.append(Piece(first + whole * limit, Linear(rest), rest))
         return found
     least, most = bounds
-    number = ceil_div(most, limit)
-    loops = (ids.loop(number),) if number > 1 else ()
-    start = first + (Linear.loop(loops[0].loop_id) * limit if loops else 0)
-    left = end - start
-    count = combine("min", Linear(limit), left) if loops else left
-    guards = (Guard((left - 1,)),) if loops or least < 1 else ()
-    return [Piece(start, count, min(limit, most), loops, guards)]
+    last = ceil_div(most, limit) - 1
+    found = []
+    if last:
+        loops = (ids.loop(last),) if last > 1 else ()
+        start = first + (Linear.loop(loops[0].loop_id) * limit if loops else 0)
+        left = end - start
+        guards = (Guard((left - 1,)),) if loops or least < 1 else ()
+        found.append(Piece(start, combine("min", Linear(limit), left), limit, loops, guards))
+    # By itself: it has no more than what is left, so copies of other rows may come in between.
+    left = length - last * limit
+    guards = (Guard((left - 1,)),) if last or least < 1 else ()
+    return [*found, Piece(first + last * limit, left, most - last * limit, (), guards)]

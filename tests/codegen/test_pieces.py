@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from math import prod
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -48,6 +49,8 @@ def test_pieces_of_a_number_that_runs_cover_it_once(base, step, extent, limit):
         return
     bounds = max(0, min(lengths)), max(lengths)
     found = pieces(Linear(3), length + 3, limit, bounds, ids)
+    most = [piece.most * prod(loop.extent for loop in piece.loops) for piece in found]
+    assert sum(most) == bounds[1], "no piece claims more than there may be"
     for index, number in enumerate(lengths):
         numbers = covered(found, {around.loop_id: Linear(index)}, limit)
         assert numbers == list(range(3, 3 + max(0, number)))

@@ -113,6 +113,23 @@ def test_the_first_loads_and_the_last_store_find_no_steps():
     assert last.reason == f"{LAST_BLOCK}; {NO_STEPS_BEHIND}"
 
 
+def test_rows_of_which_an_edge_cuts_off_some_are_loaded_between_the_steps():
+    """Four tiles beside each other, in one loop with those below: how many pixels of a line are
+    padding differs from one iteration to the next, and a line is two loads."""
+    entries = entries_of(
+        topi.DepthwiseConv2d(1, 8 * D, 8 * D, D, 3, 3, D, (2, 2), (1, 1, 1, 1)),
+        MacStructure(kept=True, two_sums=True),
+        blocks=[1, 1],
+        lines=[D, 4],
+        steps=[4, 1],
+        kernel_h=[1, 3],
+        kernel_w=[1, 3],
+    )
+    assert not any("at once" in entry.reason for entry in entries)
+    hidden = [entry for entry in entries if entry.what.startswith("x to") and not entry.reason]
+    assert sum(entry.commands for entry in hidden) > 2 * 9 * 4 * (D - 1)
+
+
 def test_copies_that_take_longer_than_the_steps_are_told():
     """An addition: two steps for what two loads bring."""
     report = ScheduleReport()

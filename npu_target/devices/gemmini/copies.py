@@ -165,9 +165,8 @@ class CopyOperations:
                 if not is_row:  # which is as long as any command needs
                     dram_bytes = transfer.dram_bytes + row.start * transfer.row_bytes
                     dram_bytes = dram_bytes + at.start * copy.element_bytes
-                repeated = transfer.row_bytes == 0
                 cycles = load_cycles(
-                    row.most, at.most, copy.element_bytes, config, repeated=repeated
+                    row.most, at.most, copy.element_bytes, transfer.row_bytes, config
                 )
                 cycles = max(cycles, row.most * kind.lines)
                 if copy.scale != 1.0:

@@ -11,28 +11,27 @@ from .config import GemminiConfig
 
 
 def load_cycles(
-    rows: int, columns: int, element_bytes: int, config: GemminiConfig, *, repeated: bool = False
+    rows: int, columns: int, element_bytes: int, apart_bytes: int, config: GemminiConfig
 ) -> float:
     """How long the load engine is busy with one command whose data comes from DRAM.
 
-    ``columns`` are all of a row's, over all blocks; ``repeated`` is for a command that reads one
-    row again and again (a stride of 0).
+    ``columns`` are all of a row's, over all blocks; rows are so far apart in DRAM, 0 for a command
+    that reads one row again and again.
     """
-    if repeated:
+    if not apart_bytes:
         return max(rows * ceil_div(columns, config.dim), config.l2_hit_latency_cycles)
-    row_cycles = load_row_cycles(columns, element_bytes, config)
+    row_cycles = load_row_cycles(columns, element_bytes, apart_bytes, config)
     from_memory = memory_cycles(columns * element_bytes, config)
     return max(rows * max(row_cycles, from_memory), config.l2_hit_latency_cycles)
 
 
-def load_row_cycles(columns: int, element_bytes: int, config: GemminiConfig) -> int:
-    """How long the load engine is busy with a row that the cache has, of any number of blocks."""
-    row_bytes = columns * element_bytes
-    request_bytes = row_bytes
-    if row_bytes % config.bus_bytes:  # then rows begin anywhere, and requests are powers of two
-        request_bytes = 1 << (row_bytes + config.bus_bytes - 2).bit_length()
-    request_bytes = min(request_bytes, max(config.dma_request_bytes, row_bytes))
-    return max(ceil_div(request_bytes, config.bus_bytes), ceil_div(columns, config.dim))
+def load_row_cycles(
+    columns: int, element_bytes: int, apart_bytes: int, config: GemminiConfig
+) -> float:
+    """How long the load engine is busy with a row that the cache has, of any number of blocks; rows
+    are so far apart in DRAM."""
+    beats = row_beats(columns * element_bytes, apart_bytes, config)
+    return max(beats.total, ceil_div(columns, config.dim))
 
 
 class RowBeats(NamedTuple):

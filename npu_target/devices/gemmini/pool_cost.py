@@ -24,7 +24,7 @@ def pool_cycles(
     n, blocks, out_h, out_w = (tile[name] for name in ("n", "cb", "y", "xx"))
     lines, pixels = ((size - 1) * shape.stride + shape.size for size in (out_h, out_w))
     rows = n * blocks * lines * pixels
-    row_cycles = load_row_cycles(config.dim, 1, config)
+    row_cycles = load_row_cycles(config.dim, 1, shape.blocks * config.dim, config)
     commands = n * blocks * lines * ceil_div(pixels, config.dim)
     loads = np.maximum(rows * row_cycles, commands * config.l2_hit_latency_cycles)
     read = n * blocks * out_h * out_w * shape.size**2

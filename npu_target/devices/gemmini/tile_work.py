@@ -204,15 +204,17 @@ def _windows(shape: MacShape, tile: Sizes, config: GemminiConfig) -> Copies:
     lines = (tile["lines"] - 1) * shape.strides[0] + tile["kernel_h"]
     rows = rows // parts.depth // tile["kernel_h"]  # of a line, for each part
     commands = ceil_div(rows, config.dim)
+    down, right = shape.window.strides
+    apart = right * shape.input_channels
     cycles = 0
     for number, row_cycles in (
-        (parts.number, load_row_cycles(parts.columns, 1, config)),
-        (1, max(last.lines, load_row_cycles(last.columns, 1, config))),
+        (parts.number, load_row_cycles(parts.columns, 1, apart, config)),
+        (1, max(last.lines, load_row_cycles(last.columns, 1, apart, config))),
         (int(bool(parts.beside)), 1),  # one row, again and again
     ):
         each = np.maximum(rows / commands * row_cycles, config.l2_hit_latency_cycles)
         cycles = cycles + number * lines * commands * each
-    row, (down, right) = shape.inputs.width, shape.window.strides
+    row = shape.inputs.width
     pixels = tile["lines"] * tile["steps"] * shape.rows
     return Copies(
         cycles=cycles,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from npu_target.device import preset
-from npu_target.devices.gemmini.engine_cycles import row_beats
+from npu_target.devices.gemmini.engine_cycles import load_row_cycles, row_beats
 from npu_target.devices.gemmini.isa import ConfigLd, LocalAddress, Mvin
 from npu_target.sim.run import Options, run_file
 
@@ -35,20 +35,20 @@ def test_whole_lines_take_their_beats_and_no_line_twice(lines, apart):
     assert beats == (lines * LINE_BYTES / CONFIG.bus_bytes, 0)
 
 
-@pytest.mark.parametrize("blocks", [1, 2, 4])
-@pytest.mark.parametrize("apart_bytes", [197, 208, 224, 256, 1000])
-def test_rows_that_the_cache_has_stream_at_their_beats(apart_bytes, blocks, tmp_path):
+@pytest.mark.parametrize("columns", [9, 16, 21, 32, 50, 64])
+@pytest.mark.parametrize("apart_bytes", [67, 197, 208, 224, 256, 1000])
+def test_rows_that_the_cache_has_stream_at_their_beats(apart_bytes, columns, tmp_path):
     """Within 30 %: a load's first row comes later than the others."""
     dim = CONFIG.dim
-    across = max(1, apart_bytes // (blocks * dim))
+    across = max(1, apart_bytes // columns)
     commands = [ConfigLd(stride_bytes=apart_bytes, block_stride=dim)]
     for load in range(LOADS):
-        address = RAM + load // across * dim * apart_bytes + load % across * blocks * dim
+        address = RAM + load // across * dim * apart_bytes + load % across * columns
         local = LocalAddress(load % 4 * 4 * dim)
-        commands.append(Mvin(dram_address=address, local=local, cols=blocks * dim, rows=dim))
+        commands.append(Mvin(dram_address=address, local=local, cols=columns, rows=dim))
     stream = tmp_path / "loads.jsonl"
     words = [[at, *command.encode()] for at, command in enumerate(commands, 1)]
     stream.write_text(json.dumps({"name": "loads", "setup": [], "commands": words}))
     warm_cycles = run_file(stream, Options(repeat=2))["runs"][1]["cycles"]
-    beats = row_beats(blocks * dim, apart_bytes, CONFIG).total
-    assert warm_cycles / (LOADS * dim) == pytest.approx(beats, rel=0.3)
+    cycles = load_row_cycles(columns, 1, apart_bytes, CONFIG)
+    assert warm_cycles / (LOADS * dim) == pytest.approx(cycles, rel=0.3)
