@@ -156,8 +156,7 @@ class Interleaver:
         last_cycles = sum(copy.cycles for copy in copies if copy.last)
         turn = end
         if first_cycles and last_cycles and end - first > 1:
-            share = first_cycles / (first_cycles + last_cycles)
-            turn = min(end - 1, max(first + 1, first + round((end - first) * share)))
+            turn = first + _turn(first_cycles, last_cycles, end - first)
         cursor = 0
         bundle: Counter[Engine] = Counter()  # what is issued together at the cursor
         for copy in copies:
@@ -235,6 +234,16 @@ def _in_order(part: Part, other: Part) -> bool:
     meet = part.begin < other.end and other.begin < part.end
     follows = (part.copy.first and other.copy.last) or (part.copy.last and other.copy.first)
     return meet and follows
+
+
+def _turn(first_cycles: float, last_cycles: float, iterations: int) -> int:
+    """In how many iterations those come that others follow, such that neither are closer together
+    than need be: what does not keep up is not done when the next steps need its rows."""
+    least = int(iterations * first_cycles / (first_cycles + last_cycles))
+    return min(
+        [n for n in (least, least + 1) if 0 < n < iterations],
+        key=lambda n: max(first_cycles / n, last_cycles / (iterations - n)),
+    )
 
 
 def best_axis(extents: Sequence[int], iterations: int) -> int:
