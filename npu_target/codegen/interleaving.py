@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
 
-from ..passes.linear import Linear
+from ..passes.linear import Item, Linear
 from ..topi.blocking import ceil_div
 from .blocks import Blocks, ahead, behind, from_block, some_of, varying
 from .dependences import Touched
-from .operations import CopyOperation, Engine, LoopIds
+from .operations import CopyOperation, Engine, LoopIds, RowPattern
 from .placed import PlacedCopy
 
 # Entries of a queue that are left for what the device has not begun yet.
@@ -79,6 +79,13 @@ class Part(NamedTuple):
     def total(self) -> int:
         """How many commands it is."""
         return (self.end - self.begin) * self.commands
+
+
+class _InStep(NamedTuple):
+    """Parts of copies that others follow, and of these."""
+
+    firsts: list[Part]
+    lasts: list[Part]
 
 
 class Interleaver:
@@ -149,9 +156,12 @@ class Interleaver:
     def spread(self, copies: Sequence[Copy], first: int, end: int) -> list[Part]:
         """Parts of copies for the iterations of a loop from ``first`` to ``end``, about as many for
         each."""
+        in_step = self._in_step(copies, first, end)
+        if in_step is not None:
+            others = [copy for copy in copies if not copy.first and not copy.last]
+            # A load that waits for a store holds up those behind it in its queue.
+            return [*in_step.firsts, *self.spread(others, first, end), *in_step.lasts]
         parts: list[Part] = []
-        if not copies:
-            return parts
         first_cycles = sum(copy.cycles for copy in copies if copy.first)
         last_cycles = sum(copy.cycles for copy in copies if copy.last)
         turn = end
@@ -182,6 +192,34 @@ class Interleaver:
                 parts += _dealt(copy, axis, count - left, left, begin + offset, 1)
                 cursor = (cursor + left) % (end - first)
         return parts
+
+    def _in_step(self, copies: Sequence[Copy], first: int, end: int) -> _InStep | None:
+        """Parts of the copies that others follow, and of these, each at the earliest in the
+        iteration with the last of what it follows.  None where the rows do not tell, or where the
+        copies cannot be cut so."""
+        firsts = [copy for copy in copies if copy.first]
+        lasts = [copy for copy in copies if copy.last]
+        iterations = end - first
+        if not firsts or not lasts or iterations < 2:
+            return None
+        rows = [_rows_of(copy) for copy in (*firsts, *lasts)]
+        if None in rows or len({one.around for one in rows if one}) > 1:
+            return None
+        found = _InStep([], [])
+        dealt = []
+        for copy, one in zip(firsts, rows[: len(firsts)], strict=True):
+            extents = [loop.extent for loop in copy.operation.loops]
+            axis = best_axis(extents, iterations)
+            each = ceil_div(extents[axis], iterations)
+            found.firsts.extend(_dealt(copy, axis, 0, extents[axis], first, each))
+            dealt.append((one, axis, each))
+        for copy, one in zip(lasts, rows[len(firsts) :], strict=True):
+            place = behind(_preceding(tuple(dealt), one), 1, iterations)
+            if place is None:
+                return None
+            begin = first + place.begin
+            found.lasts.extend(_dealt(copy, place.axis, 0, place.early, begin, place.each))
+        return found
 
     def parts_in(self, parts: Sequence[Part], index: Linear) -> list[Copy]:
         """The parts of copies in an iteration of a loop, or in those of a range."""
@@ -234,6 +272,41 @@ def _in_order(part: Part, other: Part) -> bool:
     meet = part.begin < other.end and other.begin < part.end
     follows = (part.copy.first and other.copy.last) or (part.copy.last and other.copy.first)
     return meet and follows
+
+
+class _Rows(NamedTuple):
+    """The rows that a copy touches: from ``first`` on, and what loops around it add."""
+
+    pattern: RowPattern
+    first: int
+    around: tuple[Item, ...]
+
+
+def _rows_of(copy: Copy) -> _Rows | None:
+    """None where they are not known, or where the copy cannot be cut."""
+    operation = copy.operation
+    pattern = operation.row_pattern()
+    if pattern is None or not operation.loops or not copy.is_divisible:
+        return None
+    place = operation.row.without(*[loop.loop_id for loop in operation.loops])
+    return _Rows(pattern, place.const, place.items)
+
+
+@lru_cache(maxsize=256)
+def _preceding(dealt: tuple[tuple[_Rows, int, int], ...], rows: _Rows) -> Blocks:
+    """For each iteration of a copy with these rows the last one of a loop before which not all that
+    it follows is issued; -2 where it follows nothing.  ``dealt``: the rows of copies of which so
+    many iterations of one of their loops come in each."""
+    low = min(one.first + int(one.pattern.rows.min()) for one, _, _ in dealt)
+    high = max(one.first + int(one.pattern.rows.max()) for one, _, _ in dealt)
+    issued = np.full(high - low + 3, -1)  # in which iteration, by row, with one before and behind
+    for one, axis, each in dealt:
+        touched = one.pattern.rows
+        shape = [-1 if i == axis else 1 for i in range(touched.ndim)]
+        turns = (np.arange(touched.shape[axis]) // each).reshape(shape)
+        np.maximum.at(issued, touched + (one.first - low + 1), turns)
+    mine = np.clip(rows.pattern.rows + (rows.first - low + 1), 0, len(issued) - 1)
+    return Blocks(issued[mine].max(axis=-1) - 1)
 
 
 def _turn(first_cycles: float, last_cycles: float, iterations: int) -> int:

@@ -223,6 +223,11 @@ class Placer:
         after_last = [
             x for x in after_last if not (x.copy.leaves_rest and self._is_rest(x.copy, depth))
         ]
+        # What follows the last block of all needs no last iteration of its own.
+        after_all: list[Bound] = []
+        inside_last: list[Bound] = []
+        for bound in after_last:
+            (after_all if self._follows_all(depth + 1, bound) else inside_last).append(bound)
         if self._is_in_halves and depth == _HALVES_LEVEL:
             for copy in free:
                 if copy.half is not None:  # while steps read the other one
@@ -240,7 +245,7 @@ class Placer:
         cuts = {0, loop.extent}.union(*({part.begin, part.end} for part in inside))
         if due_first or first_differs:
             cuts.add(1)
-        if after_last:
+        if inside_last:
             cuts.add(loop.extent - 1)
 
         def body(begin: int, end: int, index: Linear) -> tuple[Placed, ...]:
@@ -254,11 +259,11 @@ class Placer:
                     overwrites and (is_first or not reduces),
                     due_first if is_first else [],
                     self.interleaver.parts_in(inside, index),
-                    after_last if end == loop.extent else [],
+                    inside_last if end == loop.extent else [],
                 ),
             )
 
-        return self._ranges(sorted(cuts), body)
+        return (*self._ranges(sorted(cuts), body), *self._behind(after_all))
 
     def _ranges(
         self, cuts: Sequence[int], body: Callable[[int, int, Linear], tuple[Placed, ...]]
@@ -289,16 +294,29 @@ class Placer:
         placed: list[Placed] = [bound.copy.placed for bound in due]
         for bound in due:
             self.report.copy(bound.copy.operation, BEFORE, FIRST_BLOCK)
-        for bound in after:
-            if not bound.copy.leaves_rest:
-                self.report.copy(bound.copy.operation, BEHIND, LAST_BLOCK)
+        behind = self._behind(after)
         longest = max(self.steps.runs, key=lambda run: run.times)
         for run in self.steps.runs:
             carried = free if run is longest else []
             placed += self._run(run, step, new_stationary, overwrites, carried)
             new_stationary = False
-        placed += [bound.copy.placed for bound in after if not bound.copy.leaves_rest]
-        return tuple(placed)
+        return (*placed, *behind)
+
+    def _follows_all(self, depth: int, bound: Bound) -> bool:
+        """Whether all of a copy follows the last block of the loops from a depth on."""
+        for level, loop in enumerate(self.steps.loops[depth:], depth):
+            last: list[Bound] = []
+            if self.interleaver.behind(bound, loop.extent, self.steps.positions(level), last):
+                return False
+            (bound,) = last
+        return True
+
+    def _behind(self, after: Sequence[Bound]) -> list[Placed]:
+        """Copies that follow all blocks of loops."""
+        copies = [bound.copy for bound in after if not bound.copy.leaves_rest]
+        for copy in copies:
+            self.report.copy(copy.operation, BEHIND, LAST_BLOCK)
+        return [copy.placed for copy in copies]
 
     def _run(
         self, run: Run, step: Step, new_stationary: bool, overwrites: bool, free: list[Copy]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from npu_target.codegen.dependences import Touched
 from npu_target.codegen.interleaving import Copy
 from npu_target.codegen.operations import CopyKind, CopyOperation, Engine, LoopIds
-from npu_target.codegen.placed import emitted
+from npu_target.codegen.placed import Placed, PlacedCopy, PlacedLoop, emitted
 from npu_target.codegen.placement import Placer
 from npu_target.codegen.report import NoReport
 from npu_target.codegen.steps import Step as DeviceStep
@@ -222,3 +222,31 @@ def test_the_rest_of_a_copy_is_what_is_left_out(case: Case) -> None:
         if not isinstance(item, Step) and address(item) // 256 > 20:
             for row in rows_of(item) & touched.keys():
                 assert touched[row].last < place
+
+
+def loops_of(placed: Sequence[Placed]) -> list[PlacedLoop]:
+    """All loops, from the outermost on."""
+    found = [item for item in placed if isinstance(item, PlacedLoop)]
+    return [*found, *(loop for outer in found for loop in loops_of(outer.body))]
+
+
+@given(st.lists(st.integers(2, 6), min_size=1, max_size=3))
+def test_a_copy_behind_all_steps_cuts_no_loop(extents):
+    """A store of the sums of all steps stands behind their loops, which stay as they are."""
+
+    def placed(*, with_store: bool) -> tuple[Placed, ...]:
+        ids = LoopIds()
+        loops = tuple(ids.loop(extent) for extent in extents)
+        a = Linear.of(A.row, {loop.loop_id: DIM for loop in loops})
+        steps = Steps(device_step([a, Linear(B.row), Linear(C.row)], DIM), loops, False)
+        move = Move(Mvout, LocalAddress(0, accumulator=True))
+        kind = CopyKind(Engine.STORE, False, CONFIG.memories.find(ACC), 1, DIM, DIM, move)
+        sizes = Linear(DIM), Linear(DIM), DIM, DIM
+        store = CopyOperation(kind, (), Linear(C.row), Linear(), *sizes, (), 8.0)
+        after = [Copy(store, [Touched(C, Linear())])] if with_store else []
+        return Case(steps, ids, [], [], after).placer().place([], [], after)
+
+    *steps, last = placed(with_store=True)
+    alone = placed(with_store=False)
+    assert isinstance(last, PlacedCopy)
+    assert [x.loop.extent for x in loops_of(steps)] == [x.loop.extent for x in loops_of(alone)]
