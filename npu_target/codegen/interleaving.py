@@ -22,6 +22,8 @@ from .placed import PlacedCopy
 
 # Entries of a queue that are left for what the device has not begun yet.
 _QUEUE_SLACK = 2
+# A loop of so many iterations has none to spare.
+_FEW_ITERATIONS = 3
 
 
 class Copy(NamedTuple):
@@ -153,21 +155,33 @@ class Interleaver:
             after_last.append(_slice(last, found.axis, found.late, start=found.early))
         return _dealt(bound.copy, found.axis, 0, found.early, found.begin, found.each)
 
-    def spread(self, copies: Sequence[Copy], first: int, end: int) -> list[Part]:
+    def spread(
+        self, copies: Sequence[Copy], first: int, end: int, *, outermost: bool = False
+    ) -> list[Part]:
         """Parts of copies for the iterations of a loop from ``first`` to ``end``, about as many for
-        each."""
+        each.  ``outermost``: of the loops of a nest."""
         in_step = self._in_step(copies, first, end)
-        if in_step is not None:
-            others = [copy for copy in copies if not copy.first and not copy.last]
-            # A load that waits for a store holds up those behind it in its queue.
-            return [*in_step.firsts, *self.spread(others, first, end), *in_step.lasts]
+        if in_step is None:
+            return self._by_turns(copies, first, end)
+        others = [copy for copy in copies if not copy.first and not copy.last]
+        # When a nest begins, the array has steps of the one before in its queue, and the first
+        # stores read the bank that these write: loads of what they read would hold them up too.
+        is_early = outermost and first == 0 and end > _FEW_ITERATIONS
+        others_parts = self._by_turns(others, first, end, cursor=int(is_early))
+        # A load that waits for a store holds up those behind it in its queue.
+        return [*in_step.firsts, *others_parts, *in_step.lasts]
+
+    def _by_turns(
+        self, copies: Sequence[Copy], first: int, end: int, cursor: int = 0
+    ) -> list[Part]:
+        """Those first that others follow, then these.  ``cursor``: from which iteration on what
+        does not fill all of them goes."""
         parts: list[Part] = []
         first_cycles = sum(copy.cycles for copy in copies if copy.first)
         last_cycles = sum(copy.cycles for copy in copies if copy.last)
         turn = end
         if first_cycles and last_cycles and end - first > 1:
             turn = first + _turn(first_cycles, last_cycles, end - first)
-        cursor = 0
         bundle: Counter[Engine] = Counter()  # what is issued together at the cursor
         for copy in copies:
             begin = turn if copy.last and turn < end else first

@@ -233,7 +233,8 @@ class Placer:
                 if copy.half is not None:  # while steps read the other one
                     parts += self.interleaver.spread([copy], 1 - copy.half, 2 - copy.half)
             free = [copy for copy in free if copy.half is None]
-        parts += self.interleaver.spread(free, int(bool(due_first)), loop.extent)
+        begin = int(bool(due_first))
+        parts += self.interleaver.spread(free, begin, loop.extent, outermost=depth == 0)
         at_once = self.interleaver.at_once(parts, loop.extent)
         for part in at_once:
             early = part.commands if due and part.copy.is_own and not part.begin else 0
