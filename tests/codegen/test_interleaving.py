@@ -34,9 +34,11 @@ def copy_of(
     return Copy(operation, [], first=is_first, last=is_last, is_own=False)
 
 
-def spread(copies: list[Copy], iterations: int, ids: LoopIds) -> list[Part]:
+def spread(
+    copies: list[Copy], iterations: int, ids: LoopIds, *, outermost: bool = False
+) -> list[Part]:
     queues = {Engine.LOAD: CONFIG.ld_queue_entries, Engine.STORE: CONFIG.st_queue_entries}
-    return Interleaver(queues, ids).spread(copies, 0, iterations)
+    return Interleaver(queues, ids).spread(copies, 0, iterations, outermost=outermost)
 
 
 @given(st.integers(1, 1000), st.integers(1, 1000), st.integers(2, 12))
@@ -94,3 +96,17 @@ def test_loads_that_wait_for_stores_hold_up_no_others(iterations):
         here = [part.copy for part in parts if part.begin <= at < part.end]
         assert [copy.last for copy in here] == sorted(copy.last for copy in here)
         assert any(copy.first for copy in here) or not any(copy.last for copy in here)
+
+
+@given(st.integers(2, 90), st.booleans())
+@example(3, True)
+@example(4, True)
+def test_other_loads_leave_out_the_first_iteration_of_a_nest(iterations, outermost):
+    """Where there is one to spare: it comes while the array has steps of the nest before."""
+    ids = LoopIds()
+    few = copy_of(Engine.LOAD, 9.0, ids, alone=True)
+    few = few.with_operation(few.operation.sliced(0, Linear(), 2))
+    copies = [copy_of(Engine.STORE, 9.0, ids), copy_of(Engine.LOAD, 9.0, ids), few]
+    parts = spread(copies, iterations, ids, outermost=outermost)
+    begin = min(part.begin for part in parts if not part.copy.first and not part.copy.last)
+    assert begin == int(outermost and iterations > 3)
