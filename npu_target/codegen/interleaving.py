@@ -167,21 +167,20 @@ class Interleaver:
         # When a nest begins, the array has steps of the one before in its queue, and the first
         # stores read the bank that these write: loads of what they read would hold them up too.
         is_early = outermost and first == 0 and end > _FEW_ITERATIONS
-        others_parts = self._by_turns(others, first, end, cursor=int(is_early))
+        others_parts = self._by_turns(others, first, end, skip=int(is_early))
         # A load that waits for a store holds up those behind it in its queue.
         return [*in_step.firsts, *others_parts, *in_step.lasts]
 
-    def _by_turns(
-        self, copies: Sequence[Copy], first: int, end: int, cursor: int = 0
-    ) -> list[Part]:
-        """Those first that others follow, then these.  ``cursor``: from which iteration on what
-        does not fill all of them goes."""
+    def _by_turns(self, copies: Sequence[Copy], first: int, end: int, skip: int = 0) -> list[Part]:
+        """Those first that others follow, then these.  ``skip``: how many iterations what fills
+        fewer leaves out at the beginning."""
         parts: list[Part] = []
         first_cycles = sum(copy.cycles for copy in copies if copy.first)
         last_cycles = sum(copy.cycles for copy in copies if copy.last)
         turn = end
         if first_cycles and last_cycles and end - first > 1:
             turn = first + _turn(first_cycles, last_cycles, end - first)
+        cursor = 0
         bundle: Counter[Engine] = Counter()  # what is issued together at the cursor
         for copy in copies:
             begin = turn if copy.last and turn < end else first
@@ -202,7 +201,7 @@ class Interleaver:
             if each:
                 parts += _dealt(copy, axis, 0, count - left, begin, each)
             if left:
-                offset = min(cursor, room - left)
+                offset = min(max(cursor, 0 if each else skip), room - left)
                 parts += _dealt(copy, axis, count - left, left, begin + offset, 1)
                 cursor = (cursor + left) % (end - first)
         return parts
