@@ -131,7 +131,7 @@ def test_learning_leads_to_better_candidates_than_drawing():
 
 
 def test_a_known_schedule_is_not_compiled_again_but_its_neighbours_are():
-    operator = Matmul(1, 256, 1024, 1024).canonical()
+    operator = Matmul(1, 1024, 1024, 1024).canonical()  # its default has many neighbours
     trace = trace_json(default_of(operator, CONFIG).trace)
     compiled = []
 
