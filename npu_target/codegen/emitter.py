@@ -148,9 +148,16 @@ class Emitter:
 
     def _placer(self, opened: Open) -> Placer:
         """Places copies in the steps of a nest."""
-        queues = self.emission.queue_entries
+        emission = self.emission
         placer = Placer if self.options.interleaving else Around
-        return placer(self.steps(opened), opened.touched, queues, self.ids, self.report)
+        return placer(
+            self.steps(opened),
+            opened.touched,
+            emission.queue_entries,
+            self.ids,
+            self.report,
+            emission.store_latency_cycles,
+        )
 
 
 def _orders_ends(waiting: Iterable[Waiting]) -> bool:

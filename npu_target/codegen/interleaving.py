@@ -6,7 +6,7 @@ for a range of its iterations.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import NamedTuple
@@ -22,8 +22,6 @@ from .placed import PlacedCopy
 
 # Entries of a queue that are left for what the device has not begun yet.
 _QUEUE_SLACK = 2
-# A loop of so many iterations has none to spare.
-_FEW_ITERATIONS = 3
 
 
 class Copy(NamedTuple):
@@ -91,10 +89,17 @@ class _InStep(NamedTuple):
 
 
 class Interleaver:
-    """Interleaves copies with steps for a device whose engines' queues hold so many commands."""
+    """Interleaves copies with steps for a device whose engines' queues hold so many commands, and
+    whose stores are done so long after a step, beside the time that they keep their engine."""
 
-    def __init__(self, queue_entries: Mapping[Engine, int], ids: LoopIds) -> None:
+    def __init__(
+        self,
+        queue_entries: Mapping[Engine, int],
+        ids: LoopIds,
+        store_latency_cycles: float = 0.0,
+    ) -> None:
         self.ids = ids
+        self.store_latency_cycles = store_latency_cycles
         self.room = {
             engine: max(1, entries - _QUEUE_SLACK) for engine, entries in queue_entries.items()
         }
@@ -156,18 +161,27 @@ class Interleaver:
         return _dealt(bound.copy, found.axis, 0, found.early, found.begin, found.each)
 
     def spread(
-        self, copies: Sequence[Copy], first: int, end: int, *, outermost: bool = False
+        self, copies: Sequence[Copy], first: int, end: int, *, step_cycles: float | None = None
     ) -> list[Part]:
         """Parts of copies for the iterations of a loop from ``first`` to ``end``, about as many for
-        each.  ``outermost``: of the loops of a nest."""
+        each.  ``step_cycles``: of an iteration's steps where the loop is the outermost of a
+        nest."""
         in_step = self._in_step(copies, first, end)
         if in_step is None:
             return self._by_turns(copies, first, end)
+        skip = 0
+        if step_cycles is not None and first == 0:
+            if _keep_up(in_step, end, step_cycles):
+                # When a nest begins, the array has steps of the one before in its queue, and the
+                # first stores read the bank that these write: loads of what they read would hold
+                # them up too.
+                skip = 1
+            elif all(cycles <= end * step_cycles for cycles in _engine_cycles(copies).values()):
+                # Loads that wait for their stores would fill the queue and block the host, so that
+                # the array, which has the most to do, runs out of steps.
+                in_step = self._in_step(copies, first, end, step_cycles) or in_step
         others = [copy for copy in copies if not copy.first and not copy.last]
-        # When a nest begins, the array has steps of the one before in its queue, and the first
-        # stores read the bank that these write: loads of what they read would hold them up too.
-        is_early = outermost and first == 0 and end > _FEW_ITERATIONS
-        others_parts = self._by_turns(others, first, end, skip=int(is_early))
+        others_parts = self._by_turns(others, first, end, skip)
         # A load that waits for a store holds up those behind it in its queue.
         return [*in_step.firsts, *others_parts, *in_step.lasts]
 
@@ -206,17 +220,21 @@ class Interleaver:
                 cursor = (cursor + left) % (end - first)
         return parts
 
-    def _in_step(self, copies: Sequence[Copy], first: int, end: int) -> _InStep | None:
+    def _in_step(
+        self, copies: Sequence[Copy], first: int, end: int, step_cycles: float | None = None
+    ) -> _InStep | None:
         """Parts of the copies that others follow, and of these, each at the earliest in the
-        iteration with the last of what it follows.  None where the rows do not tell, or where the
-        copies cannot be cut so."""
+        iteration with the last of what it follows, or, by the cycles of an iteration's steps, in
+        which that is done.  None where the rows do not tell, or where the copies cannot be cut
+        so."""
         firsts = [copy for copy in copies if copy.first]
         lasts = [copy for copy in copies if copy.last]
         iterations = end - first
         if not firsts or not lasts or iterations < 2:
             return None
-        rows = [_rows_of(copy) for copy in (*firsts, *lasts)]
-        if None in rows or len({one.around for one in rows if one}) > 1:
+        rows = [one for copy in (*firsts, *lasts) if (one := _rows_of(copy)) is not None]
+        known = len(rows) == len(firsts) + len(lasts)
+        if not known or len({one.around for one in rows}) > 1:
             return None
         found = _InStep([], [])
         dealt = []
@@ -225,7 +243,12 @@ class Interleaver:
             axis = best_axis(extents, iterations)
             each = ceil_div(extents[axis], iterations)
             found.firsts.extend(_dealt(copy, axis, 0, extents[axis], first, each))
-            dealt.append((one, axis, each))
+            late = 0
+            if step_cycles is not None:
+                cycles = copy.cycles * each / extents[axis] + self.store_latency_cycles
+                late = int(cycles // step_cycles)
+            turns = np.minimum(np.arange(extents[axis]) // each + late, iterations - 1)
+            dealt.append(_Dealt(one, axis, tuple(turns.tolist())))
         for copy, one in zip(lasts, rows[len(firsts) :], strict=True):
             place = behind(_preceding(tuple(dealt), one), 1, iterations)
             if place is None:
@@ -305,21 +328,58 @@ def _rows_of(copy: Copy) -> _Rows | None:
     return _Rows(pattern, place.const, place.items)
 
 
+class _Dealt(NamedTuple):
+    """The rows of a copy, and in which iteration of a loop of steps those of each iteration of one
+    of its own loops are issued, or done."""
+
+    rows: _Rows
+    axis: int
+    turns: tuple[int, ...]
+
+
 @lru_cache(maxsize=256)
-def _preceding(dealt: tuple[tuple[_Rows, int, int], ...], rows: _Rows) -> Blocks:
+def _preceding(dealt: tuple[_Dealt, ...], rows: _Rows) -> Blocks:
     """For each iteration of a copy with these rows the last one of a loop before which not all that
-    it follows is issued; -2 where it follows nothing.  ``dealt``: the rows of copies of which so
-    many iterations of one of their loops come in each."""
+    it follows is issued; -2 where it follows nothing."""
     low = min(one.first + int(one.pattern.rows.min()) for one, _, _ in dealt)
     high = max(one.first + int(one.pattern.rows.max()) for one, _, _ in dealt)
     issued = np.full(high - low + 3, -1)  # in which iteration, by row, with one before and behind
-    for one, axis, each in dealt:
+    for one, axis, turns in dealt:
         touched = one.pattern.rows
         shape = [-1 if i == axis else 1 for i in range(touched.ndim)]
-        turns = (np.arange(touched.shape[axis]) // each).reshape(shape)
-        np.maximum.at(issued, touched + (one.first - low + 1), turns)
+        np.maximum.at(issued, touched + (one.first - low + 1), np.reshape(turns, shape))
     mine = np.clip(rows.pattern.rows + (rows.first - low + 1), 0, len(issued) - 1)
     return Blocks(issued[mine].max(axis=-1) - 1)
+
+
+def _keep_up(in_step: _InStep, iterations: int, step_cycles: float) -> bool:
+    """Whether copies, and those that wait for them, are done in each iteration of steps that take
+    so long before the next one's."""
+    stored = loaded = 0.0
+    for at in range(iterations):
+        begin = at * step_cycles
+        if loaded > begin:
+            return False
+        stored = max(stored, begin) + _cycles_in(in_step.firsts, at)
+        loading = _cycles_in(in_step.lasts, at)
+        if loading:
+            loaded = max(loaded, stored) + loading
+    return True
+
+
+def _cycles_in(parts: Sequence[Part], at: int) -> float:
+    """How long an iteration's parts keep their engine."""
+    return sum(
+        part.commands * part.copy.operation.cycles for part in parts if part.begin <= at < part.end
+    )
+
+
+def _engine_cycles(copies: Sequence[Copy]) -> Mapping[Engine, float]:
+    """How long copies keep each engine."""
+    found: defaultdict[Engine, float] = defaultdict(float)
+    for copy in copies:
+        found[copy.operation.kind.engine] += copy.cycles
+    return found
 
 
 def _turn(first_cycles: float, last_cycles: float, iterations: int) -> int:

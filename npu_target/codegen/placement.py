@@ -48,12 +48,13 @@ class Placer:
         queue_entries: Mapping[Engine, int],
         ids: LoopIds,
         report: NoReport,
+        store_latency_cycles: float = 0.0,
     ) -> None:
         self.report = report
         self.steps = steps
         self.touched = touched
         self.ids = ids
-        self.interleaver = Interleaver(queue_entries, ids)
+        self.interleaver = Interleaver(queue_entries, ids, store_latency_cycles)
         self._is_in_halves = False
 
     def place(
@@ -234,7 +235,8 @@ class Placer:
                     parts += self.interleaver.spread([copy], 1 - copy.half, 2 - copy.half)
             free = [copy for copy in free if copy.half is None]
         begin = int(bool(due_first))
-        parts += self.interleaver.spread(free, begin, loop.extent, outermost=depth == 0)
+        step_cycles = None if depth else steps.cycles / loop.extent
+        parts += self.interleaver.spread(free, begin, loop.extent, step_cycles=step_cycles)
         at_once = self.interleaver.at_once(parts, loop.extent)
         for part in at_once:
             early = part.commands if due and part.copy.is_own and not part.begin else 0

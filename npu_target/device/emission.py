@@ -45,6 +45,13 @@ class Emission(ABC):
     def queue_entries(self) -> Mapping[Engine, int]:
         """Commands that the queue of each engine of copies holds: one more blocks the host."""
 
+    @property
+    def store_latency_cycles(self) -> float:
+        """About how long after a step a store of its sums is done, beside the time that the store
+        keeps its engine.  Loads of the rows that it leaves are put off by it where they would else
+        fill their queue."""
+        return 0.0
+
     @abstractmethod
     def copies(self, copy: Load | Store, transfer: Transfer) -> list[CopyOperation]:
         """The operations of a copy whose axes are chosen, to be issued in this order.

@@ -35,10 +35,25 @@ def copy_of(
 
 
 def spread(
-    copies: list[Copy], iterations: int, ids: LoopIds, *, outermost: bool = False
+    copies: list[Copy],
+    iterations: int,
+    ids: LoopIds,
+    *,
+    step_cycles: float | None = None,
+    store_latency_cycles: float = 0.0,
 ) -> list[Part]:
     queues = {Engine.LOAD: CONFIG.ld_queue_entries, Engine.STORE: CONFIG.st_queue_entries}
-    return Interleaver(queues, ids).spread(copies, 0, iterations, outermost=outermost)
+    interleaver = Interleaver(queues, ids, store_latency_cycles)
+    return interleaver.spread(copies, 0, iterations, step_cycles=step_cycles)
+
+
+def turns_of(parts: list[Part]) -> dict[Engine, list[int]]:
+    """The iterations with the commands of each engine's parts."""
+    turns: dict[Engine, list[int]] = {Engine.STORE: [], Engine.LOAD: []}
+    for part in parts:
+        for at in range(part.begin, part.end):
+            turns[part.copy.operation.kind.engine] += [at] * part.commands
+    return turns
 
 
 @given(st.integers(1, 1000), st.integers(1, 1000), st.integers(2, 12))
@@ -72,10 +87,7 @@ def test_copies_follow_others_row_by_row(iterations):
     parts = spread(
         [copy_of(Engine.STORE, 9.0, ids), copy_of(Engine.LOAD, 9.0, ids)], iterations, ids
     )
-    turns: dict[Engine, list[int]] = {Engine.STORE: [], Engine.LOAD: []}
-    for part in parts:
-        for at in range(part.begin, part.end):
-            turns[part.copy.operation.kind.engine] += [at] * part.commands
+    turns = turns_of(parts)
     assert all(len(found) == COMMANDS for found in turns.values())
     both = zip(turns[Engine.STORE], turns[Engine.LOAD], strict=True)
     assert all(store <= load < iterations for store, load in both)
@@ -98,15 +110,42 @@ def test_loads_that_wait_for_stores_hold_up_no_others(iterations):
         assert any(copy.first for copy in here) or not any(copy.last for copy in here)
 
 
-@given(st.integers(2, 90), st.booleans())
-@example(3, True)
-@example(4, True)
-def test_other_loads_leave_out_the_first_iteration_of_a_nest(iterations, outermost):
-    """Where there is one to spare: it comes while the array has steps of the nest before."""
+@given(st.integers(2, 90), st.booleans(), st.booleans())
+def test_other_loads_leave_out_the_first_iteration_of_a_nest(iterations, outermost, keep_up):
+    """Where stores, and loads that wait for them, keep up with its steps: it comes while the array
+    has steps of the nest before."""
     ids = LoopIds()
     few = copy_of(Engine.LOAD, 9.0, ids, alone=True)
     few = few.with_operation(few.operation.sliced(0, Linear(), 2))
     copies = [copy_of(Engine.STORE, 9.0, ids), copy_of(Engine.LOAD, 9.0, ids), few]
-    parts = spread(copies, iterations, ids, outermost=outermost)
+    step_cycles = 100.0 if keep_up else 0.1
+    parts = spread(copies, iterations, ids, step_cycles=step_cycles if outermost else None)
     begin = min(part.begin for part in parts if not part.copy.first and not part.copy.last)
-    assert begin == int(outermost and iterations > 3)
+    assert begin == int(outermost and keep_up and iterations > 2)  # what fills all begins at 0
+
+
+@given(st.integers(2, 90), st.floats(0.5, 100), st.floats(0, 500))
+@example(4, 2.0, 51.0)
+def test_where_they_would_fill_their_queue_loads_follow_when_stores_are_done(
+    iterations, slack, latency
+):
+    """Of steps that take longer than all copies, but no longer than a store and a load of an
+    iteration, unless that is the last one for all."""
+    ids = LoopIds()
+    cycles = 90.0
+    copies = [copy_of(Engine.STORE, cycles, ids), copy_of(Engine.LOAD, cycles, ids)]
+    step_cycles = cycles / iterations + slack
+    late = turns_of(
+        spread(copies, iterations, ids, step_cycles=step_cycles, store_latency_cycles=latency)
+    )
+    soon = turns_of(spread(copies, iterations, ids))
+    assert late[Engine.STORE] == soon[Engine.STORE]
+    assert len(late[Engine.LOAD]) == COMMANDS, "none is lost"
+    each = -(-COMMANDS // iterations)
+    done = (cycles * each / COMMANDS + latency) // step_cycles
+    keeps_up = 2 * cycles * each / COMMANDS <= step_cycles
+    if keeps_up or soon[Engine.LOAD][0] + done >= iterations - 1:
+        assert late == soon
+    for before, now in zip(soon[Engine.LOAD], late[Engine.LOAD], strict=True):
+        assert before <= now < iterations
+        assert late == soon or now >= min(before + done, iterations - 1)

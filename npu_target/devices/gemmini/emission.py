@@ -22,6 +22,7 @@ from ...passes.transfers import Transfer
 from ...program import Constant, Node
 from .config import GemminiConfig
 from .copies import CopyOperations
+from .engine_cycles import array_latency_cycles, store_latency_cycles
 from .gemm import array_setting
 from .settings import DeviceSettings
 from .store_settings import without_repeated
@@ -51,6 +52,10 @@ class GemminiEmission(Emission):
     def queue_entries(self) -> Mapping[Engine, int]:
         config = self.config
         return {Engine.LOAD: config.ld_queue_entries, Engine.STORE: config.st_queue_entries}
+
+    @property
+    def store_latency_cycles(self) -> float:
+        return array_latency_cycles(self.config) + store_latency_cycles(self.config)
 
     def copies(self, copy: Load | Store, transfer: Transfer) -> list[CopyOperation]:
         return self._copies.of(copy, transfer)
