@@ -106,7 +106,7 @@ def _choose(
 
     @cache
     def cost(index: int, packed: bool) -> int | None:
-        return cycles(tilings[index].with_structure(packed=packed))
+        return cycles(_with_packed(tilings[index], packed))
 
     may_pack = bool(operator.layout_free)
     first = int(np.argmin(tilings.estimates))
@@ -115,17 +115,25 @@ def _choose(
     best = cheapest(tilings.estimates, tilings.positions, costs, looks)
     if best is None:
         return tilings[0]
-    chosen, least = tilings[best].with_structure(packed=packed), costs(best)
-    others = [{"packed": not packed}] if may_pack else []
-    if isinstance(chosen.structure, MacStructure):
+    chosen, least = _with_packed(tilings[best], packed), costs(best)
+    others = []
+    if isinstance(chosen.structure, MacStructure) and chosen.structure.pipelined:
+        others += [{"packed": not packed}] if may_pack else []
         others += [{"halved": True}] if chosen.structure.may_be_halved else []
-        others += [{"ends": True}] if chosen.structure.pipelined else []
+        others += [{"ends": True}]
     for traits in others:
         other = chosen.with_structure(**traits)
         found = cycles(other)
         if found is not None and least is not None and found < least:
             chosen, least = other, found
     return chosen
+
+
+def _with_packed(tiling: Tiling, packed: bool) -> Tiling:
+    """The same with packed weights or not: what is not pipelined has none in the space."""
+    structure = tiling.structure
+    may_pack = isinstance(structure, MacStructure) and structure.pipelined
+    return tiling.with_structure(packed=packed and may_pack)
 
 
 def _may_lose_packed(shape: MacShape | None) -> bool:

@@ -123,8 +123,9 @@ def mac_structures(loops: Sequence[str], layout_free: bool = False) -> list[MacS
             structures.append(MacStructure(tiles, kept, split, step_order=order, **overlap))
     packed = [replace(s, packed=True) for s in structures if layout_free and s.pipelined]
     halved = [replace(s, halved=True) for s in structures + packed if s.may_be_halved]
-    ends = [replace(s, ends=True) for s in packed or structures if s.pipelined]
-    return structures + packed + halved + ends
+    orders = structures + packed + halved
+    ends = [replace(s, ends=True) for s in orders if s.pipelined]
+    return orders + ends
 
 
 # A schedule without any overlap has the whole memory for one tile.

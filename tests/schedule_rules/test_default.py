@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,6 +13,9 @@ from operator_strategies import devices, operators
 from npu_target import topi
 from npu_target.device import preset
 from npu_target.schedule_rules import default_schedule
+from npu_target.schedule_rules.traces import trace_json
+from npu_target.tuning.schedules import default_of
+from npu_target.tuning.search import point_space
 
 seeds = st.integers(0, 2**32)
 
@@ -35,6 +40,27 @@ def test_steps_without_a_loop():
     config = preset("gemmini-32x32")
     operator = topi.Matmul(1, 61, 1, 1, bias=False, scale=1.0)
     check_schedule(operator, default_schedule(operator.kernel(), config), config, 0)
+
+
+@pytest.mark.parametrize(
+    "operator",
+    [
+        topi.Matmul(1, 256, 1024, 1024),
+        topi.Matmul(1, 1024, 64, 1024, bias=False),
+        topi.Matmul(1, 128, 768, 3072),
+        topi.Conv2d(1, 9, 20, 19, 35, 3, 3, (2, 1), (1, 1, 1, 1)),
+        topi.DepthwiseConv2d(1, 14, 14, 48, 3, 3, 16, (2, 2), (1, 1, 1, 1)),
+        topi.Add(40, 40, 16),
+    ],
+    ids=lambda operator: operator.name,
+)
+def test_a_search_can_begin_from_it(operator):
+    """It is a point of the space."""
+    config = preset("gemmini-16x16")
+    operator = operator.canonical()
+    trace = trace_json(default_of(operator, config).trace)
+    space = point_space(operator, config, "both", 1, random.Random(1))
+    assert space.find(trace) is not None
 
 
 @pytest.mark.slow

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
+from itertools import product
 
 import pytest
 import tvm
@@ -78,6 +80,18 @@ def test_both_spaces_together_are_one_and_the_other(operator):
 def test_an_unknown_space_is_an_error():
     with pytest.raises(ValueError, match="unknown space 'wide'; known: template, rules, both"):
         space_generator(SMALL[0], GemminiConfig(), "wide")
+
+
+@pytest.mark.parametrize("layout_free", [True, False])
+def test_every_mix_of_traits_that_a_default_may_have_is_a_structure(layout_free):
+    found = set(mac_structures(["blocks", "lines", "steps", "depth"], layout_free))
+    plain = [one for one in found if not (one.packed or one.halved or one.ends)]
+    for one, packed, halved, ends in product(plain, *[(False, True)] * 3):
+        if packed and not (layout_free and one.pipelined):
+            continue
+        if (halved and not one.may_be_halved) or (ends and not one.pipelined):
+            continue
+        assert replace(one, packed=packed, halved=halved, ends=ends) in found
 
 
 def check_generated(op: str, data: st.DataObject) -> None:

@@ -130,8 +130,9 @@ def test_learning_leads_to_better_candidates_than_drawing():
         assert mean_cost(True, seed) < 0.9 * mean_cost(False, seed)
 
 
-def test_a_known_schedule_is_not_compiled_again_but_its_neighbours_are():
-    operator = Matmul(1, 1024, 1024, 1024).canonical()  # its default has many neighbours
+@pytest.mark.parametrize("rows", [256, 1024])
+def test_a_known_schedule_is_not_compiled_again_but_its_neighbours_are(rows):
+    operator = Matmul(1, rows, 1024, 1024).canonical()
     trace = trace_json(default_of(operator, CONFIG).trace)
     compiled = []
 
