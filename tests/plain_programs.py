@@ -17,8 +17,8 @@ from npu_target import codegen_tir
 from npu_target.codegen import emitter
 from npu_target.codegen.emitter import Emitter
 from npu_target.codegen.ends import begin_soon, end_soon
-from npu_target.codegen.interleaving import Copy
 from npu_target.codegen.nests import Values
+from npu_target.codegen.parts import Copy
 from npu_target.codegen.pipeline import Pipeline
 from npu_target.codegen.placed import Placed, PlacedNodes, PlacedStep
 from npu_target.codegen.placement import Placer

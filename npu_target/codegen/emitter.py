@@ -8,9 +8,9 @@ from ..device import DeviceConfig
 from ..device.emission import Emission
 from ..pipeline_options import PipelineOptions
 from .ends import begin_soon, end_soon, late_parts
-from .interleaving import Copy
 from .nests import Nest
 from .operations import CopyOperation, LoopIds, values_of
+from .parts import Copy
 from .placed import Placed, PlacedCopy, PlacedNodes
 from .placement import Around, Placer
 from .report import (

@@ -16,8 +16,8 @@ import numpy as np
 from ..passes.linear import Linear
 from .blocks import varying
 from .dependences import Touched
-from .interleaving import Copy
 from .operations import CopyOperation
+from .parts import Copy
 from .placement import Placer
 from .steps import Steps
 

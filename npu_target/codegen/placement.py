@@ -25,8 +25,9 @@ from ..passes.linear import Linear
 from ..topi.blocking import ceil_div
 from .blocks import Blocks
 from .dependences import Touched
-from .interleaving import Bound, Copy, Interleaver, Part, best_axis
+from .interleaving import Interleaver
 from .operations import CopyOperation, Engine, LoopIds, RowPattern
+from .parts import Bound, Copy, Part, best_axis
 from .placed import Placed, PlacedLoop, PlacedStep
 from .report import BEFORE, BEHIND, FIRST_BLOCK, LAST_BLOCK, NOT_INTERLEAVED, ROWS_UNKNOWN, NoReport
 from .steps import BlockRows, Run, Step, Steps

@@ -13,9 +13,9 @@ from functools import cached_property, partial
 from typing import NamedTuple
 
 from .dependences import Touched, conflict
-from .interleaving import Copy
 from .nests import CopyNest, StepNest, Values
 from .operations import CopyOperation
+from .parts import Copy
 
 
 class Waiting:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from npu_target.codegen.interleaving import Copy, Interleaver, Part
+from npu_target.codegen.interleaving import Interleaver
 from npu_target.codegen.operations import CopyKind, CopyOperation, Engine, LoopIds
+from npu_target.codegen.parts import Copy, Part
 from npu_target.device import preset
 from npu_target.devices.gemmini.copies import Move
 from npu_target.devices.gemmini.isa import LocalAddress, Mvin, Mvout

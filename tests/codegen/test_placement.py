@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from npu_target.codegen.dependences import Touched
-from npu_target.codegen.interleaving import Copy
 from npu_target.codegen.operations import CopyKind, CopyOperation, Engine, LoopIds
+from npu_target.codegen.parts import Copy
 from npu_target.codegen.placed import Placed, PlacedCopy, PlacedLoop, emitted
 from npu_target.codegen.placement import Placer
 from npu_target.codegen.report import NoReport
