@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,8 @@ class Header:
     """Everything by which two folders of logs may differ.
 
     `device` is the device's name, `device_hash` its DeviceConfig.hash, `device_numbers` what the
-    hash is made of. `command` is the command line that made the folder, for the reader.
+    hash is made of. `command` is the command line that made the folder, for the reader: of files
+    and folders that are named from the root on it keeps the names alone.
     `pipeline` is how programs were compiled, and left out of the file where it is the default.
     `runner` is what measured, empty and left out where it was the simulator.
     """
@@ -48,6 +50,7 @@ class Header:
 
     def __post_init__(self) -> None:
         """Raises LogError for names that cannot be those of folders."""
+        object.__setattr__(self, "command", _without_folders(self.command))
         check_name("the device's name", self.device, LogError)
         check_name("the model's name", self.model, LogError)
         if self.runner:
@@ -171,6 +174,24 @@ class Header:
                 f"they differ in {_differences(self, current)}; "
                 "give the --device they were made for, or another --logs folder and tune there"
             )
+
+
+def _without_folders(command: str) -> str:
+    """Commands joined by `&&`, of absolute paths the last parts: the rest is of one machine."""
+    try:
+        commands = [shlex.split(part) for part in command.split(" && ")]
+    except ValueError:  # no command line
+        return command
+    kept = [[_last_part(word) for word in words] for words in commands]
+    return command if kept == commands else " && ".join(map(shlex.join, kept))
+
+
+def _last_part(word: str) -> str:
+    """`--logs=/a/b` is `--logs=b`."""
+    if word.startswith("/"):
+        return Path(word).name or word
+    option, separator, path = word.partition("=/")
+    return f"{option}={_last_part(f'/{path}')}" if separator else word
 
 
 def _repair_with_device(folder: Path) -> str:
