@@ -10,6 +10,7 @@ equal schedules.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache, partial
 from math import prod
 
@@ -31,9 +32,22 @@ from .cheapest import cheapest
 from .template_tilings import TemplateTiling, cheapest_of_templates
 from .tilings import Tiling, mac_tilings, pool_tilings
 
+
+@dataclass(frozen=True)
+class RouteTaken:
+    """A route of the device's, by its name."""
+
+    name: str
+
+    def apply(self, sch: Schedule, config: DeviceConfig) -> None:
+        """Have the operator's definition computed so, in place."""
+        take_route(sch, self.name)
+
+
+Choice = Tiling | TemplateTiling | RouteTaken
+_Key = tuple[Operator, MacShape | None, DeviceConfig]
 # What was chosen in this process, by what schedules see of an operator.
-_chosen: dict[tuple[Operator, MacShape | None, DeviceConfig], Tiling | TemplateTiling] = {}
-_routes: dict[tuple[Operator, DeviceConfig], str] = {}
+_chosen: dict[_Key, Choice] = {}
 
 
 def default_schedule(
@@ -55,19 +69,32 @@ def default_schedule(
         where a device that runs no schedules has no route for it.
     """
     sch = Schedule(definition(operator, config) if func is None else func, seed=1)
-    if not kind_of(config).has_schedules:
-        key = operator.canonical(), config
-        if key not in _routes:
-            _routes[key] = _fastest_route(operator, config)
-        take_route(sch, _routes[key])
-        return sch
-    shape = operator.mac_shape(config) if isinstance(operator, MacOperator) else None
-    chosen = operator.canonical(), shape, config
-    if chosen not in _chosen:
+    key = _key(operator, config)
+    if key not in _chosen:
         # By a copy: what is asked of a schedule stays in its trace.
-        _chosen[chosen] = _choose(sch.copy(), operator, shape, config)
-    _chosen[chosen].apply(sch, config)
+        _chosen[key] = _choose(sch.copy(), operator, key[1], config)
+    _chosen[key].apply(sch, config)
     return sch
+
+
+def default_choice(
+    operator: Operator, config: DeviceConfig, func: PrimFunc | None = None
+) -> Choice:
+    """What `default_schedule` takes, for another process to remember. Raises as that does."""
+    default_schedule(operator, config, func)
+    return _chosen[_key(operator, config)]
+
+
+def remember_default(operator: Operator, config: DeviceConfig, choice: Choice) -> None:
+    """Have `default_schedule` take what another process chose for the same operator."""
+    _chosen.setdefault(_key(operator, config), choice)
+
+
+def _key(operator: Operator, config: DeviceConfig) -> _Key:
+    shape = None
+    if isinstance(operator, MacOperator) and kind_of(config).has_schedules:
+        shape = operator.mac_shape(config)
+    return operator.canonical(), shape, config
 
 
 def _fastest_route(operator: Operator, config: DeviceConfig) -> str:
@@ -86,7 +113,10 @@ def _fastest_route(operator: Operator, config: DeviceConfig) -> str:
 
 def _choose(
     sch: Schedule, operator: Operator, shape: MacShape | None, config: DeviceConfig
-) -> Tiling | TemplateTiling:
+) -> Choice:
+    if not kind_of(config).has_schedules:
+        return RouteTaken(_fastest_route(operator, config))
+
     def cycles(tiling: Tiling | TemplateTiling) -> int | None:
         candidate = sch.copy()
         tiling.apply(candidate, config)

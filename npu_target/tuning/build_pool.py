@@ -5,8 +5,11 @@ from __future__ import annotations
 import contextlib
 import queue
 import threading
+from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 
 from .compiling import Compiled, CompileJob, compile_trace
 from .failure import BUILD_ERROR, Failure
@@ -14,6 +17,19 @@ from .worker_process import WorkerDied, WorkerError, WorkerProcess, WorkerTimeou
 
 _COMPILE_SECONDS = 60.0
 _STOPPED = "compiling was stopped"
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class _Call:
+    """`lost` gives the result where there is none, by the reason."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    timeout_seconds: float
+    lost: Callable[[str], Any]
+    future: Future[Any]
 
 
 class BuildPool:
@@ -24,8 +40,7 @@ class BuildPool:
     """
 
     def __init__(self, count: int, output_file: Path) -> None:
-        self._jobs: queue.SimpleQueue[tuple[CompileJob, Future[Compiled | Failure]] | None]
-        self._jobs = queue.SimpleQueue()
+        self._calls: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
         self._closing = False
         self._workers = [WorkerProcess(output_file, compile_trace.__module__) for _ in range(count)]
         self._threads = [
@@ -45,7 +60,7 @@ class BuildPool:
         """End all compiling at once; jobs not done yet fail as build_error."""
         self._closing = True
         for _ in self._threads:
-            self._jobs.put(None)
+            self._calls.put(None)
         for worker in self._workers:
             worker.stop()
         for thread in self._threads:
@@ -54,8 +69,24 @@ class BuildPool:
     def submit(self, job: CompileJob) -> Future[Compiled | Failure]:
         """Compile when a process is free. The future raises WorkerError for a bug of the
         compiler: whatever it does not report as a failure."""
-        future: Future[Compiled | Failure] = Future()
-        self._jobs.put((job, future))
+
+        def lost(reason: str) -> Compiled | Failure:
+            return Failure(BUILD_ERROR, f"{job.operator.name}: {reason}")
+
+        return self.call(compile_trace, job, timeout_seconds=_COMPILE_SECONDS, lost=lost)
+
+    def call(
+        self,
+        function: Callable[..., Result],
+        *arguments: Any,
+        timeout_seconds: float,
+        lost: Callable[[str], Result],
+    ) -> Future[Result]:
+        """Call what can be imported when a process is free; until then the future can be cancelled.
+        Its result is `lost(reason)` where the process dies, takes longer than it may, or is ended,
+        and WorkerError where the function raises."""
+        future: Future[Result] = Future()
+        self._calls.put(_Call(function, arguments, timeout_seconds, lost, future))
         return future
 
     def _serve(self, worker: WorkerProcess) -> None:
@@ -63,17 +94,19 @@ class BuildPool:
         # What does not start is told of where a job needs it.
         with contextlib.suppress(WorkerDied):
             worker.start()
-        while (entry := self._jobs.get()) is not None:
-            job, future = entry
+        while (call := self._calls.get()) is not None:
+            if not call.future.set_running_or_notify_cancel():
+                continue
             if self._closing:
-                future.set_result(Failure(BUILD_ERROR, _STOPPED))
+                call.future.set_result(call.lost(_STOPPED))
                 continue
             try:
-                result = worker.call(compile_trace, job, timeout_seconds=_COMPILE_SECONDS)
+                result = worker.call(
+                    call.function, *call.arguments, timeout_seconds=call.timeout_seconds
+                )
             except (WorkerTimeout, WorkerDied) as error:
-                reason = _STOPPED if self._closing else str(error)
-                future.set_result(Failure(BUILD_ERROR, f"{job.operator.name}: {reason}"))
+                call.future.set_result(call.lost(_STOPPED if self._closing else str(error)))
             except WorkerError as error:
-                future.set_exception(error)
+                call.future.set_exception(error)
             else:
-                future.set_result(result)
+                call.future.set_result(result)

@@ -11,6 +11,7 @@ from ..device import DeviceConfig
 from ..pipeline_options import DEFAULT, PipelineOptions
 from ..topi import Operator
 from .build_pool import BuildPool
+from .chosen_defaults import choose_defaults
 from .compiling import Compiled, CompileJob, definition
 from .errors import TuningError
 from .failure import DEVICE_LOST, Failure
@@ -62,6 +63,14 @@ class Measurer:
     def limit_cycles(self, operator: Operator, max_cycles: int) -> None:
         """End runs of an operator that take more simulated cycles than this."""
         self._max_cycles[operator] = max_cycles
+
+    def choose_defaults(
+        self,
+        operators: Sequence[Operator],
+        progress: Callable[[int, int], None] = lambda done, total: None,
+    ) -> None:
+        """See `chosen_defaults.choose_defaults`."""
+        choose_defaults(operators, self._config, self._builders, self.interrupted, progress)
 
     def check_devices(self) -> None:
         """Raise DevicesLost when there is nothing left to measure on."""

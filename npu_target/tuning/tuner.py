@@ -158,15 +158,14 @@ class Tuner:
 
     def _measure_defaults(self) -> None:
         """All at once. A default schedule that fails is an error: nothing could be compared."""
+        stage = "choosing default schedules"
+        self._progress.stage(stage)
+        operators = [state.layer.operator for state in self.states]
+        self._measurer.choose_defaults(operators, partial(self._progress.stage_of, stage))
         stage = "measuring default schedules"
         self._progress.stage(stage)
-        traces = [
-            trace_json(default_of(state.layer.operator, self._config).trace)
-            for state in self.states
-        ]
-        schedules = [
-            (state.layer.operator, trace) for state, trace in zip(self.states, traces, strict=True)
-        ]
+        traces = [trace_json(default_of(operator, self._config).trace) for operator in operators]
+        schedules = list(zip(operators, traces, strict=True))
         results = self._measure_twice(schedules, stage)
         for state, trace, result in zip(self.states, traces, results, strict=True):
             if isinstance(result, Failure):

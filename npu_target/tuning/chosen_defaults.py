@@ -1,0 +1,73 @@
+"""Default schedules of a network's operators, chosen in all processes at once: each takes a second
+or two of one processor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, wait
+
+from ..device import DeviceConfig
+from ..schedule_rules import default_choice, remember_default
+from ..schedule_rules.default import Choice
+from ..topi import Operator
+from .build_pool import BuildPool
+from .schedules import default_of
+from .worker_process import WorkerError
+from .workload import workload_module
+
+# Of a large operator on a busy machine. What takes longer is chosen here.
+_TIMEOUT_SECONDS = 120.0
+# How long at most an interruption goes unseen while others choose.
+_INTERRUPT_SECONDS = 0.1
+
+
+def choose_defaults(
+    operators: Sequence[Operator],
+    config: DeviceConfig,
+    builders: BuildPool,
+    interrupted: Callable[[], bool] = lambda: False,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> None:
+    """Have `default_of` of these operators answer at once from now on.
+
+    The processes begin with the first operators, this one with the last: by then they may not be
+    up yet. What a process cannot choose is chosen here.
+
+    interrupted : is asked between two operators, and while others choose.
+    progress : is told how many of all are chosen.
+
+    Raises KeyboardInterrupt when interrupted, and as `default_of` does.
+    """
+    futures = [
+        builders.call(_choice, operator, config, timeout_seconds=_TIMEOUT_SECONDS, lost=_nothing)
+        for operator in operators
+    ]
+    for operator, future in zip(reversed(operators), reversed(futures), strict=True):
+        is_ours = future.cancel()
+        while not future.done() and not interrupted():
+            progress(sum(other.done() for other in futures), len(futures))
+            wait([future], _INTERRUPT_SECONDS)
+        if interrupted():
+            raise KeyboardInterrupt
+        if is_ours or not _is_remembered(operator, config, future):
+            default_of(operator, config)
+    progress(len(futures), len(futures))
+
+
+def _choice(operator: Operator, config: DeviceConfig) -> Choice:
+    func = workload_module(operator, config)["main"]
+    return default_choice(operator.canonical(), config, func)
+
+
+def _nothing(reason: str) -> Choice | None:
+    return None
+
+
+def _is_remembered(operator: Operator, config: DeviceConfig, future: Future[Choice | None]) -> bool:
+    try:
+        choice = future.result()
+    except WorkerError:  # it is raised again where it is chosen here
+        return False
+    if choice is not None:
+        remember_default(operator.canonical(), config, choice)
+    return choice is not None
