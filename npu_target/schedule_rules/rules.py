@@ -39,9 +39,8 @@ class TileArraySteps(ms.schedule_rule.PyScheduleRule):
         """One schedule a structure that the block's loops allow."""
         if sch.get(block).name_hint != "mac" or not mac_loops(sch):
             return [sch]
-        found = mac_structures(mac_loops(sch), self.layout_free)
-        structures = dict.fromkeys(for_loops(sch, structure) for structure in found)
-        return scheduled_mac(sch, list(structures))
+        structures = mac_structures(mac_loops(sch), self.layout_free)
+        return scheduled_mac(sch, for_loops(sch, structures))
 
     def clone(self) -> TileArraySteps:
         """The same rule: it holds no state."""
@@ -68,9 +67,8 @@ class TileDescribedSteps(ms.schedule_rule.PyScheduleRule):
         blocks = described_blocks(start, block, self.config)
         if blocks is None:
             return [sch]
-        found = mac_structures(blocks.loops)
-        structures = dict.fromkeys(for_loops(start, structure, blocks) for structure in found)
-        return scheduled_mac(start, list(structures), blocks)
+        structures = mac_structures(blocks.loops)
+        return scheduled_mac(start, for_loops(start, structures, blocks), blocks)
 
     def clone(self) -> TileDescribedSteps:
         """The same rule: it holds no state."""

@@ -111,7 +111,7 @@ def structures(sch: Schedule, operator: MacOperator, space: str = "both") -> lis
         found += operator.template_structures()
     if space != "template":
         found += mac_structures(loops, bool(operator.layout_free))
-    return list(dict.fromkeys(for_loops(sch, structure) for structure in found))
+    return for_loops(sch, found)
 
 
 def _generated(sch: Schedule, config: DeviceConfig) -> list[Schedule]:

@@ -111,7 +111,8 @@ class MacOperator(Operator):
 
 
 def _schedule(structure: MacStructure, sch: Schedule) -> None:
-    schedule_mac(sch, for_loops(sch, structure))
+    (taken,) = for_loops(sch, [structure])
+    schedule_mac(sch, taken)
 
 
 def wrapped_sums(exact: np.ndarray, bias: np.ndarray | None = None) -> np.ndarray:

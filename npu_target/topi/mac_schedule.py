@@ -7,7 +7,7 @@ them all.  What a structure leaves open, the tile sizes, is sampled, or given as
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, NamedTuple
@@ -143,30 +143,34 @@ def _split_loops(loops: Sequence[str], structure: MacStructure) -> tuple[str, ..
 
 
 def for_loops(
-    sch: Schedule, structure: MacStructure, blocks: MacBlocks | None = None
-) -> MacStructure:
-    """The structure as a definition, or other `blocks`, take it: splitting the kernel where that is
-    large and nothing is to be kept, never wide where lines are joined, which would fall apart
-    again, or where the last step is stored in part, halved only where the outermost loop of steps
-    that there is adds up, over an even number of parts, and with other orders at the ends only
-    where there is anything to add up."""
+    sch: Schedule, structures: Iterable[MacStructure], blocks: MacBlocks | None = None
+) -> list[MacStructure]:
+    """The structures as a definition, or other `blocks`, take them, equal ones once: splitting the
+    kernel where that is large and nothing is to be kept, never wide where lines are joined, which
+    would fall apart again, or where the last step is stored in part, halved only where the
+    outermost loop of steps that there is adds up, over an even number of parts, and with other
+    orders at the ends only where there is anything to add up."""
     roles = mac_loops(sch) if blocks is None else blocks.loops
-    if "joined" in roles or not (blocks is None or blocks.whole_steps):
-        structure = replace(structure, wide=False)
     mac = sch.get_sblock("mac") if blocks is None else blocks.mac
     loops = zip(roles, sch.get_loops(mac), strict=True)
     extents = {name: _extent(sch, loop) for name, loop in loops}
+    may_be_wide = "joined" not in roles and (blocks is None or blocks.whole_steps)
+    return list(dict.fromkeys(_taken(one, extents, may_be_wide) for one in structures))
+
+
+def _taken(structure: MacStructure, extents: Mapping[str, int], may_be_wide: bool) -> MacStructure:
+    changes: dict[str, Any] = {}
+    if structure.wide and not may_be_wide:
+        changes["wide"] = False
     if structure.halved:
         order = [name for name in STEP_ORDERS[structure.step_order] if extents.get(name, 1) > 1]
-        has_halves = order[:1] in _SUMMED and extents[order[0]] in range(4, 1 << 31, 2)
-        structure = replace(structure, halved=has_halves)
+        changes["halved"] = order[:1] in _SUMMED and extents[order[0]] in range(4, 1 << 31, 2)
     if structure.ends:
-        has_sums = any(extents.get(name, 1) > 1 for (name,) in _SUMMED)
-        structure = replace(structure, ends=has_sums)
+        changes["ends"] = any(extents.get(name, 1) > 1 for (name,) in _SUMMED)
     positions = prod(extents.get(name, 1) for name in KERNEL_LOOPS)
-    if positions <= _LARGE_KERNEL_POSITIONS or structure.kept:
-        return structure
-    return replace(structure, split_kernel=True)
+    if positions > _LARGE_KERNEL_POSITIONS and not structure.kept:
+        changes["split_kernel"] = True
+    return replace(structure, **changes)
 
 
 def schedule_mac(

@@ -99,8 +99,8 @@ def check_generated(op: str, data: st.DataObject) -> None:
     config = data.draw(devices, "device")
     operator = data.draw(operators(config)[op], "operator")
     schedule = kernel_schedule(operator, config, data.draw(st.integers(1, 2**31 - 1), "seed"))
-    structures = mac_structures(mac_loops(schedule))
-    structure = for_loops(schedule, data.draw(st.sampled_from(structures), "structure"))
+    structures = for_loops(schedule, mac_structures(mac_loops(schedule)))
+    structure = data.draw(st.sampled_from(structures), "structure")
     schedule_mac(schedule, structure)
     try:
         check_schedule(operator, schedule, config, 1)
@@ -129,7 +129,7 @@ def test_generated_structures_equal_numpy_at_length(op, data):
 )
 def test_structures_scheduled_together_are_those_scheduled_alone(operator):
     start = Schedule(operator.kernel().prim_func(preset("gemmini-16x16")))
-    structures = [for_loops(start, one) for one in mac_structures(mac_loops(start))]
+    structures = for_loops(start, mac_structures(mac_loops(start)))
     for structure, together in zip(structures, scheduled_mac(start, structures), strict=True):
         alone = start.copy()
         schedule_mac(alone, structure)
