@@ -3,8 +3,11 @@ or two of one processor."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from ..device import DeviceConfig
 from ..schedule_rules import default_choice, remember_default
@@ -19,6 +22,8 @@ from .workload import workload_module
 _TIMEOUT_SECONDS = 120.0
 # How long at most an interruption goes unseen while others choose.
 _INTERRUPT_SECONDS = 0.1
+# Of fewer operators, a process that begins now would hardly choose one before all are chosen.
+_LEAST_OPERATORS = 4
 
 
 def choose_defaults(
@@ -52,6 +57,22 @@ def choose_defaults(
         if is_ours or not _is_remembered(operator, config, future):
             default_of(operator, config)
     progress(len(futures), len(futures))
+
+
+def choose_defaults_together(
+    operators: Sequence[Operator],
+    config: DeviceConfig,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> None:
+    """`choose_defaults` by processes that are started for it, where there are operators enough."""
+    distinct = list(dict.fromkeys(operator.canonical() for operator in operators))
+    if len(distinct) < _LEAST_OPERATORS:
+        return
+    with (
+        TemporaryDirectory() as folder,
+        BuildPool(os.cpu_count() or 1, Path(folder) / "output.log") as builders,
+    ):
+        choose_defaults(distinct, config, builders, progress=progress)
 
 
 def _choice(operator: Operator, config: DeviceConfig) -> Choice:

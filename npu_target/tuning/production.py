@@ -10,6 +10,7 @@ from ..device import DeviceConfig, find
 from ..partition import explain
 from .asked_logs import AskedLogs, asked_logs
 from .choose import Chooser
+from .chosen_defaults import choose_defaults_together
 from .header import Header
 from .log import TuningLog
 from .models import check_model, model_name
@@ -64,6 +65,11 @@ def choose(
     if options.require_tuned:
         wanted.chooser.require_tuned(network.layers)
     with console.status("choosing schedules") as status:
+        choose_defaults_together(
+            [layer.operator for layer in network.layers],
+            wanted.config,
+            lambda done, total: status.update(f"choosing default schedules: {done} of {total}"),
+        )
         results = wanted.chooser.results(
             network.layers, lambda name: status.update(f"choosing and checking: {name}")
         )

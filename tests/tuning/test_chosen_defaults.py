@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
+from contextlib import nullcontext
 
 import pytest
 
@@ -10,8 +11,9 @@ from npu_target import topi
 from npu_target.device import preset
 from npu_target.schedule_rules import default
 from npu_target.schedule_rules.traces import trace_json
+from npu_target.tuning import chosen_defaults
 from npu_target.tuning.build_pool import BuildPool
-from npu_target.tuning.chosen_defaults import choose_defaults
+from npu_target.tuning.chosen_defaults import choose_defaults, choose_defaults_together
 from npu_target.tuning.schedules import default_of
 from npu_target.tuning.worker_process import WorkerError
 
@@ -92,3 +94,18 @@ def test_an_interruption_is_seen_while_others_choose(chosen):
     with pytest.raises(KeyboardInterrupt):
         choose_defaults(OPERATORS, CONFIG, Builders("busy"), lambda: next(turns))
     assert not chosen
+
+
+def test_processes_are_started_where_there_are_operators_enough(chosen, monkeypatch):
+    started = []
+    monkeypatch.setattr(
+        chosen_defaults,
+        "BuildPool",
+        lambda count, output: started.append(count) or nullcontext(Builders()),
+    )
+    choose_defaults_together([*OPERATORS, *OPERATORS], CONFIG)  # of which three are different
+    assert not started
+    choose_defaults_together([*OPERATORS, topi.Matmul(1, 16, 16, 16)], CONFIG)
+    assert started
+    chosen.clear()
+    assert len(traces()) == 3 and not chosen
