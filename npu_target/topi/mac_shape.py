@@ -52,6 +52,7 @@ class MacShape:
     depthwise : whether each output block has an input block of its own.
     window : over the image that the inputs are, where they are one.
     image_rows : of a block of input channels, where tiles take it whole.
+    image_pixels : of these rows, how many hold pixels of the image; the others pad it.
     same_a_rows, same_b_rows : rows of an operand that is the same for every tile and block: a row
         of ones, multipliers.
     windows : where rows of inputs hold windows; these are not cut into tiles.
@@ -72,6 +73,7 @@ class MacShape:
     depthwise: bool = False
     window: Window | None = None
     image_rows: int | None = None
+    image_pixels: int = 0
     same_a_rows: int | None = None
     same_b_rows: int | None = None
     windows: Parts | None = None

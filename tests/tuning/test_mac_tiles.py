@@ -25,6 +25,7 @@ ONE_EACH_SIDE = (1, 1, 1, 1)
 OPERATORS = [
     topi.Conv2d(1, 14, 14, 256, 256, 3, 3, (1, 1), ONE_EACH_SIDE),
     topi.Conv2d(1, 14, 14, 256, 512, 3, 3, (2, 2), ONE_EACH_SIDE),
+    topi.Conv2d(2, 9, 9, 40, 48, 5, 3, (2, 1), (2, 1, 1, 0)),
     topi.Conv2d(2, 28, 28, 72, 100, 1, 1, (2, 2), (0, 0, 0, 0)),
     topi.Conv2d(1, 64, 64, 3, 64, 7, 7, (2, 2), (3, 3, 3, 3)),
     topi.DepthwiseConv2d(1, 28, 28, 96, 3, 3, CONFIG.dim, (1, 1), ONE_EACH_SIDE),

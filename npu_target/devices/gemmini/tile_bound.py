@@ -59,12 +59,14 @@ class TileBound:
             return shape.inputs.elements // config.bus_bytes
         if shape.same_a_rows is not None:
             return shape.weights.elements // config.bus_bytes
-        if shape.depthwise or shape.image_rows is not None:
+        if shape.depthwise:
             return 0
         kept, weights_kept = self.structure.kept, self.structure.tiles == "weights_kept"
         loaded = (1 if kept and weights_kept else self._pixels) * shape.weights.elements
         times = 1 if kept and not weights_kept else self._blocks
-        if shape.window is None:
+        if shape.image_rows is not None:
+            loaded += times * shape.batch * shape.image_pixels * shape.input_channels
+        elif shape.window is None:
             loaded += times * shape.inputs.elements
         elif shape.windows is None:
             loaded += times * self._pixels_read(shape.window) * shape.input_channels

@@ -54,6 +54,23 @@ def image_rows(operator: Conv2d) -> int:
     return operator.kw * copies * lines * operator.window.out_w
 
 
+def image_pixels(operator: Conv2d) -> int:
+    """Of these rows, how many hold pixels of the image: the others pad it."""
+    window = operator.window
+    (down, right), (top, left, _, _) = window.strides, window.pad
+    copies, lines = _copies(operator)
+    return _inside(window.h, copies, lines, down, top) * _inside(
+        window.w, window.kw, window.out_w, right, left
+    )
+
+
+def _inside(size: int, copies: int, number: int, stride: int, before: int) -> int:
+    """Of so many elements in each copy, how many are of a dimension of an image."""
+    return sum(
+        0 <= copy + i * stride - before < size for copy in range(copies) for i in range(number)
+    )
+
+
 def _copies(operator: Conv2d) -> tuple[int, int]:
     """Copies of the image for each column of the kernel, and the lines of one."""
     out_h = operator.window.out_h

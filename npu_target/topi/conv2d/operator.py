@@ -22,7 +22,7 @@ from ..output import ChannelScale
 from ..pattern import Accepted, Match
 from ..registry import register_operator
 from ..window import with_pad_value
-from .joined import image_rows, joined_prim_func, takes_joined
+from .joined import image_pixels, image_rows, joined_prim_func, takes_joined
 from .pixels import pixel_prim_func
 from .windows import strips, takes_windows, window_prim_func
 
@@ -201,7 +201,14 @@ class Conv2d(ConvolutionOperator):
             return self._window_shape(shape, config)
         if takes_joined(self, config):
             rows = window.out_h * window.out_w
-            return replace(shape, lines=1, steps=1, rows=rows, image_rows=image_rows(self))
+            return replace(
+                shape,
+                lines=1,
+                steps=1,
+                rows=rows,
+                image_rows=image_rows(self),
+                image_pixels=image_pixels(self),
+            )
         return shape
 
     def _window_shape(self, shape: MacShape, config: DeviceConfig) -> MacShape:
