@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
 from typing import NamedTuple
 
 from ..passes.linear import Linear
@@ -27,4 +26,8 @@ class Touched(NamedTuple):
 
 def conflict(ours: Sequence[Touched], theirs: Sequence[Touched]) -> bool:
     """Whether two statements may touch the same rows."""
-    return any(mine.conflicts(other) for mine, other in product(ours, theirs))
+    for mine in ours:
+        for other in theirs:
+            if mine.conflicts(other):
+                return True
+    return False

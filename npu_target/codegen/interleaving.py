@@ -100,6 +100,8 @@ class Interleaver:
         """Parts of copies for the iterations of a loop from ``first`` to ``end``, about as many for
         each.  ``step_cycles``: of an iteration's steps where the loop is the outermost of a
         nest."""
+        if not copies:
+            return []
         both = in_step(copies, first, end)
         if both is None:
             return self._by_turns(copies, first, end)
@@ -157,6 +159,8 @@ class Interleaver:
 
     def parts_in(self, parts: Sequence[Part], index: Linear) -> list[Copy]:
         """The parts of copies in an iteration of a loop, or in those of a range."""
+        if not parts:
+            return []
         copies = []
         least, greatest = self.ids.bounds(index)
         for part in parts:

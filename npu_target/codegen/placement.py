@@ -207,6 +207,8 @@ class Placer:
     ) -> tuple[Placed, ...]:
         """The loops from a depth on.  Blocks are counted from the first of these loops' own."""
         steps = self.steps
+        if not (due or free or after):
+            return self._alone(depth, step, new_stationary, overwrites)
         if depth == len(steps.loops):
             return self._block(step, new_stationary, overwrites, due, free, after)
         loop, inner = steps.loops[depth], steps.positions(depth)
@@ -268,6 +270,28 @@ class Placer:
             )
 
         return (*self._ranges(sorted(cuts), body), *self._behind(after_all))
+
+    def _alone(
+        self, depth: int, step: Step, new_stationary: bool, overwrites: bool
+    ) -> tuple[Placed, ...]:
+        """As `_level`, where there is no copy."""
+        steps = self.steps
+        if depth == len(steps.loops):
+            return self._block(step, new_stationary, overwrites, [], [], [])
+        loop = steps.loops[depth]
+        stays = new_stationary and depth >= steps.n_changing
+        starts = overwrites and steps.reduces(depth)
+
+        def body(begin: int, _: int, index: Linear) -> tuple[Placed, ...]:
+            return self._alone(
+                depth + 1,
+                step.substitute({loop.loop_id: index}),
+                new_stationary and (begin == 0 or not stays),
+                overwrites and (begin == 0 or not starts),
+            )
+
+        cuts = {0, 1, loop.extent} if stays or starts else {0, loop.extent}
+        return self._ranges(sorted(cuts), body)
 
     def _ranges(
         self, cuts: Sequence[int], body: Callable[[int, int, Linear], tuple[Placed, ...]]

@@ -16,7 +16,7 @@ import struct
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Any, ClassVar
 
 WORD_BITS = 64
@@ -44,8 +44,9 @@ class PartedWord(ABC):
             if not 0 <= value < 2**width:
                 raise IsaError(f"{self.TITLE}: {name} is {value}, needs 0 to {2**width - 1}")
 
-    @lru_cache(maxsize=4096)  # noqa: B019  of values, which have no owner
-    def encode(self) -> int:
+    @cached_property
+    def word(self) -> int:
+        """The value as the field has it."""
         return sum(int(getattr(self, name)) << low for name, low, *_ in self.PARTS)
 
     @classmethod
@@ -100,7 +101,7 @@ class FieldSpec:
     def encode(self, value: Any) -> int:
         """The field's bits, at their place in the register."""
         if self.kind == "parted":
-            raw = int(value.encode())
+            raw = int(value.word)
         elif self.kind == "scale":
             raw = int.from_bytes(struct.pack("<f", value), "little")
         else:

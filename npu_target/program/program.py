@@ -121,14 +121,21 @@ class CommandForm:
     ) -> None:
         self._funct, self._mnemonic = cls.funct, cls.mnemonic
         self._words = Operand(words[0]), Operand(words[1])
-        self._specs = tuple([(spec, spec.register - 1) for spec in specs])
+        registers = [spec.register for spec in specs]
+        # What is alone in a word, from its lowest bit on, is added to it as it is.
+        self._specs = tuple(
+            [
+                (spec, spec.register - 1, not spec.low_bit and registers.count(spec.register) == 1)
+                for spec in specs
+            ]
+        )
 
     def command(self, *values: RunningValue) -> Command:
         """One with these values of the fields that are given for each, in their order."""
         words = list(self._words)
-        for (spec, index), value in zip(self._specs, values, strict=True):
+        for (spec, index, is_alone), value in zip(self._specs, values, strict=True):
             word = words[index]
-            added = _whole_register(spec, value, word)
+            added = _whole_register(spec, value, word.base) if is_alone else None
             if added is None:
                 register = OperandSum()
                 register.add(word)
@@ -157,16 +164,15 @@ def _form(
     return CommandForm(cls, left, (words[1] & WORD_MASK, words[2] & WORD_MASK))
 
 
-def _whole_register(spec: FieldSpec, value: RunningValue, word: Operand) -> Operand | None:
-    """A word that is constant so far with a running field that begins at its lowest bit, alone or
-    beside one of several parts; None for any other, or where the field may come to a constant."""
-    base = word.base
+def _whole_register(spec: FieldSpec, value: RunningValue, base: int) -> Operand | None:
+    """A word of this constant and a running field that begins at its lowest bit, alone or beside
+    one of several parts; None for any other value, or where the field may come to a constant."""
     if type(value) is tuple and len(value) == 2 and spec.parted is not None:
         first, value = value
         if type(first) is not spec.parted:
             return None
-        base += first.encode()
-    if type(value) is not Operand or spec.low_bit or word.steps or word.general or word.address:
+        base += first.word
+    if type(value) is not Operand:
         return None
     address, steps, general = value.address, value.steps, value.general
     if not steps and address is None and not general:
@@ -191,7 +197,7 @@ def _add_running(register: OperandSum, spec: FieldSpec, value: RunningValue, mne
         if isinstance(term, Operand) or not isinstance(term, (float, PartedWord)):
             total.add(term, factor)
         elif isinstance(term, PartedWord) and spec.parted is not None:
-            total.base += term.encode() * factor
+            total.base += term.word * factor
         else:
             raise IsaError(f"{mnemonic}: {spec.name} has the term {term!r}, needs integers")
     if total is register:
