@@ -7,12 +7,13 @@ from collections.abc import Iterable
 from ..device import DeviceConfig
 from ..device.emission import Emission
 from ..pipeline_options import PipelineOptions
+from .around import Around
 from .ends import begin_soon, end_soon, late_parts
 from .nests import Nest
 from .operations import CopyOperation, LoopIds, values_of
 from .parts import Copy
 from .placed import Placed, PlacedCopy, PlacedNodes
-from .placement import Around, Placer
+from .placement import Placer
 from .report import (
     BEFORE,
     BEHIND,

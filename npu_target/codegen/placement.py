@@ -29,7 +29,7 @@ from .interleaving import Interleaver
 from .operations import CopyOperation, Engine, LoopIds, RowPattern
 from .parts import Bound, Copy, Part, best_axis
 from .placed import Placed, PlacedLoop, PlacedStep
-from .report import BEFORE, BEHIND, FIRST_BLOCK, LAST_BLOCK, NOT_INTERLEAVED, ROWS_UNKNOWN, NoReport
+from .report import BEFORE, BEHIND, FIRST_BLOCK, LAST_BLOCK, ROWS_UNKNOWN, NoReport
 from .steps import BlockRows, Run, Step, Steps
 
 # Of the loops around the steps, so many outer ones may be cut in two, where that brings so much.
@@ -389,31 +389,3 @@ def _blocks(
         blocks = nearest(blocks, nearest.reduce(found, axis=-1))
     # What no step touches keeps its place before, or behind, all of them.
     return Blocks(np.where(blocks == never, 0 if first else n_blocks - 1, blocks))
-
-
-class Around(Placer):
-    """Places copies before all of the steps or behind them."""
-
-    def place(
-        self,
-        due: Sequence[Copy],
-        free: Sequence[Copy],
-        after: Sequence[Copy],
-        *,
-        in_halves: bool = False,
-    ) -> tuple[Placed, ...]:
-        self.report.steps(self.steps)
-        for copy in (*due, *free):
-            self.report.copy(copy.operation, BEFORE, NOT_INTERLEAVED)
-        behind = [copy for copy in after if not copy.leaves_rest]
-        for copy in behind:
-            self.report.copy(copy.operation, BEHIND, NOT_INTERLEAVED)
-        return (
-            *(copy.placed for copy in (*due, *free)),
-            *self._level(0, self.steps.step, True, self.steps.overwrites, [], [], []),
-            *(copy.placed for copy in behind),
-        )
-
-    def rest(self, copy: Copy) -> CopyOperation | None:
-        """All of it: nothing was placed between the steps."""
-        return copy.operation
