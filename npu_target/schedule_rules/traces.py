@@ -8,17 +8,23 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+import tvm_ffi
+from tvm.ir import save_json
 from tvm.s_tir.schedule import Trace
+from tvm.tirx import IndexMap
 
 from ..topi.blocking import divisors
 
 _SAMPLED = "SamplePerfectTile"
+# What `Trace.as_json` calls before it makes lists of the result, of which `to_plain` makes lists
+# again: it takes most of the time.
+_as_json = tvm_ffi.get_global_func("s_tir.schedule.TraceAsJSON")
 
 
 def trace_json(trace: Trace) -> Any:
     """A trace in JSON form, without instructions that have no effect: those differ between ways
     to the same schedule."""
-    return to_plain(trace.simplified(remove_postproc=True).as_json())
+    return to_plain(_as_json(trace.simplified(remove_postproc=True), False))
 
 
 @dataclass(frozen=True)
@@ -64,12 +70,14 @@ class Structure:
 
 def to_plain(value: Any) -> Any:
     """MetaSchedule's JSON form as Python's own lists, dicts, strings and numbers."""
-    if value is None or isinstance(value, (bool, int, float)):
-        return value
     if isinstance(value, str):
         return str(value)
-    if hasattr(value, "items"):
+    if isinstance(value, (tvm_ffi.Array, list, tuple)):
+        return [to_plain(item) for item in value[:]]  # a slice's items take less than each its own
+    if value is None or isinstance(value, (bool, int, float)):
+        return value
+    if isinstance(value, (tvm_ffi.Map, dict)):
         return {str(key): to_plain(item) for key, item in value.items()}
-    if hasattr(value, "__iter__"):
-        return [to_plain(item) for item in value]
+    if isinstance(value, IndexMap):
+        return str(save_json(value))
     return value.value  # IntImm, FloatImm
