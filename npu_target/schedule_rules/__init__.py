@@ -2,15 +2,17 @@
 
 from .default import default_choice, default_schedule, remember_default
 from .routed import routed_designs
-from .space import SPACES, Design, designs, space_generator
+from .space import SPACES, Design, TracedDesign, designs, space_generator, traced_designs
 
 __all__ = [
     "SPACES",
     "Design",
+    "TracedDesign",
     "default_choice",
     "default_schedule",
     "designs",
     "remember_default",
     "routed_designs",
     "space_generator",
+    "traced_designs",
 ]

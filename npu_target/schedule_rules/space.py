@@ -10,11 +10,19 @@ from tvm import s_tir
 from tvm.ir import IRModule
 from tvm.s_tir import Schedule
 from tvm.s_tir import meta_schedule as ms
+from tvm.s_tir.schedule import Trace
 
 from ..device import DeviceConfig, kind_of
 from ..topi import Operator
 from ..topi.mac_operator import MacOperator
-from ..topi.mac_schedule import MacStructure, for_loops, mac_loops, scheduled_mac, tiled_loops
+from ..topi.mac_schedule import (
+    MacStructure,
+    for_loops,
+    mac_loops,
+    mac_traces,
+    scheduled_mac,
+    tiled_loops,
+)
 from ..topi.pool_operator import PoolOperator
 from .mutators import MoveTileFactor
 from .routed import routed_designs
@@ -101,6 +109,35 @@ def designs(sch: Schedule, operator: Operator, config: DeviceConfig, space: str)
             made.append(sch.copy())
             template(made[-1])
     return [Design(schedule) for schedule in (*made, *generated)]
+
+
+class TracedDesign(NamedTuple):
+    """A `Design` of which only the schedule's trace is known."""
+
+    trace: Trace
+    structure: MacStructure | None = None
+    tiled: tuple[str, ...] = ()
+
+
+def traced_designs(
+    sch: Schedule, operator: Operator, config: DeviceConfig, space: str
+) -> list[TracedDesign]:
+    """The `designs` of whose schedules the traces are enough, which takes a fraction of the time.
+
+    Raises
+    ------
+    ValueError
+        for an unknown space.
+    """
+    _check_space(space)
+    if isinstance(operator, MacOperator):
+        loops, distinct = mac_loops(sch), structures(sch, operator, space)
+        return [
+            TracedDesign(trace, structure, tiled_loops(loops, structure))
+            for trace, structure in zip(mac_traces(sch, distinct), distinct, strict=True)
+        ]
+    found = designs(sch, operator, config, space)
+    return [TracedDesign(design.schedule.trace) for design in found]
 
 
 def structures(sch: Schedule, operator: MacOperator, space: str = "both") -> list[MacStructure]:

@@ -13,8 +13,10 @@ from math import prod
 from typing import Any, NamedTuple
 
 from tvm.s_tir import Schedule
+from tvm.s_tir.schedule import Trace
 
 from ..intrin import ENDS, HALVED, PACKED, WIDE, gemm_rows, operand_scopes
+from .marked_trace import MarkedTrace, MarkPlace
 
 # Orders of the array's steps inside a tile, from the outside in.
 STEP_ORDERS: dict[str, tuple[str, ...]] = {
@@ -211,15 +213,7 @@ def scheduled_mac(
     placed: dict[MacStructure, tuple[Schedule, _Placed]] = {}
     made = []
     for structure in structures:
-        common = replace(
-            structure,
-            pipelined=False,
-            two_sums=False,
-            wide=False,
-            packed=False,
-            halved=False,
-            ends=False,
-        )
+        common = _unmarked(structure)
         if common not in placed:
             start = sch.copy()
             found = defined_blocks(start) if blocks is None else blocks
@@ -229,6 +223,46 @@ def scheduled_mac(
         _finish(made[-1], structure, where)
         _schedule_strips(made[-1])
     return made
+
+
+def mac_traces(sch: Schedule, structures: Sequence[MacStructure]) -> list[Trace]:
+    """The traces of what `scheduled_mac` makes of the schedule of a definition. One schedule is
+    made for all structures that differ in marks only, and the marks are put into its trace.
+
+    Raises
+    ------
+    ValueError
+        if a structure splits a reduction that the definition does not have.
+    """
+    placed: dict[MacStructure, tuple[MarkPlace, _Placed]] = {}
+    made = []
+    for structure in structures:
+        common = _unmarked(structure)
+        if common not in placed:
+            start = sch.copy()
+            where = _tile_and_place(start, common, defined_blocks(start), {}, {})
+            start.tensorize(where.row, where.intrinsic)
+            marked_from = len(start.trace.insts)
+            _schedule_strips(start)
+            placed[common] = MarkPlace(start, marked_from), where
+        place, where = placed[common]
+        marked = MarkedTrace(place)
+        _mark(marked, structure, where)
+        made.append(marked.trace)
+    return made
+
+
+def _unmarked(structure: MacStructure) -> MacStructure:
+    """A structure without what only marks tell of."""
+    return replace(
+        structure,
+        pipelined=False,
+        two_sums=False,
+        wide=False,
+        packed=False,
+        halved=False,
+        ends=False,
+    )
 
 
 def _schedule_strips(sch: Schedule) -> None:
@@ -339,9 +373,13 @@ def _weights_order(
 
 
 def _finish(sch: Schedule, structure: MacStructure, placed: _Placed) -> None:
-    """Let the intrinsic compute the steps, and schedule what happens at the same time and what
-    lies side by side."""
+    """Let the intrinsic compute the steps, and mark."""
     sch.tensorize(placed.row, placed.intrinsic)
+    _mark(sch, structure, placed)
+
+
+def _mark(sch: Schedule | MarkedTrace, structure: MacStructure, placed: _Placed) -> None:
+    """Say what happens at the same time, and what lies side by side or in another order."""
     if structure.pipelined:
         # Loads run an iteration ahead; what follows them is the start of the sums, the steps and
         # the store, or just the steps of a part of the reduction.
@@ -362,7 +400,7 @@ def _finish(sch: Schedule, structure: MacStructure, placed: _Placed) -> None:
             sch.annotate(_copy_loop(sch, copy), ENDS, 1)
 
 
-def _copy_loop(sch: Schedule, load: Any) -> Any:
+def _copy_loop(sch: Schedule | MarkedTrace, load: Any) -> Any:
     """The outermost of a load's own loops."""
     return sch.get_loops(load)[-len(sch.get(load).iter_vars)]
 
@@ -381,7 +419,7 @@ def _extent(sch: Schedule, loop: Any) -> int:
     return int(sch.get(loop).extent)
 
 
-def annotate_pipeline(sch: Schedule, loop: Any, stages: list[int]) -> None:
+def annotate_pipeline(sch: Schedule | MarkedTrace, loop: Any, stages: list[int]) -> None:
     """Overlap a loop's statements: those of stage s run s iterations behind stage 0's."""
     sch.annotate(loop, "software_pipeline_stage", stages)
     sch.annotate(loop, "software_pipeline_order", list(range(len(stages))))

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ..device import DeviceConfig, kind_of
-from ..schedule_rules import Design
+from ..schedule_rules import TracedDesign
 from ..topi.mac_operator import MacOperator
 from ..topi.mac_schedule import MacStructure
 from ..topi.mac_shape import TILED, MacShape, Sizes
@@ -22,7 +22,7 @@ class MacPoints(PointLimits):
     from, in their order."""
 
     def __init__(
-        self, operator: MacOperator, config: DeviceConfig, designs: Sequence[Design]
+        self, operator: MacOperator, config: DeviceConfig, designs: Sequence[TracedDesign]
     ) -> None:
         self._shape = shape = operator.mac_shape(config)
         self._config = config

@@ -22,7 +22,7 @@ from typing import Any
 from tvm.s_tir import Schedule
 
 from ..device import DeviceConfig, kind_of
-from ..schedule_rules import designs
+from ..schedule_rules import traced_designs
 from ..schedule_rules.traces import Structure, trace_json
 from ..topi import Operator
 from ..topi.mac_operator import MacOperator
@@ -57,8 +57,8 @@ def point_space(
     if not kind_of(config).has_schedules:
         return PointSpace([], generator)
     start = Schedule(workload_module(operator, config), seed=seed % SEEDS + 1)
-    found = designs(start, operator, config, space)
-    structures = [Structure.of(trace_json(design.schedule.trace)) for design in found]
+    found = traced_designs(start, operator, config, space)
+    structures = [Structure.of(trace_json(design.trace)) for design in found]
     limits = MacPoints(operator, config, found) if isinstance(operator, MacOperator) else None
     return PointSpace(structures, generator, limits)
 

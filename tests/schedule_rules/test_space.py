@@ -22,7 +22,13 @@ from npu_target.devices.gemmini import GemminiConfig
 from npu_target.schedule_rules import SPACES, space_generator
 from npu_target.schedule_rules.rules import mac_structures
 from npu_target.target import make_target
-from npu_target.topi.mac_schedule import for_loops, mac_loops, schedule_mac, scheduled_mac
+from npu_target.topi.mac_schedule import (
+    for_loops,
+    mac_loops,
+    mac_traces,
+    schedule_mac,
+    scheduled_mac,
+)
 from npu_target.tuning.tune_context import NpuTuneContext
 
 SMALL = [
@@ -130,8 +136,10 @@ def test_generated_structures_equal_numpy_at_length(op, data):
 def test_structures_scheduled_together_are_those_scheduled_alone(operator):
     start = Schedule(operator.kernel().prim_func(preset("gemmini-16x16")))
     structures = for_loops(start, mac_structures(mac_loops(start)))
-    for structure, together in zip(structures, scheduled_mac(start, structures), strict=True):
+    schedules, traces = scheduled_mac(start, structures), mac_traces(start, structures)
+    for structure, together, trace in zip(structures, schedules, traces, strict=True):
         alone = start.copy()
         schedule_mac(alone, structure)
         steps, _ = alone.trace.as_json()
         assert str(together.trace.as_json()[0]) == str(steps)
+        assert str(trace.as_json()[0]) == str(steps)

@@ -12,7 +12,7 @@ from tvm.s_tir import Schedule
 
 from npu_target import topi
 from npu_target.device import preset
-from npu_target.schedule_rules import designs
+from npu_target.schedule_rules import traced_designs
 from npu_target.topi import Operator
 from npu_target.tuning.compiling import Compiled, CompileJob, compile_trace
 from npu_target.tuning.mac_tiles import MacPoints
@@ -43,7 +43,7 @@ def space_of(operator: Operator) -> PointSpace:
 @lru_cache
 def limits_of(operator: Operator) -> MacPoints:
     start = Schedule(workload_module(operator, CONFIG))
-    return MacPoints(operator, CONFIG, designs(start, operator, CONFIG, "both"))
+    return MacPoints(operator, CONFIG, traced_designs(start, operator, CONFIG, "both"))
 
 
 def drawn(operator: Operator, data: st.DataObject) -> Point:
