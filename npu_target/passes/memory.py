@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from math import prod
 
 from ..device import DeviceConfig, Memory, kind_of
@@ -109,23 +108,26 @@ def free_rows(
     buffers: Sequence[LocalBuffer], placements: Mapping[str, Placement], memory: Memory
 ) -> list[range]:
     """The rows of a memory that no buffer has, each range in one bank."""
-    is_free = [True] * memory.rows
+    used: list[range] = []
     for buffer in buffers:
         if buffer.scope == memory.scope:
             placement = placements[buffer.name]
             pitch = placement.strides[0] if buffer.versions > 1 else 0
             for version in range(buffer.versions):
                 first = placement.row + version * pitch
-                used = range(first - buffer.spare_rows, first + buffer.rows)
-                is_free[used.start : used.stop] = [False] * len(used)
-    banks = range(0, memory.rows, memory.bank_rows)
+                used.append(range(first - buffer.spare_rows, first + buffer.rows))
+    used.sort(key=lambda rows: rows.start)
     found = []
-    for bank in banks:
-        rows = range(bank, bank + memory.bank_rows)
-        for free, together in groupby(rows, is_free.__getitem__):
-            if free:
-                first, *others = together
-                found.append(range(first, first + 1 + len(others)))
+    for bank in range(0, memory.rows, memory.bank_rows):
+        free, end = bank, bank + memory.bank_rows
+        for rows in used:
+            if rows.start >= end:
+                break
+            if rows.start > free:
+                found.append(range(free, rows.start))
+            free = max(free, rows.stop)
+        if free < end:
+            found.append(range(free, end))
     return found
 
 

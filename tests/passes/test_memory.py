@@ -14,7 +14,7 @@ from operator_strategies import devices
 from npu_target.device import Memories, Memory
 from npu_target.devices.gemmini import GemminiConfig
 from npu_target.passes.errors import CodegenError
-from npu_target.passes.memory import DoesNotFit, LocalBuffer, Placement, allocate
+from npu_target.passes.memory import DoesNotFit, LocalBuffer, Placement, allocate, free_rows
 
 CONFIG = GemminiConfig()
 SCRATCHPAD, ACCUMULATOR = (memory.scope for memory in CONFIG.memories.all)
@@ -89,6 +89,29 @@ def test_tiles_in_use_at_once_share_no_row(data):
             if in_use_together(one, other):
                 taken = set().union(*rows_of(one, placements[one.name]))
                 assert taken.isdisjoint(set().union(*rows_of(other, placements[other.name])))
+
+
+@given(st.data())
+def test_free_rows_are_all_that_no_tile_has_bank_by_bank(data):
+    config = data.draw(devices)
+    buffers = data.draw(tiles(config))
+    try:
+        placements = allocate(buffers, config)
+    except DoesNotFit:
+        assume(False)
+    for memory in config.memories.all:
+        used: set[int] = set()
+        for buffer in buffers:
+            if buffer.scope == memory.scope:
+                for rows in rows_of(buffer, placements[buffer.name]):
+                    used |= rows | {min(rows) - 1 - row for row in range(buffer.spare_rows)}
+        found = free_rows(buffers, placements, memory)
+        listed = [row for rows in found for row in rows]
+        assert listed == sorted(set(range(memory.rows)) - used)
+        for rows in found:
+            assert rows.start // memory.bank_rows == (rows.stop - 1) // memory.bank_rows
+        for before, after in itertools.pairwise(found):
+            assert before.stop < after.start or after.start % memory.bank_rows == 0
 
 
 def banks(buffer: LocalBuffer, placements: dict[str, Placement]) -> list[set[int]]:
