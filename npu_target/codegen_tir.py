@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from tvm import tirx
 from tvm.tirx.buffer import BufferType
@@ -45,12 +45,27 @@ from .rewriting import rewritten
 from .topi import OperatorError
 from .topi.routed import served_by
 
-__all__ = ["PIPELINE", "CodegenError", "DoesNotFit", "build_program", "pipeline_of"]
+__all__ = [
+    "PIPELINE",
+    "Built",
+    "CodegenError",
+    "DoesNotFit",
+    "build",
+    "build_program",
+    "pipeline_of",
+]
 
 # Of a function: the pipeline that it is compiled by, as `PipelineOptions.parse` takes it.
 PIPELINE = "npu.pipeline"
 
 Show = Callable[[str, Any], None]  # is given what each stage leaves, by its name
+
+
+class Built(NamedTuple):
+    """A program, and the layouts of its packed arguments, by name."""
+
+    program: Program
+    packings: dict[str, Packing]
 
 
 def build_program(
@@ -61,6 +76,18 @@ def build_program(
     options: PipelineOptions | None = None,
     show: Show | None = None,
 ) -> Program:
+    """The program that `build` makes of a function."""
+    return build(func, config, name, report, options, show).program
+
+
+def build(
+    func: tirx.PrimFunc,
+    config: DeviceConfig,
+    name: str,
+    report: ScheduleReport | None = None,
+    options: PipelineOptions | None = None,
+    show: Show | None = None,
+) -> Built:
     """Compile one scheduled function.
 
     Parameters
@@ -94,7 +121,7 @@ def build_program(
             body = tuple(served.route.nodes(served.operator))
         else:
             names = [arg.name for arg in args]
-            body, constants = _scheduled_body(func, config, names, packed, report, options, tell)
+            body, constants = _scheduled_body(func, config, names, packed, report, options, show)
     except DoesNotFit as error:
         raise DoesNotFit(f"{name}: {error}") from error
     except (CodegenError, IsaError, OperatorError) as error:
@@ -106,7 +133,7 @@ def build_program(
     program = rewritten(head, body, kind_of(config).commands, options, show)
     tell("commands", program)
     tell("c", program)
-    return program
+    return Built(program, packed)
 
 
 def _in_words_of(func: tirx.PrimFunc, error: CodegenError | IsaError | OperatorError) -> str:
@@ -144,7 +171,7 @@ def _scheduled_body(
     packed: Mapping[str, Packing],
     report: ScheduleReport | None,
     options: PipelineOptions,
-    show: Show,
+    show: Show | None,
 ) -> tuple[tuple[Node, ...], tuple[Constant, ...]]:
     if not kind_of(config).has_schedules:
         raise CodegenError(
@@ -154,7 +181,7 @@ def _scheduled_body(
     if report is not None:
         report.arguments = list(arguments)
     lowered = lower(func, config, options, show)
-    return _body(lowered, config, arguments, packed, report or NoReport(), options, show)
+    return _body(lowered, config, arguments, packed, report or NoReport(), options, show or _forget)
 
 
 def _body(

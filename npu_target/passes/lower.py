@@ -62,7 +62,7 @@ def lower(
     func: tirx.PrimFunc,
     config: DeviceConfig,
     options: PipelineOptions = DEFAULT,
-    show: Show = lambda name, func: None,
+    show: Show | None = None,
 ) -> Lowered:
     """A scheduled function as loops.  Buffers keep their dimensions: the allocator chooses the
     strides of the device's memories, so nothing is flattened.  Tiles are told apart by name.
@@ -85,16 +85,21 @@ def lower(
 
 
 def _lowered(
-    func: tirx.PrimFunc, config: DeviceConfig, options: PipelineOptions, show: Show
+    func: tirx.PrimFunc, config: DeviceConfig, options: PipelineOptions, show: Show | None
 ) -> Lowered:
     def by_tvm(mod: tvm.IRModule, passes: Iterable[tvm.transform.Pass]) -> tvm.IRModule:
         for tvms in passes:
             mod = tvms(mod)
-            show(str(tvms.info.name), mod["main"])
+            if show is not None:
+                show(str(tvms.info.name), mod["main"])
         return mod
 
+    def tell(name: str, func: tirx.PrimFunc) -> None:
+        if show is not None:
+            show(name, func)
+
     func = hide_padding(func.with_attr("global_symbol", "main"))
-    show("npu.hide_padding", func)
+    tell("npu.hide_padding", func)
     mod = by_tvm(tvm.IRModule({"main": func}), _BLOCKS_TO_TILES)
     buffers = [*_block_buffers(mod["main"]), *allocated_buffers(mod["main"])]
     ranks = {buffer.name: len(buffer.shape) for buffer in buffers}
@@ -107,13 +112,13 @@ def _lowered(
         if len(buffer.shape) > ranks[buffer.name]
     }
     func = show_padding(func)
-    show("npu.show_padding", func)
+    tell("npu.show_padding", func)
     func = separate_sources(func)
-    show("npu.separate_sources", func)
+    tell("npu.separate_sources", func)
     func = block_tiles(func, buffers, versions, config)
-    show("npu.block_tiles", func)
+    tell("npu.block_tiles", func)
     func = cut_into_runs(func, config)
-    show("npu.cut_into_runs", func)
+    tell("npu.cut_into_runs", func)
     return Lowered(func, versions)
 
 

@@ -14,9 +14,8 @@ from tvm.ir import IRModule
 from tvm.ir.utils import derived_object
 from tvm.s_tir import meta_schedule as ms
 
-from ..codegen_tir import CodegenError, DoesNotFit, build_program
+from ..codegen_tir import CodegenError, DoesNotFit, build
 from ..device import DeviceConfig
-from ..passes.packings import packings
 from ..topi.definition import to_json
 from .failure import BUILD_ERROR, DOES_NOT_FIT, Failure
 from .workload import measured_by
@@ -47,8 +46,7 @@ class NpuBuilder(ms.builder.PyBuilder):
     def _build_one(self, mod: IRModule) -> ms.builder.BuilderResult:
         computed = measured_by(mod)
         try:
-            program = build_program(mod["main"], self._config, computed.name)
-            packed = packings(mod["main"], self._config)
+            program, packed = build(mod["main"], self._config, computed.name)
         except DoesNotFit as error:
             return ms.builder.BuilderResult(None, str(Failure(DOES_NOT_FIT, str(error))))
         except CodegenError as error:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from tvm.s_tir import Schedule
 from tvm.tirx import PrimFunc
 
-from ..codegen_tir import build_program
+from ..codegen_tir import build
 from ..device import DeviceConfig
 from ..device_api import program_cycles
 from ..passes.packings import packings
@@ -196,8 +196,8 @@ class Chooser:
 
     def _cycles(self, operator: Operator, schedule: Schedule, source: str) -> int:
         func = schedule.mod["main"]
-        program = build_program(func, self._config, operator.name, None, self._pipeline)
-        return self._check.cycles(program, operator, source, packings(func, self._config))
+        program, packed = build(func, self._config, operator.name, None, self._pipeline)
+        return self._check.cycles(program, operator, source, packed)
 
 
 def cycles_of(program: Program) -> int:

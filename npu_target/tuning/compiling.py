@@ -14,11 +14,10 @@ from tvm.ir import IRModule
 from tvm.s_tir import Schedule, TensorIntrin
 from tvm.s_tir.schedule import Trace
 
-from ..codegen_tir import CodegenError, DoesNotFit, build_program
+from ..codegen_tir import CodegenError, DoesNotFit, build
 from ..device import DeviceConfig, kind_of
 from ..packing import Packing
 from ..passes.conditions import without_sure_conditions
-from ..passes.packings import packings
 from ..pipeline_options import DEFAULT, PipelineOptions
 from ..topi import Operator
 from .failure import BUILD_ERROR, DOES_NOT_APPLY, DOES_NOT_FIT, Failure, last_line
@@ -64,13 +63,13 @@ def compile_trace(job: CompileJob) -> Compiled | Failure:
         return Failure(DOES_NOT_APPLY, last_line(error))
     try:
         func = schedule.mod["main"]
-        program = build_program(func, job.config, job.operator.name, None, job.pipeline)
+        program, packed = build(func, job.config, job.operator.name, None, job.pipeline)
     except DoesNotFit as error:
         return Failure(DOES_NOT_FIT, str(error))
     except CodegenError as error:
         return Failure(BUILD_ERROR, str(error))
     work = kind_of(job.config).cost.work(program, job.operator)
-    data, packed = program.to_bytes(), packings(func, job.config)
+    data = program.to_bytes()
     layouts = "".join(packed[name].to_json() for name in sorted(packed))
     digest = hashlib.sha256(data + layouts.encode()).hexdigest()[:_DIGEST_DIGITS]
     return Compiled(data, digest, work.least_cycles, features_of(job.operator, work), packed)

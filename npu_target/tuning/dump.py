@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from tvm.s_tir import Schedule
 
-from ..codegen_tir import build_program
+from ..codegen_tir import build, build_program
 from ..device import DeviceConfig, kind_of
 from ..device_api import host_cost
 from ..files import write_atomically
@@ -121,9 +121,8 @@ def dump_layers(
     for result in results:
         operator = result.layer.operator
         func = best_schedule(result, config, log).mod["main"]
-        program = build_program(func, config, operator.name, None, pipeline)
+        program, layouts = build(func, config, operator.name, None, pipeline)
         inputs = sample_inputs(operator, seed)
-        layouts = packings(func, config)
         dump_layer(folder, operator.name, program, operator, inputs, result.cycles, layouts)
 
 
@@ -141,9 +140,8 @@ def dump_regions(
     for region in partitioned.regions:
         operator = region.operator.kernel()
         func = schedule(operator).mod["main"]
-        program = build_program(func, config, region.name, None, pipeline)
+        program, layouts = build(func, config, region.name, None, pipeline)
         inputs = {**sample_inputs(operator, 0), **constants[region.name]}
-        layouts = packings(func, config)
         dump_layer(folder, region.name, program, operator, inputs, cycles_of(program), layouts)
 
 

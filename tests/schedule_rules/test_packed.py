@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from kernel_runs import check_schedule, kernel_schedule
 from operator_strategies import devices, operators
 
-from npu_target.codegen_tir import CodegenError, DoesNotFit, build_program
+from npu_target.codegen_tir import CodegenError, DoesNotFit, build, build_program
 from npu_target.device import preset
 from npu_target.devices.gemmini.isa import COMMANDS, LOADS
 from npu_target.passes.packings import packings
@@ -49,6 +49,18 @@ def test_equals_numpy(op, data):
 @given(data=st.data())
 def test_equals_numpy_at_length(op, data):
     check_packed(op, data)
+
+
+@pytest.mark.parametrize("is_packed", [True, False])
+def test_what_is_built_says_how_its_arguments_lie(is_packed):
+    operator = Matmul(1, 32, 64, 48)
+    schedule = kernel_schedule(operator, CONFIG, 1)
+    schedule_mac(schedule, MacStructure(packed=is_packed))
+    func = schedule.mod["main"]
+    program, layouts = build(func, CONFIG, operator.name)
+    assert program == build_program(func, CONFIG, operator.name)
+    assert layouts == packings(func, CONFIG)
+    assert bool(layouts) == is_packed
 
 
 def test_weights_come_in_whole_lines_one_after_the_other():
