@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import tvm_ffi
 from tvm import ir, tirx
@@ -31,10 +31,12 @@ def tile_buffers(lowered: Lowered, config: DeviceConfig) -> list[LocalBuffer]:
     """
     stationary: set[str] = set()
     step_rows: dict[str, int] = {}
+    marked: list[tirx.For] = []
+    stores: list[BufferStore] = []
 
     memories, intrinsics = config.memories, kind_of(config).intrinsics(config)
 
-    def visit(node: ir.Call) -> None:
+    def visit_call(node: ir.Call) -> None:
         call = step_call(node, intrinsics)
         if call is None:
             return
@@ -44,15 +46,22 @@ def tile_buffers(lowered: Lowered, config: DeviceConfig) -> list[LocalBuffer]:
             elif operand.access is not Access.READ:
                 step_rows[element.source.name] = operand.rows
 
-    tvm_ffi.structural_walk(lowered.func.body, (ir.Call, visit))
-    wide = _stored_wide(lowered.func.body, memories)
-    orders = _orders(lowered.func.body)
-    pooled = _pooled(lowered.func.body, memories)
-    halved = _halved(lowered.func.body)
-    spare = _spare_rows(lowered.func.body, memories)
+    def visit_loop(loop: tirx.For) -> None:
+        if loop.annotations:
+            marked.append(loop)
+
+    body = lowered.func.body
+    tvm_ffi.structural_walk(
+        body, ((ir.Call, visit_call), (tirx.For, visit_loop), (BufferStore, stores.append))
+    )
+    wide = _stored_wide(marked, memories)
+    orders = _orders(marked)
+    pooled = _pooled(stores, memories)
+    halved = _halved(marked)
+    spare = _spare_rows(stores, memories)
     # One that a pipeline's prologue, loop and epilogue allocate each is one tile.
     buffers = list(dict.fromkeys(allocated_buffers(lowered.func)))
-    live = _live_ranges(lowered.func.body)
+    live = _live_ranges(body)
     names = [buffer.name for buffer in buffers]
     for buffer in buffers:
         if names.count(buffer.name) > 1:
@@ -102,85 +111,70 @@ def _wide_rows(buffer: tirx.Buffer, lowered: Lowered, step_rows: Mapping[str, in
     return rows
 
 
-def _stored_wide(body: tirx.Stmt, memories: Memories) -> set[str]:
+def _stored_wide(marked: Sequence[tirx.For], memories: Memories) -> set[str]:
     """The tiles of sums whose stores are marked to take several blocks of columns."""
     found: set[str] = set()
 
-    def visit(loop: tirx.For) -> None:
-        if WIDE in loop.annotations:
-            tvm_ffi.structural_walk(loop.body, (TensorLoad, visit_load))
-
-    def visit_load(load: TensorLoad) -> None:
+    def visit(load: TensorLoad) -> None:
         if load.source.scope() == memories.sums.scope:
             found.add(load.source.name)
 
-    tvm_ffi.structural_walk(body, (tirx.For, visit))
+    for loop in marked:
+        if WIDE in loop.annotations:
+            tvm_ffi.structural_walk(loop.body, (TensorLoad, visit))
     return found
 
 
-def _orders(body: tirx.Stmt) -> dict[str, tuple[int, ...]]:
+def _orders(marked: Sequence[tirx.For]) -> dict[str, tuple[int, ...]]:
     """The order of the dimensions of tiles of packed weights."""
-    found: dict[str, tuple[int, ...]] = {}
-
-    def visit(loop: tirx.For) -> None:
-        if PACKED in loop.annotations:
-            order = tuple(int(dimension) for dimension in loop.annotations[PACKED])
-            tvm_ffi.structural_walk(
-                loop.body,
-                (BufferStore, lambda store: found.update({store.buffer.name: order})),
-            )
-
-    tvm_ffi.structural_walk(body, (tirx.For, visit))
-    return found
+    return {
+        name: tuple(int(dimension) for dimension in loop.annotations[PACKED])
+        for loop in marked
+        if PACKED in loop.annotations
+        for name in _written(loop)
+    }
 
 
-def _halved(body: tirx.Stmt) -> set[str]:
+def _halved(marked: Sequence[tirx.For]) -> set[str]:
     """The tiles of which a load is marked to be used in halves."""
-    found: set[str] = set()
-
-    def visit(loop: tirx.For) -> None:
-        if HALVED in loop.annotations:
-            tvm_ffi.structural_walk(
-                loop.body, (BufferStore, lambda store: found.add(store.buffer.name))
-            )
-
-    tvm_ffi.structural_walk(body, (tirx.For, visit))
-    return found
+    return {name for loop in marked if HALVED in loop.annotations for name in _written(loop)}
 
 
-def _pooled(body: tirx.Stmt, memories: Memories) -> set[str]:
+def _written(loop: tirx.For) -> list[str]:
+    """The names of what is written in a loop."""
+    names: list[str] = []
+    tvm_ffi.structural_walk(loop.body, (BufferStore, lambda store: names.append(store.buffer.name)))
+    return names
+
+
+def _pooled(stores: Sequence[BufferStore], memories: Memories) -> set[str]:
     """The tiles of which a store takes the greatest of several elements."""
     found: set[str] = set()
-
-    def visit(store: BufferStore) -> None:
-        loads: list[str] = []
-        tvm_ffi.structural_walk(
-            store.value, (TensorLoad, lambda load: loads.append(load.source.name))
-        )
-        if store.buffer.scope() not in memories.scopes:
-            found.update(name for name in loads if loads.count(name) > 1)
-
-    tvm_ffi.structural_walk(body, (BufferStore, visit))
+    for store in stores:
+        if store.buffer.scope() in memories.scopes:
+            continue
+        loads: list[TensorLoad] = []
+        tvm_ffi.structural_walk(store.value, (TensorLoad, loads.append))
+        names = [load.source.name for load in loads]
+        found.update(name for name in names if names.count(name) > 1)
     return found
 
 
-def _spare_rows(body: tirx.Stmt, memories: Memories) -> dict[str, int]:
+def _spare_rows(stores: Sequence[BufferStore], memories: Memories) -> dict[str, int]:
     """For each tile with columns of several lines in a row, how many lines more than one."""
     found: dict[str, int] = {}
-
-    def visit(store: BufferStore) -> None:
+    for store in stores:
+        column = store.indices[-1]
+        if not isinstance(column, tirx.Var):
+            continue
         if not memories.is_of_operands(store.buffer.scope()):
-            return
-        column, dim = store.indices[-1], int(store.buffer.shape[-1])
-
-        def visit_division(division: tirx.FloorDiv) -> None:
-            if isinstance(column, tirx.Var) and division.a.same_as(column):
-                lines = dim // int(division.b.value)
+            continue
+        divisions: list[tirx.FloorDiv] = []
+        tvm_ffi.structural_walk(store.value, (tirx.FloorDiv, divisions.append))
+        for division in divisions:
+            if division.a.same_as(column):
+                lines = int(store.buffer.shape[-1]) // int(division.b.value)
                 found[store.buffer.name] = max(found.get(store.buffer.name, 0), lines - 1)
-
-        tvm_ffi.structural_walk(store.value, (tirx.FloorDiv, visit_division))
-
-    tvm_ffi.structural_walk(body, (BufferStore, visit))
     return found
 
 
