@@ -23,7 +23,7 @@ from ..passes.boundaries import split_boundaries
 from ..passes.bounds import least
 from ..passes.copies import Load, Store, recognise
 from ..passes.errors import CodegenError
-from ..passes.linear import Linear, combine, constant, linear
+from ..passes.linear import Linear, all_linear, combine, constant, linear
 from ..passes.memory import Placement
 from ..passes.named import text_of
 from ..passes.stacks import stacked
@@ -88,14 +88,14 @@ class Nest:
         self._symbols = dict(reader.symbols)
         self.loops: list[LoopExtent] = []
         for stmt in loops:
-            extent = constant(stmt.extent)
-            rows = steps.get(stmt.loop_var, extent)
+            variable, extent = stmt.loop_var, constant(stmt.extent)
+            rows = steps.get(variable, extent) if steps else extent
             value = Linear(constant(stmt.min))
             for count, size in ((extent // rows, rows), (rows, 1)):
                 if count > 1:
-                    self.loops.append(LoopExtent(reader.fresh(), count, str(stmt.loop_var.name)))
+                    self.loops.append(LoopExtent(reader.fresh(), count, str(variable.name)))
                     value = value + Linear.loop(self.loops[-1].loop_id) * size
-            self._symbols[stmt.loop_var] = value
+            self._symbols[variable] = value
         self._is_versioned = any(versioned for _, versioned, _ in accesses)
         self._touched = [
             (tile, linear(indices[0], self._symbols) if versioned else Linear())
@@ -269,7 +269,7 @@ class StepNest(Nest):
 
     def _row(self, element: TensorLoad) -> Linear:
         """The row that the element of a tile is the first of."""
-        indices = [linear(index, self._symbols) for index in element.indices]
+        indices = all_linear(element.indices, self._symbols)
         row, column = self._reader.local(element.source, indices)
         if column != Linear():
             raise CodegenError(f"`{self.text}`: {element} is not the start of a row", self.leaf)

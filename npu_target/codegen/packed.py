@@ -10,7 +10,7 @@ from tvm.tirx import BufferStore
 from ..device.copy_rules import CopyRules
 from ..packing import Packing
 from ..passes.copies import Load, Store
-from ..passes.linear import Linear, linear
+from ..passes.linear import Linear, all_linear
 from ..passes.packings import packed_element, tile_number
 from ..passes.transfers import LoopExtent, Transfer, plan_transfer
 from .nests import CopyNest, CopyPart, TileReader, Values
@@ -26,7 +26,7 @@ class PackedNest(CopyNest):
         super().__init__(reader, loops, [], leaf)
         own = [loop.loop_id for loop in self.loops]
         element = packed_element(leaf, reader.config.memories.weights.dtype)
-        indices = [linear(index, self._symbols) for index in element.indices]
+        indices = all_linear(element.indices, self._symbols)
         as_it_is = self._recognised()
         first_row = as_it_is.row.without(*own)
         tile = tile_number(packing, [index.without(*own) for index in indices])

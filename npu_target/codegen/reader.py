@@ -125,7 +125,7 @@ class Reader:
         def visit(buffer: tirx.Buffer, indices: list[tirx.Expr]) -> None:
             placement = self._placements.get(buffer.name)
             if placement is not None and buffer.scope() in self.config.memories.scopes:
-                indices = list(indices)
+                indices = indices[:]
                 found.append((placement, buffer.name in self._versions, indices))
                 for index in indices:
                     _collect_moduli(index, self._moduli)

@@ -21,7 +21,7 @@ from ..intrin import StepCall, step_call
 from .bounds import least
 from .copies import is_call, is_zero, without_self
 from .errors import CodegenError, about
-from .linear import Linear, comparisons, constant, linear
+from .linear import Linear, all_linear, comparisons, constant, linear
 from .named import text_of
 
 
@@ -125,12 +125,13 @@ class AccessReader:
     def _block(self, realize: s_tir.SBlockRealize, given: list[Linear]) -> None:
         block = realize.block
         given = given + self._known(realize.predicate)
-        for iterator, value in zip(block.iter_vars, realize.iter_values, strict=True):
-            first, extent = constant(iterator.dom.min), constant(iterator.dom.extent)
-            variable = self.fresh(extent) + first
+        values = realize.iter_values[:] if given else []
+        for index, iterator in enumerate(block.iter_vars[:]):
+            domain = iterator.dom
+            variable = self.fresh(constant(domain.extent)) + constant(domain.min)
             self._env[iterator.var] = variable
             if given:
-                bound = linear(value, self._env)
+                bound = linear(values[index], self._env)
                 for form in list(given):
                     # What is known of the value that the iterator takes.
                     for sign in (1, -1):
@@ -169,7 +170,7 @@ class AccessReader:
                     store,
                 )
             if self._is_tile(load.source):
-                at = [linear(index, self._env) for index in load.indices]
+                at = all_linear(load.indices, self._env)
                 self.reads.append(Read(load.source.name, at, given, where))
         if store.buffer in self._inputs:
             raise CodegenError(
@@ -183,7 +184,7 @@ class AccessReader:
     def _load(
         self, store: BufferStore, value: tirx.Expr, where: Place, given: tuple[Linear, ...]
     ) -> None:
-        at = [linear(index, self._env) for index in store.indices]
+        at = all_linear(store.indices, self._env)
         conditions: list[Linear] = []
         if is_call(value, "prim.if_then_else"):
             try:
@@ -246,7 +247,7 @@ class AccessReader:
 
     def _element(self, first: TensorLoad, row: Linear, column: Linear, where: Place) -> Read:
         """An element of an operand, from the first one on."""
-        indices = [linear(index, self._env) for index in first.indices]
+        indices = all_linear(first.indices, self._env)
         buffer = first.source
         while buffer.name in self._matched:
             buffer, mins = self._matched[buffer.name]

@@ -19,7 +19,7 @@ from tvm.tirx import BufferStore, Var
 from ..device import DeviceConfig, Memory, kind_of
 from ..device.block_scales import BlockScale
 from .errors import CodegenError
-from .linear import Linear, comparisons, linear, undivided
+from .linear import Linear, all_linear, comparisons, linear, undivided
 from .named import text_of
 
 # Resolves a tile access to (row, column) forms.
@@ -155,7 +155,7 @@ def _load(
             "a tile is written under a condition; give it a value of 0 where that does not hold "
             "(`if_then_else`), or loops that divide its extents"
         )
-    indices = [linear(index, env) for index in store.indices]
+    indices = all_linear(store.indices, env)
     row, column = local(store.buffer, indices)
     value, accumulate = without_self(store)
     fill = 0
@@ -252,7 +252,7 @@ def _store(
             f"the value is not read from the {sums.title}: what is stored otherwise than as it is "
             f"has to be in scope {sums.scope!r}"
         )
-    row, column = local(value.source, [linear(index, env) for index in value.indices])
+    row, column = local(value.source, all_linear(value.indices, env))
     full_width = memory == sums and requantized is None and pooling is None
     element = str(store.buffer.dtype)
     if element != (sums if full_width else memories.inputs).dtype:
@@ -298,7 +298,7 @@ def _window(
 
     collect(value)
     size = round(len(loads) ** 0.5)
-    rows = [local(load.source, [linear(i, env) for i in load.indices]) for load in loads]
+    rows = [local(load.source, all_linear(load.indices, env)) for load in loads]
     (row, column), shifts = rows[0], []
     for other_row, other_column in rows:
         shift = other_row - row
@@ -329,8 +329,8 @@ def _offset(access: TensorLoad | BufferStore, env: Mapping[Var, Linear]) -> Line
     """The element number of a DRAM access; arguments are dense and row-major."""
     buffer = access.source if isinstance(access, TensorLoad) else access.buffer
     total = Linear()
-    for extent, index in zip(buffer.shape, access.indices, strict=True):
-        total = total * int(extent) + linear(index, env)
+    for extent, form in zip(buffer.shape[:], all_linear(access.indices, env), strict=True):
+        total = total * int(extent) + form
     return total
 
 

@@ -5,7 +5,7 @@ A form's atoms are loop numbers (``int``) or :class:`Atom`, an expression that i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -256,10 +256,10 @@ def linear(node: tirx.Expr, env: Mapping[Var, Linear]) -> Linear:
     """
     kind = type(node)
     if kind is tirx.Var:
-        form = env.get(node)
-        if form is None:
-            raise CodegenError(f"index {node} is no loop around it")
-        return form
+        try:
+            return env[node]
+        except KeyError:
+            raise CodegenError(f"index {node} is no loop around it") from None
     if kind is tirx.IntImm:
         return Linear(int(node.value))
     if isinstance(node, int):
@@ -281,6 +281,12 @@ def linear(node: tirx.Expr, env: Mapping[Var, Linear]) -> Linear:
             return b * a.const
         raise CodegenError(f"index expression {node} multiplies two variables")
     return combine(name, a, b)
+
+
+def all_linear(nodes: Sequence[tirx.Expr], env: Mapping[Var, Linear]) -> list[Linear]:
+    """The linear forms of expressions.  Raises CodegenError as `linear` does."""
+    # TVM's arrays take three times as long to give their elements one by one as in a slice.
+    return [linear(node, env) for node in nodes[:]]
 
 
 _BINARY = {

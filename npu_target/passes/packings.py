@@ -22,7 +22,7 @@ from ..packing import Packing, TileLoop
 from ..topi.routed import served_by
 from .copies import is_call
 from .errors import CodegenError
-from .linear import Linear, combine, comparisons, linear
+from .linear import Linear, all_linear, combine, comparisons, linear
 
 
 def packings(func: tirx.PrimFunc, config: DeviceConfig) -> dict[str, Packing]:
@@ -132,11 +132,10 @@ def _packing(marked: tirx.For, config: DeviceConfig) -> tuple[str, Packing]:
     element = packed_element(store, weights.dtype)
     numbers = {loop.loop_var: number for number, loop in enumerate(loops)}
     env: dict[Var, Linear] = {}
-    for value in stmt.iter_values:
-        _number(value, numbers, env)
+    _number(stmt.iter_values, numbers, env)
     for iterator, value in zip(stmt.block.iter_vars, stmt.iter_values, strict=True):
         env[iterator.var] = linear(value, env)
-    indices = [linear(index, env) for index in element.indices]
+    indices = all_linear(element.indices, env)
     shape = tuple(int(extent) for extent in element.source.shape)
     _check_zeros(store, env, indices, shape)
     order = (*(int(place) for place in marked.annotations[PACKED]), len(store.indices) - 1)
@@ -160,14 +159,14 @@ def _packing(marked: tirx.For, config: DeviceConfig) -> tuple[str, Packing]:
     return str(element.source.name), packing
 
 
-def _number(value: tirx.Expr, loops: Mapping[Var, int], env: dict[Var, Linear]) -> None:
-    """Give each variable of an expression a number, those of a tile's loops theirs."""
+def _number(values: Sequence[tirx.Expr], loops: Mapping[Var, int], env: dict[Var, Linear]) -> None:
+    """Give each variable of expressions a number, those of a tile's loops theirs."""
 
     def visit(variable: Var) -> None:
         if variable not in env:
             env[variable] = Linear.loop(loops.get(variable, len(loops) + len(env)))
 
-    tvm_ffi.structural_walk(value, (Var, visit))
+    tvm_ffi.structural_walk(values, (Var, visit))
 
 
 def _check_zeros(

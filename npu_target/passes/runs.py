@@ -8,6 +8,7 @@ along which all of them do.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from itertools import pairwise
 
 import tvm
@@ -36,8 +37,9 @@ def cut_into_runs(func: tirx.PrimFunc, config: DeviceConfig) -> tirx.PrimFunc:
 
 def _cut(stmt: tirx.Stmt, config: DeviceConfig) -> tirx.Stmt:
     if isinstance(stmt, tirx.SeqStmt):
-        parts = [_cut(part, config) for part in stmt.seq]
-        is_same = all(a.same_as(b) for a, b in zip(parts, stmt.seq, strict=True))
+        before = stmt.seq[:]
+        parts = [_cut(part, config) for part in before]
+        is_same = all(a.same_as(b) for a, b in zip(parts, before, strict=True))
         return stmt if is_same else tirx.SeqStmt(parts)
     if isinstance(stmt, tirx.IfThenElse):
         then = _cut(stmt.then_case, config)
@@ -54,7 +56,9 @@ def _cut(stmt: tirx.Stmt, config: DeviceConfig) -> tirx.Stmt:
     if not _is_step_or_load(leaf, config):
         body = _cut(stmt.body, config)
         return stmt if body.same_as(stmt.body) else _around(stmt, body)
-    env = _variables(loops, leaf)
+    # The variables of the nest's loops have the numbers of these, others those that follow.
+    env: defaultdict[Var, Linear] = defaultdict(lambda: Linear.loop(len(env)))
+    env.update({each.loop_var: Linear.loop(level) for level, each in enumerate(loops)})
     with about(leaf):
         level, runs = _first_to_cut(loops, leaf, env)
     if len(runs) < 2:
@@ -63,7 +67,7 @@ def _cut(stmt: tirx.Stmt, config: DeviceConfig) -> tirx.Stmt:
     nests = []
     for first, end in pairwise([*runs, int(loop.extent.value)]):
         variable = tirx.Var(str(loop.loop_var.name), loop.loop_var.ty)
-        nest: tirx.Stmt = _in_run(leaf, loop, first, variable, env)
+        nest: tirx.Stmt = _in_run(leaf, loop, level, first, variable, env)
         for inner in reversed(loops[level + 1 :]):
             nest = _around(inner, nest)
         nest = _around(loop, nest, variable, end - first)
@@ -88,9 +92,12 @@ def _first_to_cut(
     there is none."""
     forms = [linear(index, env) for index in _indices(leaf)]
     for level, loop in enumerate(loops):
+        uneven = [form for form in forms if not form.is_linear_in(level)]
+        if not uneven:
+            continue
         if isinstance(leaf, BufferStore) and loop.loop_var.same_as(leaf.indices[-1]):
             continue  # columns of a row
-        runs = _runs(loop, forms, env)
+        runs = _runs([_values(form, loop, level) for form in uneven])
         if len(runs) > 1:
             return level, runs
     return 0, [0]
@@ -99,36 +106,26 @@ def _first_to_cut(
 def _indices(leaf: tirx.Stmt) -> list[tirx.Expr]:
     """The indices of all that a step or a load touches."""
     indices: list[tirx.Expr] = []
-    tvm_ffi.structural_walk(leaf, (TensorLoad, lambda load: indices.extend(load.indices)))
+    tvm_ffi.structural_walk(leaf, (TensorLoad, lambda load: indices.extend(load.indices[:])))
     return indices
 
 
-def _variables(loops: list[tirx.For], leaf: tirx.Stmt) -> dict[Var, Linear]:
-    variables = [loop.loop_var for loop in loops]
-    tvm_ffi.structural_walk(leaf, (Var, variables.append))
-    return {variable: Linear.loop(number) for number, variable in enumerate(variables)}
-
-
-def _values(form: Linear, loop: tirx.For, env: dict[Var, Linear]) -> list[Linear] | None:
-    """What an index is in each iteration of a loop; None where it advances evenly."""
-    (number,) = env[loop.loop_var].variables()
-    if form.is_linear_in(number):
-        return None
+def _values(form: Linear, loop: tirx.For, level: int) -> list[Linear]:
+    """What an index is in each iteration of the loop of a number."""
     start = int(loop.min.value)
-    return [form.substitute({number: Linear(start + i)}) for i in range(int(loop.extent.value))]
+    return [form.substitute({level: Linear(start + i)}) for i in range(int(loop.extent.value))]
 
 
-def _runs(loop: tirx.For, forms: list[Linear], env: dict[Var, Linear]) -> list[int]:
-    """The first iterations of the runs of a loop along which indices advance by numbers: of one,
-    where they do or where that does not help."""
-    values = [found for form in forms if (found := _values(form, loop, env)) is not None]
+def _runs(values: list[list[Linear]]) -> list[int]:
+    """The first iterations of the runs of a loop along which indices, of which the values in each
+    iteration are given, advance by numbers: of one, where they do or where that does not help."""
     steps = [
         [b - a for a, b in zip(*pair, strict=True)] for pair in pairwise(zip(*values, strict=True))
     ]
-    if not values or not all(form.is_const for step in steps for form in step):
+    if not all(form.is_const for step in steps for form in step):
         return [0]
-    runs, extent = [0], int(loop.extent.value)
-    for end in range(2, extent):
+    runs = [0]
+    for end in range(2, len(steps) + 1):
         # The first step of a run is free.
         if end - runs[-1] > 1 and steps[end - 1] != steps[end - 2]:
             runs.append(end)
@@ -136,7 +133,12 @@ def _runs(loop: tirx.For, forms: list[Linear], env: dict[Var, Linear]) -> list[i
 
 
 def _in_run(
-    leaf: tirx.Stmt, loop: tirx.For, first: int, variable: Var, env: dict[Var, Linear]
+    leaf: tirx.Stmt,
+    loop: tirx.For,
+    level: int,
+    first: int,
+    variable: Var,
+    env: dict[Var, Linear],
 ) -> tirx.Stmt:
     """The step or load in a run of iterations that begins at ``first``, by another variable, which
     starts at 0."""
@@ -144,9 +146,10 @@ def _in_run(
     shifted = variable + begin
 
     def index_in_run(index: tirx.Expr) -> tirx.Expr:
-        values = _values(linear(index, env), loop, env)
-        if values is None:
+        form = linear(index, env)
+        if form.is_linear_in(level):
             return replaced(index, loop.loop_var, shifted)
+        values = _values(form, loop, level)
         slope = (values[first + 1] - values[first]).const if first + 1 < len(values) else 0
         return replaced(index, loop.loop_var, begin) + variable * slope
 

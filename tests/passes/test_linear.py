@@ -16,6 +16,7 @@ from npu_target.passes.errors import CodegenError
 from npu_target.passes.linear import (
     Atom,
     Linear,
+    all_linear,
     combine,
     comparisons,
     linear,
@@ -90,6 +91,16 @@ def divided(draw, parts):
 expressions = st.recursive(
     leaves, lambda parts: st.one_of(scaled(parts), combined(parts), divided(parts)), max_leaves=8
 )
+
+
+def test_the_forms_of_an_arrays_expressions_are_theirs():
+    i, j, _ = variables
+    buffer = tirx.decl_buffer((EXTENT, EXTENT), "int8")
+    store = tirx.BufferStore(buffer, tirx.IntImm("int8", 0), [i * 2 + j, j])
+    forms = all_linear(store.indices, environment)
+    assert forms == [linear(index, environment) for index in store.indices]
+    with pytest.raises(CodegenError, match="is no loop around it"):
+        all_linear(store.indices, {i: Linear.loop(0)})
 
 
 @given(expressions, points)
