@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "rewrite/programs.h"
+#include "sim/demand_sum.h"
 #include "sim/host_code.h"
 #include "sim/host_layout.h"
 
@@ -74,14 +75,8 @@ Demands::Part& Demands::part(const Node* node) {
 
 Demands::Part Demands::made(const Node* node) const {
   const sim::Program alone = with_body(program_, {node});
-  const sim::HostDemand demand = sim::HostDemandCounter(alone, control_).count();
-  const sim::HostCode& code = alone.host_code();
-  const uint64_t outside = code.call + code.back + code.straight_instructions;
-  return {{demand.instructions - outside, demand.commands, demand.loop_bytes,
-           demand.once_bytes - bytes_of(outside)},
-          code.registers,
-          code.straight,
-          {}};
+  sim::HostCode code(alone, sim::HostCode::Extent::kPart);
+  return {sim::demand_sum(alone, code, control_), code.registers, std::move(code.straight), {}};
 }
 
 }  // namespace npu::rewrite

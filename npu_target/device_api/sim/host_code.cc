@@ -34,14 +34,14 @@ class Lowering {
                 [this](uint32_t step, uint32_t instructions) { add(step, instructions); }),
         innermost_(program.exprs.nodes.size(), kNoScope) {}
 
-  void lower() {
+  void lower(HostCode::Extent extent) {
     append_all(program_.body);
     append();  // the program's end
     find_sections(scopes_);
     values_.finish();
     end_loops();
     code_.straight = std::move(values_.straight);
-    lay_out(program_, scopes_, code_);
+    lay_out(program_, scopes_, extent, code_);
   }
 
  private:
@@ -270,7 +270,9 @@ class Lowering {
 
 }  // namespace
 
-HostCode::HostCode(const Program& program) { Lowering(program, *this).lower(); }
+HostCode::HostCode(const Program& program, Extent extent) {
+  Lowering(program, *this).lower(extent);
+}
 
 const HostCode& KeptHostCode::of(const Program& program) const {
   const std::lock_guard<std::mutex> lock(mutex_);

@@ -23,7 +23,10 @@ struct HostStep {
 // The code that a C compiler makes of the program's loops: `do { body; additions } while (register
 // != end)`, operands in registers that additions advance. docs/program.md has the rules.
 struct HostCode {
-  explicit HostCode(const Program& program);
+  // Of a whole program, or of a part, for which only its loops' code is made: no call, and no words
+  // that are made outside of them.
+  enum class Extent : uint8_t { kWhole, kPart };
+  explicit HostCode(const Program& program, Extent extent = Extent::kWhole);
 
   std::vector<HostStep> steps;  // in the order of ProgramCode::instructions
   uint32_t call = 0;            // instructions of the call, before the first step
@@ -31,9 +34,9 @@ struct HostCode {
   uint64_t loop_bytes = 0;      // code inside loops
   uint64_t once_bytes = 0;      // all other code
   size_t registers = 0;         // that its loops need at once
-  // What is made outside of all scopes, in its order. Its instructions are those of steps, too.
+  // What is made outside of all scopes, in its order. Its instructions are those of steps, too, but
+  // of a part.
   std::vector<StraightUse> straight;
-  uint64_t straight_instructions = 0;
   static constexpr uint64_t kCommandBytes = 4;
   // Of any other instruction, on average: gcc's code for RV64GC, whose short instructions have 2,
   // has 2.94 (2.5 to 3.2 in kernels of the models' layers: tests/program/c/test_riscv.py).

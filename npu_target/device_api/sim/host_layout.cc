@@ -17,8 +17,9 @@ namespace {
 constexpr size_t kFreeRegisters = 15;
 constexpr size_t kKeptRegisters = 12;
 
-// Outside of all scopes, and then before sections. The former stay in `code.straight`.
-void make_straight_values(const Program& program, HostCode& code) {
+// Sorts what straight-line code needs. Returns what of it is needed before sections: what is needed
+// outside of all scopes stays in `code.straight`.
+std::vector<StraightUse> sorted_out(HostCode& code) {
   std::stable_sort(code.straight.begin(), code.straight.end(),
                    [](const StraightUse& a, const StraightUse& b) {
                      return std::make_tuple(a.section, a.step, a.kind) <
@@ -27,16 +28,21 @@ void make_straight_values(const Program& program, HostCode& code) {
   const auto outside_end =
       std::find_if(code.straight.begin(), code.straight.end(),
                    [](const StraightUse& use) { return use.section != kNoScope; });
-  const std::vector<StraightUse> before_sections(outside_end, code.straight.end());
+  std::vector<StraightUse> before_sections(outside_end, code.straight.end());
   code.straight.erase(outside_end, code.straight.end());
+  return before_sections;
+}
+
+void make_straight_values(const Program& program, HostCode::Extent extent, HostCode& code) {
+  const std::vector<StraightUse> before_sections = sorted_out(code);
+  const bool is_whole = extent == HostCode::Extent::kWhole;
+  if (!is_whole && before_sections.empty()) return;
   StraightCode straight(program);
-  straight.make(code.straight, [&code](uint32_t step, uint32_t instructions) {
+  const auto add = [&code](uint32_t step, uint32_t instructions) {
     code.steps[step].instructions += instructions;
-    code.straight_instructions += instructions;
-  });
-  straight.make(before_sections, [&code](uint32_t step, uint32_t instructions) {
-    code.steps[step].instructions += instructions;
-  });
+  };
+  if (is_whole) straight.make(code.straight, add);
+  straight.make(before_sections, add);
 }
 
 void place_steps(HostCode& code) {
@@ -60,17 +66,20 @@ HostCall host_call(const Program& program, size_t registers) {
           static_cast<uint32_t>(frame + 1)};
 }
 
-void lay_out(const Program& program, std::vector<HostScope>& scopes, HostCode& code) {
+void lay_out(const Program& program, std::vector<HostScope>& scopes, HostCode::Extent extent,
+             HostCode& code) {
   const HostRegisters registers(scopes, static_cast<size_t>(program.host.host_registers),
                                 [&code](uint32_t step, uint32_t instructions) {
                                   code.steps[step].instructions += instructions;
                                 });
   code.straight.insert(code.straight.end(), registers.constants.begin(), registers.constants.end());
   code.registers = registers.needed;
-  const HostCall around = host_call(program, code.registers);
-  code.call = around.call;
-  code.back = around.back;
-  make_straight_values(program, code);
+  if (extent == HostCode::Extent::kWhole) {
+    const HostCall around = host_call(program, code.registers);
+    code.call = around.call;
+    code.back = around.back;
+  }
+  make_straight_values(program, extent, code);
   place_steps(code);
 }
 

@@ -20,9 +20,10 @@ struct HostCall {
 // Of one whose loops need so many registers at once.
 HostCall host_call(const Program& program, size_t registers);
 
-// Charges words that find no register, what straight-line code needs outside of all scopes and the
-// call, and gives the steps their places. `scopes` are the code's, and changed; `code.straight` has
-// what was found so far.
-void lay_out(const Program& program, std::vector<HostScope>& scopes, HostCode& code);
+// Charges words that find no register and, of a whole program, what straight-line code needs
+// outside of all scopes and the call, and gives the steps their places. `scopes` are the code's,
+// and changed; `code.straight` has what was found so far.
+void lay_out(const Program& program, std::vector<HostScope>& scopes, HostCode::Extent extent,
+             HostCode& code);
 
 }  // namespace npu::sim
