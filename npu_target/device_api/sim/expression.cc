@@ -39,9 +39,8 @@ int64_t floor_mod(int64_t a, int64_t b) {
   return remainder != 0 && ((remainder < 0) != (b < 0)) ? remainder + b : remainder;
 }
 
-}  // namespace
-
-int64_t applied(Op op, int64_t a, int64_t b, int64_t c) {
+// In the loop over an expression's nodes, which has no time for a call.
+inline int64_t computed(Op op, int64_t a, int64_t b, int64_t c) {
   switch (op) {
     case Op::kAdd:
       return wrap(raw(a) + raw(b));
@@ -76,6 +75,10 @@ int64_t applied(Op op, int64_t a, int64_t b, int64_t c) {
   }
   return 0;
 }
+
+}  // namespace
+
+int64_t applied(Op op, int64_t a, int64_t b, int64_t c) { return computed(op, a, b, c); }
 
 void ExprTable::prepare_root(uint32_t root) {
   prepared_.resize(nodes.size());
@@ -112,20 +115,22 @@ int64_t ExprTable::evaluate(uint32_t root, const std::vector<int64_t>& variables
                             std::vector<int64_t>& scratch) const {
   if (nodes[root].op == Op::kConst) return nodes[root].value;
   if (scratch.size() < nodes.size()) hold_constants(scratch);
+  int64_t* const values = scratch.data();
+  const ExprNode* const all = nodes.data();
   for (const uint32_t index : nodes_of(root)) {
-    const ExprNode& node = nodes[index];
+    const ExprNode& node = all[index];
     if (node.op == Op::kVar) {
-      scratch[index] = variables[node.slot];
+      values[index] = variables[node.slot];
     } else if (node.op == Op::kTable) {
-      const uint64_t at = raw(scratch[node.inputs[0]]);
-      if (at >= node.count) fail_index(scratch[node.inputs[0]], node.count);
-      scratch[index] = words[node.slot + at];
+      const uint64_t at = raw(values[node.inputs[0]]);
+      if (at >= node.count) fail_index(values[node.inputs[0]], node.count);
+      values[index] = words[node.slot + at];
     } else {
-      scratch[index] = applied(node.op, scratch[node.inputs[0]], scratch[node.inputs[1]],
-                               scratch[node.inputs[2]]);
+      values[index] =
+          computed(node.op, values[node.inputs[0]], values[node.inputs[1]], values[node.inputs[2]]);
     }
   }
-  return scratch[root];
+  return values[root];
 }
 
 }  // namespace npu::sim
