@@ -16,8 +16,9 @@ sim::Program without_device(const sim::Program& program) {
   sim::Program found;
   found.name = program.name;
   found.host = program.host;
-  found.arguments = program.arguments;
-  for (sim::Argument& argument : found.arguments) argument.data.clear();
+  for (const sim::Argument& argument : program.arguments) {
+    found.arguments.emplace_back().is_constant = argument.is_constant;
+  }
   found.shifted_addresses = program.shifted_addresses;
   return found;
 }

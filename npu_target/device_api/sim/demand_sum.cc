@@ -113,13 +113,15 @@ class DemandSum {
 
   void add(Work& all, const Work& work, uint64_t times) const {
     const uint64_t most = control_.max_steps;
-    if (most != 0 && work.iterations != 0 && times > (most - all.iterations) / work.iterations) {
+    uint64_t iterations = 0;
+    const bool overflows = __builtin_mul_overflow(work.iterations, times, &iterations);
+    if (most != 0 && (overflows || iterations > most - all.iterations)) {
       throw LimitError(-1, "program '" + program_.name + "': needs at most " +
                                std::to_string(most) + " loop iterations, has more");
     }
     all.instructions += work.instructions * times;
     all.commands += work.commands * times;
-    all.iterations += work.iterations * times;
+    all.iterations += iterations;
   }
 
   const Program& program_;

@@ -43,17 +43,15 @@ struct Candidate {
   }
 };
 
-// For each of some words, in their order, whether a loop has it.
-std::vector<bool> found_in(const HostWords& words, const std::vector<Candidate>& candidates) {
-  std::vector<bool> found;
-  found.reserve(candidates.size());
+// Calls visit(is_in) for each of some words, in their order: whether a loop has it.
+template <typename Visit>
+void find_in(const HostWords& words, const std::vector<Candidate>& candidates, const Visit& visit) {
   auto at = words.begin();
   for (const Candidate& candidate : candidates) {
     const HostWord& word = candidate.word->first;
     while (at != words.end() && at->first < word) ++at;
-    found.push_back(at != words.end() && !(word < at->first));
+    visit(at != words.end() && !(word < at->first));
   }
-  return found;
 }
 
 }  // namespace
@@ -96,11 +94,11 @@ void HostRegisters::find_homes() {
   for (size_t i = 0; i < scopes_.size(); ++i) {
     for (const auto& [word, uses] : scopes_[i].words) {
       if (word.family != HostWord::kConstant) continue;
+      if (uses.steps.empty()) continue;
+      const auto [home, is_first] = home_.try_emplace(
+          {outermost_[i], word.value}, section_at(scopes_[i], uses.steps.front().first));
       for (const auto& [step, accesses] : uses.steps) {
-        const int section = section_at(scopes_[i], step);
-        const auto [home, is_first] =
-            home_.emplace(std::make_pair(outermost_[i], word.value), section);
-        if (!is_first) home->second = common_section(scopes_, home->second, section);
+        home->second = common_section(scopes_, home->second, section_at(scopes_[i], step));
       }
     }
   }
@@ -185,14 +183,19 @@ void HostRegisters::fit(int index) {
   }
   size_t live = cheapest.size() + most_at_once(brief);
   size_t most = live;
-  std::vector<std::vector<bool>> is_in;  // each of the loops inside, by the word's number
-  std::vector<size_t> live_in;           // the loops inside
+  const size_t words = cheapest.size();
+  std::vector<uint8_t> is_in;   // by loop inside, and by the word's number
+  std::vector<size_t> live_in;  // the loops inside
+  is_in.reserve(loop.inside.size() * words);
+  live_in.reserve(loop.inside.size());
   for (const int inside : loop.inside) {
     const auto inner = static_cast<size_t>(inside);
     const uint32_t entry = scopes_[inner].entry;
-    is_in.push_back(found_in(scopes_[inner].words, cheapest));
     size_t count = loops_[inner].needed;
-    count += static_cast<size_t>(std::count(is_in.back().begin(), is_in.back().end(), false));
+    find_in(scopes_[inner].words, cheapest, [&](bool is_there) {
+      is_in.push_back(is_there ? 1 : 0);
+      count += is_there ? 0 : 1;
+    });
     for (const HostUses* uses : brief) {
       count += first_step(*uses) < entry && last_step(*uses) > entry ? 1 : 0;
     }
@@ -205,11 +208,11 @@ void HostRegisters::fit(int index) {
   for (const Candidate& candidate : cheapest) {
     bool is_too_much = live > registers_;
     for (size_t k = 0; k < live_in.size(); ++k) {
-      is_too_much |= live_in[k] > registers_ && !is_in[k][candidate.number];
+      is_too_much |= live_in[k] > registers_ && is_in[k * words + candidate.number] == 0;
     }
     if (!is_too_much) continue;
     for (size_t k = 0; k < live_in.size(); ++k) {
-      live_in[k] -= is_in[k][candidate.number] ? 0 : 1;
+      live_in[k] -= is_in[k * words + candidate.number] != 0 ? 0 : 1;
     }
     --live;
     put_in_memory(index, candidate.word);
