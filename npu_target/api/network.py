@@ -64,7 +64,7 @@ class LoadedModel(Tunable):
         """Compile it, with the schedules that tuning found; nothing is tuned. Parameters and errors
         are those of `layers`."""
         chooser = self._chooser(logs, own_logs_only, require_tuned, routes, pipeline, runner)
-        results = chooser.results(self.parts)
+        results = self._results(chooser)
         partitioned = self.network.with_kernels(chooser.device_function)
         built = Built(self.name, self.config.name, self.inputs)
         layers = self._timed(results, partitioned)

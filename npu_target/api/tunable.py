@@ -20,6 +20,7 @@ from ..topi import Operator
 from ..topi.spelled import parse_operator
 from ..tuning.asked_logs import AskedLogs, asked_logs
 from ..tuning.choose import Chooser
+from ..tuning.chosen_defaults import choose_defaults_together
 from ..tuning.devices import check_runner, device_pool
 from ..tuning.errors import TuningError
 from ..tuning.header import Header
@@ -159,11 +160,16 @@ class Tunable:
             for a layer whose program is wrong or that does not fit the device.
         """
         chooser = self._chooser(logs, own_logs_only, require_tuned, routes, pipeline, runner)
-        return self._layers(chooser.results(self.parts), chooser.device_function)
+        return self._layers(self._results(chooser), chooser.device_function)
 
     def _layers(self, results: Sequence[LayerResult], lower: Lowering) -> Layers:
         """With what a whole network takes, if this is one, whose kernels `lower` makes."""
         return Layers(self.config, results)
+
+    def _results(self, chooser: Chooser) -> list[LayerResult]:
+        """What each layer takes; raises as `Chooser.results` does."""
+        choose_defaults_together([part.operator for part in self.parts], self.config)
+        return chooser.results(self.parts)
 
     def _chooser(
         self,
