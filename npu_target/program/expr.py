@@ -68,12 +68,15 @@ class Expr:
         self.op = op
         self.value = value
         self.args = args
-        depth = 0
-        for arg in args:
-            if arg.depth > depth:
-                depth = arg.depth
-        self.depth: int = depth + 1
-        self._hash = hash((op, value, args))
+        self.depth: int
+        self._hash: int
+        if len(args) == 2:  # as most have, of those with any
+            a, b = args
+            self.depth = 1 + (a.depth if a.depth > b.depth else b.depth)
+            self._hash = hash((op, a._hash, b._hash))
+        else:
+            self.depth = 1 + max([arg.depth for arg in args], default=0)
+            self._hash = hash((op, value, *[arg._hash for arg in args]))
 
     def __hash__(self) -> int:
         return self._hash

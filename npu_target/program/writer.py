@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from functools import cache, lru_cache
+from itertools import chain
 
 from ..device import DeviceConfig
 from .expr import Expr, Op
@@ -16,8 +17,10 @@ CONSTANT_ROLE = len(ROLES)
 NO_ADDRESS = (0xFFFF, 0, 0)
 _COUNT = struct.Struct("<I")
 _CONST, _VAR = struct.Struct("<Bq"), struct.Struct("<BI")
+_ARGUMENTS = {number: struct.Struct(f"<B{number}I") for number in (2, 3)}
 _LOOP_HEAD = struct.Struct("<BII")
 _COMMAND_HEAD = struct.Struct("<BB")
+_flat = chain.from_iterable
 
 
 def head_bytes(program: Program) -> bytes:
@@ -54,7 +57,10 @@ def word_layout(steps: int, general: int) -> struct.Struct:
     return struct.Struct(f"<QHBBI{'Iq' * steps}I{'qI' * general}")
 
 
-_NO_STEPS, _ONE_STEP = word_layout(0, 0), word_layout(1, 0)
+@cache
+def _command_layout(first: int, second: int) -> struct.Struct:
+    """Of a command whose words have so many steps and no general terms, as most have."""
+    return struct.Struct(f"<BBQHBBI{'Iq' * first}IQHBBI{'Iq' * second}I")
 
 
 class _HeadWriter:
@@ -98,31 +104,44 @@ class _CodeWriter:
         parts = self._parts
         parts.append(_COUNT.pack(len(nodes)))
         for node in nodes:
-            if type(node) is Command:
-                parts += (
-                    _COMMAND_HEAD.pack(COMMAND, node.funct),
-                    self._word(node.rs1),
-                    self._word(node.rs2),
-                )
-            elif type(node) is Loop:
+            if type(node) is Loop:
                 parts.append(_LOOP_HEAD.pack(LOOP, node.loop_id, self._expr(node.extent)))
                 self._append_body(node.body)
+            elif type(node) is Command:
+                first, second = node.rs1, node.rs2
+                if first.general or second.general:
+                    head = _COMMAND_HEAD.pack(COMMAND, node.funct)
+                    parts += (head, self._word(first), self._word(second))
+                    continue
+                steps, others = first.steps, second.steps
+                parts.append(
+                    _command_layout(len(steps), len(others)).pack(
+                        COMMAND,
+                        node.funct,
+                        first.base,
+                        *(first.address or NO_ADDRESS),
+                        len(steps),
+                        *_flat(steps),
+                        0,
+                        second.base,
+                        *(second.address or NO_ADDRESS),
+                        len(others),
+                        *_flat(others),
+                        0,
+                    )
+                )
 
     def _word(self, operand: Operand) -> bytes:
-        address = NO_ADDRESS if operand.address is None else operand.address
         steps, general = operand.steps, operand.general
-        if not general:
-            if len(steps) == 1:
-                return _ONE_STEP.pack(operand.base, *address, 1, *steps[0], 0)
-            if not steps:
-                return _NO_STEPS.pack(operand.base, *address, 0, 0)
-        words = [operand.base, *address, len(steps)]
-        for step in steps:
-            words += step
-        words.append(len(general))
-        for coefficient, expr in general:
-            words += (coefficient, self._expr(expr))
-        return word_layout(len(steps), len(general)).pack(*words)
+        terms = [(coefficient, self._expr(expr)) for coefficient, expr in general]
+        return word_layout(len(steps), len(general)).pack(
+            operand.base,
+            *(operand.address or NO_ADDRESS),
+            len(steps),
+            *_flat(steps),
+            len(terms),
+            *_flat(terms),
+        )
 
     def _expr(self, expr: Expr) -> int:
         found = self._index_of_id.get(id(expr))
@@ -146,6 +165,6 @@ class _CodeWriter:
             )
         else:
             indices = [self._expr(arg) for arg in expr.args]
-            encoded = struct.pack(f"<B{len(indices)}I", expr.op, *indices)
+            encoded = _ARGUMENTS[len(indices)].pack(expr.op, *indices)
         self.expressions.append(encoded)
         return len(self.expressions) - 1
