@@ -121,15 +121,18 @@ def _all_of(conditions: Sequence[Expr]) -> Expr:
     return reduce(expr.logical_and, conditions) if conditions else expr.ONE
 
 
+@lru_cache(maxsize=4096)  # of neighbouring copies, and from program to program, many are the same
 def _compared(compare: Callable[[Expr, Expr], Expr], form: Linear) -> Expr:
     """``0 <= form``, or ``0 == form``: of a single variable as that and a number, which is what
     the host compares without an addition."""
-    if len(form.items) == 1 and isinstance(form.items[0][0], int):
-        ((loop_id, factor),) = form.items
-        bound, rest = divmod(-form.const, factor)
-        if factor < 0:
-            return compare(expr.var(loop_id), expr.const(bound))
-        return compare(expr.const(bound + (rest > 0)), expr.var(loop_id))
+    const, items = form
+    if len(items) == 1 and isinstance(items[0][0], int):
+        ((loop_id, factor),) = items
+        variable = expr.var(loop_id)
+        # It is at least a quotient, rounded up, or at most one, rounded down.
+        if factor > 0:
+            return compare(expr.const(-(const // factor)), variable)
+        return compare(variable, expr.const(const // -factor))
     return compare(expr.ZERO, to_expr(form))
 
 
@@ -315,10 +318,10 @@ class CopyOperation(NamedTuple):
         if not self.guards:
             return nested(self.loops, body)
         condition = _all_of([guard.expression() for guard in self.guards])
-        own = [loop.loop_id for loop in self.loops]
-        if not any(form.depends_on(i) for g in self.guards for form in g.forms for i in own):
-            return when(condition, nested(self.loops, body))
-        return nested(self.loops, when(condition, body))
+        for loop in self.loops:
+            if any(form.depends_on(loop.loop_id) for g in self.guards for form in g.forms):
+                return nested(self.loops, when(condition, body))
+        return when(condition, nested(self.loops, body))
 
 
 class RowPattern(NamedTuple):
@@ -364,9 +367,9 @@ def values_of(loops: Sequence[LoopExtent], others: Sequence[LoopExtent]) -> dict
 
 def when(condition: Expr, body: tuple[Node, ...]) -> tuple[Node, ...]:
     """``body`` where a condition holds."""
-    if condition == expr.ZERO:
-        return ()
-    return body if condition == expr.ONE else (Loop(CONDITION_LOOP, condition, body),)
+    if not condition.is_const:
+        return (Loop(CONDITION_LOOP, condition, body),)
+    return body if condition.value else ()
 
 
 def nested(loops: Sequence[LoopExtent], body: tuple[Node, ...]) -> tuple[Node, ...]:
