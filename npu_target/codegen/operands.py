@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ..device.commands import WORD_MASK
 from ..passes.linear import Atom, Linear
-from ..program import expr, wrap_int64
+from ..program import INT64_MAX, INT64_MIN, Address, Command, CommandForm, Operand, expr
 from ..program.expr import Expr
-from ..program.operand import Operand, OperandSum
+from ..program.operand import OperandSum
 
 
 def to_expr(form: Linear) -> Expr:
@@ -18,24 +18,42 @@ def to_expr(form: Linear) -> Expr:
     return total
 
 
-def to_operand(form: Linear) -> Operand:
-    """The running value of a form; what is not linear in the loops becomes an expression."""
-    for key, _ in form.items:
-        if type(key) is Atom:
-            break
-    else:
-        steps = [(key, by) for key, value in form.items if (by := wrap_int64(value))]
-        if len(steps) > 1:
-            steps.sort()
-        return Operand(form.const & WORD_MASK, None, tuple(steps))  # type: ignore[arg-type]
-    total = OperandSum(form.const)
+def to_operand(form: Linear, base: int = 0, address: Address | None = None) -> Operand:
+    """The running value of a form, with a number and an argument's address added; what is not
+    linear in the loops becomes an expression."""
+    const, items = form
+    for key, value in items:
+        if type(key) is Atom or not INT64_MIN <= value <= INT64_MAX:
+            return _sum(form, base, address)
+    # In the order of their ids, which is not that of a form.
+    steps = items if len(items) < 2 else tuple(sorted(items))
+    return Operand(const + base & WORD_MASK, address, steps)  # type: ignore[arg-type]
+
+
+def _sum(form: Linear, base: int, address: Address | None) -> Operand:
+    """`to_operand` of any form."""
+    total = OperandSum(form.const + base)
+    total.address = address
     for key, value in form.items:
-        if type(key) is Atom:
-            total.add(_atom_expr(key), value)
-        else:
-            by = total.steps.get(key, 0) + value  # type: ignore[arg-type]
-            total.steps[key] = by  # type: ignore[index]
+        total.add(_atom_expr(key) if isinstance(key, Atom) else expr.var(key), value)
     return total.operand()
+
+
+def to_command(form: CommandForm, *values: Linear) -> Command:
+    """The command with these values of the fields that are given for each, in their order.
+
+    As ``form.command`` of their operands, without making each of these and its word.
+    """
+    words = list(form.words)
+    for number, value in enumerate(values):
+        index, base, address = form.places[number]
+        if base is None:
+            return form.command(*[to_operand(value) for value in values])
+        if value.items or address is not None:
+            words[index] = to_operand(value, base, address)
+        else:
+            words[index] = form.constant(number, value.const)
+    return Command(form.funct, words[0], words[1])
 
 
 def to_number(form: Linear) -> Operand | int:

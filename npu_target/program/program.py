@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..device import DeviceConfig
 from ..device.commands import (
@@ -22,7 +22,7 @@ from ..files import Pathish, write_atomically
 from .check import check_body
 from .expr import Expr, ProgramError, wrap_int64
 from .nodes import Command, Node, nodes_of
-from .operand import Operand, OperandSum
+from .operand import Address, Operand, OperandSum
 
 ROLES = ("input", "output")
 MAX_ARG_BYTES = 2**40
@@ -104,55 +104,103 @@ def device_command(cls: type[DeviceCommand], **fields: RunningValue) -> Command:
 
 
 def command_form(
-    cls: type[DeviceCommand], running: Sequence[str], **constants: int | PartedWord
+    cls: type[DeviceCommand], running: Sequence[str], **constants: int | PartedWord | Operand
 ) -> CommandForm:
     """Commands as `device_command` makes them that have these fields in common; those named in
-    ``running`` are given for each."""
+    ``running`` are given for each. A constant of one of these is added to what is given."""
+    parts = tuple([constants.pop(name, 0) for name in running])
     given = (*running, *constants)
     values = (*[None] * len(running), *constants.values())
-    return _form(cls, given, values)  # type: ignore[arg-type]
+    return _form(cls, given, values, parts)  # type: ignore[arg-type]
+
+
+class Place(NamedTuple):
+    """Where a field of a `CommandForm` goes that is given for each command.
+
+    word : which of the two it is.
+    base, address : the rest of the word, where the field begins at the lowest bit and no other
+        that is given for each is in it: it is added to them as it is. Elsewhere `base` is None.
+    """
+
+    word: int
+    base: int | None
+    address: Address | None
 
 
 class CommandForm:
-    """Commands of a class that have some fields in common: the words of these, and the others."""
+    """Commands of a class that have some fields in common: the words of these, and the others.
+
+    funct, words : of the command, without the fields that are given for each.
+    places : of those.
+    """
 
     def __init__(
-        self, cls: type[DeviceCommand], specs: Sequence[FieldSpec], words: tuple[int, int]
+        self,
+        cls: type[DeviceCommand],
+        specs: Sequence[FieldSpec],
+        words: tuple[Operand, Operand],
+        parts: Sequence[FieldValue],
     ) -> None:
-        self._funct, self._mnemonic = cls.funct, cls.mnemonic
-        self._words = Operand(words[0]), Operand(words[1])
+        self.funct, self.words = cls.funct, words
+        self._mnemonic, self._fields = cls.mnemonic, list(zip(specs, parts, strict=True))
         registers = [spec.register for spec in specs]
-        # What is alone in a word, from its lowest bit on, is added to it as it is.
-        self._specs = tuple(
-            [
-                (spec, spec.register - 1, not spec.low_bit and registers.count(spec.register) == 1)
-                for spec in specs
-            ]
-        )
+        self.places: list[Place] = []
+        for spec, part in self._fields:
+            word = words[spec.register - 1]
+            if spec.low_bit or registers.count(spec.register) > 1:
+                place = Place(spec.register - 1, None, None)
+            else:
+                more = part.word if isinstance(part, PartedWord) else part
+                rest = Operand.of(word, more)  # type: ignore[arg-type]
+                place = Place(spec.register - 1, rest.base, rest.address)
+            self.places.append(place)
 
     def command(self, *values: RunningValue) -> Command:
         """One with these values of the fields that are given for each, in their order."""
-        words = list(self._words)
-        for (spec, index, is_alone), value in zip(self._specs, values, strict=True):
-            word = words[index]
-            added = _whole_register(spec, value, word.base) if is_alone else None
-            if added is None:
-                register = OperandSum()
-                register.add(word)
-                if isinstance(value, (tuple, Expr, Operand)):
-                    _add_running(register, spec, value, self._mnemonic)
-                else:
-                    register.base += spec.word(value, self._mnemonic)
-                added = register.operand()
-            words[index] = added
-        return Command(self._funct, words[0], words[1])
+        words = list(self.words)
+        for number, (place, value) in enumerate(zip(self.places, values, strict=True)):
+            index, base, address = place
+            if (
+                type(value) is Operand
+                and base is not None
+                and address is None
+                and not value.is_constant
+            ):
+                sum = base + value.base & WORD_MASK
+                words[index] = Operand(sum, value.address, value.steps, value.general)
+            else:
+                words[index] = self._with(words[index], number, value)
+        return Command(self.funct, words[0], words[1])
+
+    @lru_cache(maxsize=4096)  # noqa: B019  programs have the same few again and again
+    def constant(self, number: int, value: int) -> Operand:
+        """The word of that field, which is alone in there, where it comes to a constant: checked
+        as `device_command` does."""
+        return self._with(self.words[self.places[number].word], number, (value,))
+
+    def _with(self, word: Operand, number: int, value: RunningValue) -> Operand:
+        """A word with a field in it."""
+        spec, part = self._fields[number]
+        register = OperandSum()
+        register.add(word)
+        if part:
+            value = (part, *(value if isinstance(value, tuple) else (value,)))
+        if isinstance(value, (tuple, Expr, Operand)):
+            _add_running(register, spec, value, self._mnemonic)
+        else:
+            register.base += spec.word(value, self._mnemonic)
+        return register.operand()
 
 
 @lru_cache(maxsize=4096)  # programs have the same few again and again
 def _form(
-    cls: type[DeviceCommand], given: tuple[str, ...], constants: tuple[Any, ...]
+    cls: type[DeviceCommand],
+    given: tuple[str, ...],
+    constants: tuple[Any, ...],
+    parts: tuple[FieldValue, ...] | None = None,
 ) -> CommandForm:
-    """Of the given fields, those whose constant is None are given for each command."""
+    """Of the given fields, those whose constant is None are given for each command, and added to
+    their ``parts``."""
     left_out, specs = cls.left_out(frozenset(given)), cls.specs()
     words = [0, cls.tag + left_out[1], left_out[2]]
     left = []
@@ -161,30 +209,15 @@ def _form(
             left.append(specs[name])
         else:
             words[specs[name].register] += specs[name].word(value, cls.mnemonic)
-    return CommandForm(cls, left, (words[1] & WORD_MASK, words[2] & WORD_MASK))
-
-
-def _whole_register(spec: FieldSpec, value: RunningValue, base: int) -> Operand | None:
-    """A word of this constant and a running field that begins at its lowest bit, alone or beside
-    one of several parts; None for any other value, or where the field may come to a constant."""
-    if type(value) is tuple and len(value) == 2 and spec.parted is not None:
-        first, value = value
-        if type(first) is not spec.parted:
-            return None
-        base += first.word
-    if type(value) is not Operand:
-        return None
-    address, steps, general = value.address, value.steps, value.general
-    if not steps and address is None and not general:
-        return None
-    return Operand((base + value.base) & WORD_MASK, address, steps, general)
+    first, second = Operand(words[1] & WORD_MASK), Operand(words[2] & WORD_MASK)
+    return CommandForm(cls, left, (first, second), parts or (0,) * len(left))
 
 
 def _add_running(register: OperandSum, spec: FieldSpec, value: RunningValue, mnemonic: str) -> None:
     """Add the terms of a field at its place, checked as a constant where they make one."""
     if spec.kind == "scale":
         raise IsaError(f"{mnemonic}: {spec.name} is a float32, needs one constant")
-    if type(value) is Operand and (value.steps or value.general or value.address is not None):
+    if type(value) is Operand and not value.is_constant:
         register.add(value, 1 << spec.low_bit)
         return
     terms = value if isinstance(value, tuple) else (value,)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...codegen.constant_rows import ConstantRows
-from ...codegen.operands import to_operand
+from ...codegen.operands import to_command
 from ...codegen.operations import CopyKind, CopyOperation, Engine, LoopIds
 from ...codegen.pieces import Piece, pieces
 from ...codegen.row_parts import RowPart, row_parts
@@ -15,7 +15,7 @@ from ...device.commands import DeviceCommand
 from ...passes.copies import Load, Store
 from ...passes.linear import Linear, combine
 from ...passes.transfers import Transfer
-from ...program import Command, CommandForm, Node, RunningValue, command_form
+from ...program import Command, CommandForm, Node, Operand, command_form
 from .block_setting import BlockSetting
 from .config import GemminiConfig
 from .copy_rules import GemminiCopyRules
@@ -41,28 +41,36 @@ class Move(NamedTuple):
         settings = self.settings
         if self.block_setting is not None:
             settings = (self.block_setting.command(operation.block, operation.loops),)
-        columns, rows = operation.columns, operation.rows
-        values: list[RunningValue] = [(self.flags, to_operand(operation.row))]
-        if operation.kind.argument is not None:
-            values.append(operation.dram_address())
-        values += [to_operand(size) for size in (columns, rows) if size.items]
+        columns, rows, argument = operation.columns, operation.rows, operation.kind.argument
+        values = [operation.row]
+        if argument is not None:
+            values.append(operation.dram_bytes)
+        values += [size for size in (columns, rows) if size.items]
         form = _form(
             self.command,  # type: ignore[arg-type]
-            operation.kind.argument is None,
+            self.flags.word,
+            argument,
             None if columns.items else columns.const,
             None if rows.items else rows.const,
         )
-        return (*settings, form.command(*values))
+        return (*settings, to_command(form, *values))
 
 
 @lru_cache(maxsize=256)
 def _form(
-    command: type[DeviceCommand], is_zeros: bool, cols: int | None, rows: int | None
+    command: type[DeviceCommand],
+    flags: int,
+    argument: int | None,
+    cols: int | None,
+    rows: int | None,
 ) -> CommandForm:
     """MVINs or MVOUTs of a size, as far as that is a constant; zeros come from nowhere."""
-    fields = {"dram_address": 0 if is_zeros else None, "cols": cols, "rows": rows}
+    fields = {"dram_address": 0 if argument is None else None, "cols": cols, "rows": rows}
     running = [name for name, value in fields.items() if value is None]
-    constants = {name: value for name, value in fields.items() if value is not None}
+    constants: dict[str, Any] = {"local": LocalAddress.decode(flags)}
+    constants |= {name: value for name, value in fields.items() if value is not None}
+    if argument is not None:
+        constants["dram_address"] = Operand.argument(argument)
     return command_form(command, ("local", *running), **constants)
 
 

@@ -8,12 +8,12 @@ least ``dim`` cycles, so the last step before a change is a full one, and the ot
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ...codegen.operands import to_operand
+from ...codegen.operands import to_command
 from ...device.intrinsic import Access, Intrinsic, Operand
 from ...passes.linear import Linear
-from ...program import CommandForm, Node, RunningValue, command_form
+from ...program import CommandForm, Node, command_form
 from ...topi.blocking import ceil_div
 from .config import GemminiConfig
 from .features import GEMM_CALL
@@ -67,25 +67,27 @@ class Gemm(Intrinsic):
         self, step: Step, row: Linear, rows: int, *, new_stationary: bool, overwrites: bool
     ) -> tuple[Node, ...]:
         a, b, c = step.first_rows
-        preload, compute = _forms(self.config.dim, rows, new_stationary)
-        sums: RunningValue = (_FIRST_SUMS if overwrites else _SUMS, to_operand(c + row))
-        inputs: RunningValue = (_INPUTS, to_operand(a + row * step.operands[0].row_step))
-        if not new_stationary:
-            return preload.command(sums), compute.command(inputs)
-        return preload.command(sums, (_INPUTS, to_operand(b))), compute.command(inputs)
+        preload, compute = _forms(self.config.dim, rows, new_stationary, overwrites)
+        sums, inputs = c + row, a + row * step.operands[0].row_step
+        loaded = (sums, b) if new_stationary else (sums,)
+        return to_command(preload, *loaded), to_command(compute, inputs)
 
 
 @lru_cache(maxsize=256)
-def _forms(dim: int, rows: int, new_stationary: bool) -> tuple[CommandForm, CommandForm]:
+def _forms(
+    dim: int, rows: int, new_stationary: bool, overwrites: bool
+) -> tuple[CommandForm, CommandForm]:
     """Preloads and computes of so many rows."""
     weights = {"bd_cols": dim, "bd_rows": dim}
-    sums = {"c_cols": dim, "c_rows": rows}
-    inputs = {"a_cols": dim, "a_rows": rows, "bd_cols": dim, "bd_rows": rows}
+    sums: dict[str, Any] = {"c_cols": dim, "c_rows": rows}
+    sums["c"] = _FIRST_SUMS if overwrites else _SUMS
+    inputs: dict[str, Any] = {"a_cols": dim, "a_rows": rows, "bd_cols": dim, "bd_rows": rows}
+    inputs |= {"a": _INPUTS, "bd": GARBAGE}
     if new_stationary:
-        preload = command_form(Preload, ("c", "bd"), **weights, **sums)
-        return preload, command_form(ComputePreloaded, ("a",), bd=GARBAGE, **inputs)
+        preload = command_form(Preload, ("c", "bd"), bd=_INPUTS, **weights, **sums)
+        return preload, command_form(ComputePreloaded, ("a",), **inputs)
     preload = command_form(Preload, ("c",), bd=GARBAGE, **weights, **sums)
-    return preload, command_form(ComputeAccumulated, ("a",), bd=GARBAGE, **inputs)
+    return preload, command_form(ComputeAccumulated, ("a",), **inputs)
 
 
 INTRINSICS = (Gemm,)
