@@ -18,7 +18,7 @@ NO_ADDRESS = (0xFFFF, 0, 0)
 _COUNT = struct.Struct("<I")
 _CONST, _VAR = struct.Struct("<Bq"), struct.Struct("<BI")
 _ARGUMENTS = {number: struct.Struct(f"<B{number}I") for number in (2, 3)}
-_LOOP_HEAD = struct.Struct("<BII")
+_LOOP_HEAD = struct.Struct("<BIII")  # and how many nodes are in it
 _COMMAND_HEAD = struct.Struct("<BB")
 _flat = chain.from_iterable
 
@@ -48,7 +48,8 @@ def code_bytes(body: tuple[Node, ...]) -> bytes:
     """Expressions and body."""
     writer = _CodeWriter()
     body_bytes = writer.body(body)  # the expressions it uses come before it in the file
-    return b"".join((_COUNT.pack(len(writer.expressions)), *writer.expressions, body_bytes))
+    expressions = writer.expressions
+    return b"".join((_COUNT.pack(len(expressions)), *expressions, body_bytes))
 
 
 @cache
@@ -90,23 +91,29 @@ class _HeadWriter:
 
 class _CodeWriter:
     def __init__(self) -> None:
-        self.expressions: list[bytes] = []
         self._parts: list[bytes] = []
-        self._index_of: dict[Expr, int] = {}
-        # Of the same by their ids, which are found sooner: the nodes keep them alive.
+        # Arguments are written before what they are of, so equal expressions have equal bytes.
+        self._index_of: dict[bytes, int] = {}
+        # Of expressions by their ids, which the nodes keep alive.
         self._index_of_id: dict[int, int] = {}
 
+    @property
+    def expressions(self) -> list[bytes]:
+        """Those that have been used, in the order of their indices."""
+        return list(self._index_of)
+
     def body(self, nodes: tuple[Node, ...]) -> bytes:
-        self._append_body(nodes)
+        self._parts.append(_COUNT.pack(len(nodes)))
+        self._append(nodes)
         return b"".join(self._parts)
 
-    def _append_body(self, nodes: tuple[Node, ...]) -> None:
+    def _append(self, nodes: tuple[Node, ...]) -> None:
         parts = self._parts
-        parts.append(_COUNT.pack(len(nodes)))
         for node in nodes:
             if type(node) is Loop:
-                parts.append(_LOOP_HEAD.pack(LOOP, node.loop_id, self._expr(node.extent)))
-                self._append_body(node.body)
+                extent, body = self._expr(node.extent), node.body
+                parts.append(_LOOP_HEAD.pack(LOOP, node.loop_id, extent, len(body)))
+                self._append(body)
             elif type(node) is Command:
                 first, second = node.rs1, node.rs2
                 if first.general or second.general:
@@ -146,25 +153,20 @@ class _CodeWriter:
     def _expr(self, expr: Expr) -> int:
         found = self._index_of_id.get(id(expr))
         if found is None:
-            found = self._index_of.get(expr)
-            if found is None:
-                found = self._index_of[expr] = self._appended(expr)
+            encoded = self._encoded(expr)
+            found = self._index_of.setdefault(encoded, len(self._index_of))
             self._index_of_id[id(expr)] = found
         return found
 
-    def _appended(self, expr: Expr) -> int:
+    def _encoded(self, expr: Expr) -> bytes:
         if expr.op is Op.CONST:
-            encoded = _CONST.pack(expr.op, expr.value)
-        elif expr.op is Op.VAR:
-            encoded = _VAR.pack(expr.op, expr.value)
-        elif expr.op is Op.TABLE:
+            return _CONST.pack(expr.op, expr.value)
+        if expr.op is Op.VAR:
+            return _VAR.pack(expr.op, expr.value)
+        if expr.op is Op.TABLE:
             index, *words = expr.args
             values = [word.value for word in words]
-            encoded = struct.pack(
-                f"<BII{len(values)}q", expr.op, self._expr(index), len(values), *values
-            )
-        else:
-            indices = [self._expr(arg) for arg in expr.args]
-            encoded = _ARGUMENTS[len(indices)].pack(expr.op, *indices)
-        self.expressions.append(encoded)
-        return len(self.expressions) - 1
+            layout = f"<BII{len(values)}q"
+            return struct.pack(layout, expr.op, self._expr(index), len(values), *values)
+        indices = [self._expr(arg) for arg in expr.args]
+        return _ARGUMENTS[len(indices)].pack(expr.op, *indices)
