@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from ..device.commands import WORD_MASK
-from ..passes.linear import Atom, Linear
+from ..passes.linear import Atom, Key, Linear
 from ..program import INT64_MAX, INT64_MIN, Address, Command, CommandForm, Operand, expr
 from ..program.expr import Expr
 from ..program.operand import OperandSum
@@ -12,10 +14,15 @@ from ..program.operand import OperandSum
 def to_expr(form: Linear) -> Expr:
     """The form as a general expression of a program."""
     total = expr.const(form.const)
-    for key, value in form.items:
-        atom = _atom_expr(key) if isinstance(key, Atom) else expr.var(key)
-        total = expr.add(total, expr.mul(atom, expr.const(value)))
+    for key, factor in form.items:
+        total = expr.add(total, _term(key, factor))
     return total
+
+
+@lru_cache(maxsize=4096)  # forms have the same few again and again
+def _term(key: Key, factor: int) -> Expr:
+    atom = _atom_expr(key) if isinstance(key, Atom) else expr.var(key)
+    return expr.mul(atom, factor)
 
 
 def to_operand(form: Linear, base: int = 0, address: Address | None = None) -> Operand:
