@@ -52,8 +52,8 @@ def to_command(form: CommandForm, *values: Linear) -> Command:
     As ``form.command`` of their operands, without making each of these and its word.
     """
     words = list(form.words)
-    for number, value in enumerate(values):
-        index, base, address = form.places[number]
+    for number, (place, value) in enumerate(zip(form.places, values, strict=True)):
+        index, base, address = place
         if base is None:
             return form.command(*[to_operand(value) for value in values])
         if value.items or address is not None:
