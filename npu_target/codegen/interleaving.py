@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from functools import partial
 
 import numpy as np
 
 from ..passes.linear import Linear
 from .blocks import ahead, behind, from_block, some_of, varying
 from .in_step import in_step, keep_up
-from .operations import CopyOperation, Engine, LoopIds
+from .operations import Engine, LoopIds
 from .parts import Bound, Copy, Part, best_axis, dealt
 
 # Entries of a queue that are left for what the device has not begun yet.
@@ -143,8 +142,7 @@ class Interleaver:
                 if bundle[engine] > self.room[engine]:
                     cursor, bundle = (cursor + 1) % (end - first), Counter()
                 at = begin + min(cursor, room - 1)
-                whole = copy.operation
-                parts.append(Part(at, at + 1, whole.number, partial(_whole, whole), copy))
+                parts.append(Part(at, at + 1, copy.operation.number, copy))
                 continue
             axis = best_axis([loop.extent for loop in loops], room)
             count = loops[axis].extent
@@ -228,10 +226,6 @@ def _turn(first_cycles: float, last_cycles: float, iterations: int) -> int:
         [n for n in (least, least + 1) if 0 < n < iterations],
         key=lambda n: max(first_cycles / n, last_cycles / (iterations - n)),
     )
-
-
-def _whole(operation: CopyOperation, _: Linear) -> CopyOperation:
-    return operation
 
 
 def _slice(bound: Bound, axis: int, count: int, start: int = 0) -> Bound:

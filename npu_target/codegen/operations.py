@@ -91,7 +91,11 @@ class Guard(NamedTuple):
 
     def substitute(self, values: Mapping[int, Linear]) -> Guard:
         """The condition where loops have these values."""
-        return _new(Guard, (tuple([form.substitute(values) for form in self.forms]), self.negated))
+        return self.changed(Linear.substitute, values)
+
+    def changed(self, change: Callable[..., Linear], *by: object) -> Guard:
+        """The condition with each of its forms changed."""
+        return _new(Guard, (tuple([change(form, *by) for form in self.forms]), self.negated))
 
     @property
     def may_hold(self) -> bool:
@@ -201,19 +205,25 @@ class CopyOperation(NamedTuple):
         self, values: Mapping[int, Linear], loops: tuple[LoopExtent, ...] | None = None
     ) -> CopyOperation:
         """The operation where loops have these values, in loops of its own that may be others."""
+        return self._changed(self.loops if loops is None else loops, Linear.substitute, values)
+
+    def _changed(
+        self, loops: tuple[LoopExtent, ...], change: Callable[..., Linear], *by: object
+    ) -> CopyOperation:
+        """The operation in these loops, each of its forms changed."""
         rows, columns, block = self.rows, self.columns, self.block  # which mostly are constants
         fields = (
             self.kind,
-            self.loops if loops is None else loops,
-            self.row.substitute(values),
-            self.dram_bytes.substitute(values),
-            rows.substitute(values) if rows.items else rows,
-            columns.substitute(values) if columns.items else columns,
+            loops,
+            change(self.row, *by),
+            change(self.dram_bytes, *by),
+            change(rows, *by) if rows.items else rows,
+            change(columns, *by) if columns.items else columns,
             self.most_rows,
             self.most_columns,
-            tuple([guard.substitute(values) for guard in self.guards]) if self.guards else (),
+            tuple([guard.changed(change, *by) for guard in self.guards]) if self.guards else (),
             self.cycles,
-            block.substitute(values) if block.items else block,
+            change(block, *by) if block.items else block,
         )
         return _new(CopyOperation, fields)
 
@@ -239,15 +249,14 @@ class CopyOperation(NamedTuple):
 
     def sliced(self, axis: int, start: Linear, count: int) -> CopyOperation:
         """``count`` iterations of the ``axis``-th loop, from ``start`` on."""
-        loop = self.loops[axis]
+        loop_id, extent, _ = self.loops[axis]
         if count == 1:
             others = (*self.loops[:axis], *self.loops[axis + 1 :])
-            return self.substitute({loop.loop_id: start}, others)
-        if count == loop.extent:
+            return self._changed(others, Linear.replaced, loop_id, start)
+        if count == extent:
             return self
-        shorter = LoopExtent(loop.loop_id, count)
-        loops = (*self.loops[:axis], shorter, *self.loops[axis + 1 :])
-        return self.substitute({loop.loop_id: Linear.loop(loop.loop_id) + start}, loops)
+        loops = (*self.loops[:axis], LoopExtent(loop_id, count), *self.loops[axis + 1 :])
+        return self._changed(loops, Linear.advanced, loop_id, start)
 
     def merged(self) -> CopyOperation:
         """With one loop for several along which everything advances evenly."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..passes.linear import Linear
@@ -11,6 +11,8 @@ from .blocks import Blocks
 from .dependences import Touched
 from .operations import CopyOperation
 from .placed import PlacedCopy
+
+_new = tuple.__new__  # of what there are many: their own takes twice as long
 
 
 class Copy(NamedTuple):
@@ -45,7 +47,7 @@ class Copy(NamedTuple):
 
     def with_operation(self, operation: CopyOperation) -> Copy:
         """The same with another part of the operation."""
-        return tuple.__new__(Copy, (operation, *self[1:]))  # its own takes twice as long
+        return _new(Copy, (operation, *self[1:]))
 
 
 class Bound(NamedTuple):
@@ -56,13 +58,24 @@ class Bound(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A part of a copy for each of the iterations ``begin`` to ``end`` of a loop."""
+    """A part of a copy for each of the iterations ``begin`` to ``end`` of a loop: ``each``
+    iterations of the ``axis``-th of its own loops, from ``start`` on; all of it where ``axis`` is
+    None."""
 
     begin: int
     end: int
     commands: int  # an iteration
-    at: Callable[[Linear], CopyOperation]  # by the loop's variable
     copy: Copy
+    axis: int | None = None
+    start: int = 0
+    each: int = 1
+
+    def at(self, index: Linear) -> CopyOperation:
+        """The part by the loop's variable."""
+        _, _, _, copy, axis, start, each = self
+        if axis is None:
+            return copy.operation
+        return copy.operation.sliced(axis, index * each + (start - self.begin * each), each)
 
     @property
     def total(self) -> int:
@@ -72,6 +85,8 @@ class Part(NamedTuple):
 
 def best_axis(extents: Sequence[int], iterations: int) -> int:
     """The loop of a copy that is interleaved with so many iterations most evenly."""
+    if len(extents) == 1:
+        return 0
     return min(
         range(len(extents)),
         key=lambda i: (ceil_div(extents[i], iterations) * iterations / extents[i], -extents[i]),
@@ -81,17 +96,13 @@ def best_axis(extents: Sequence[int], iterations: int) -> int:
 def dealt(copy: Copy, axis: int, start: int, count: int, begin: int, each: int) -> list[Part]:
     """``count`` iterations of a copy's loop from ``start`` on, ``each`` an iteration of another
     loop from ``begin`` on, the last one with what is left."""
-    operation = copy.operation
-    others = operation.number // operation.loops[axis].extent
-
-    def part(start: int, begin: int, times: int, each: int) -> Part:
-        def at(index: Linear) -> CopyOperation:
-            return operation.sliced(axis, (index - begin) * each + start, each)
-
-        return Part(begin, begin + times, each * others, at, copy)
-
+    loops = copy.operation.loops
+    others = 1 if len(loops) == 1 else copy.operation.number // loops[axis].extent
     whole, rest = divmod(count, each)
-    parts = [part(start, begin, whole, each)] if whole else []
+    parts = []
+    if whole:
+        parts.append(_new(Part, (begin, begin + whole, each * others, copy, axis, start, each)))
     if rest:
-        parts.append(part(start + whole * each, begin + whole, 1, rest))
+        begin, start = begin + whole, start + whole * each
+        parts.append(_new(Part, (begin, begin + 1, rest * others, copy, axis, start, rest)))
     return parts

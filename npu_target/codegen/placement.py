@@ -260,7 +260,7 @@ class Placer:
                 *(copy.placed for copy in self.interleaver.parts_in(at_once, index)),
                 *self._level(
                     depth + 1,
-                    step.substitute({loop.loop_id: index}),
+                    step.replaced(loop.loop_id, index),
                     new_stationary and (is_first or not stays),
                     overwrites and (is_first or not reduces),
                     due_first if is_first else [],
@@ -285,7 +285,7 @@ class Placer:
         def body(begin: int, _: int, index: Linear) -> tuple[Placed, ...]:
             return self._alone(
                 depth + 1,
-                step.substitute({loop.loop_id: index}),
+                step.replaced(loop.loop_id, index),
                 new_stationary and (begin == 0 or not stays),
                 overwrites and (begin == 0 or not starts),
             )

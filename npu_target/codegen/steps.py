@@ -40,6 +40,11 @@ class Step(NamedTuple):
         rows = tuple([form.substitute(values) for form in self.first_rows])
         return tuple.__new__(Step, (self.intrinsic, self.operands, rows, self.numbers))
 
+    def replaced(self, loop_id: int, value: Linear) -> Step:
+        """The step where one loop has a value."""
+        rows = tuple([form.replaced(loop_id, value) for form in self.first_rows])
+        return tuple.__new__(Step, (self.intrinsic, self.operands, rows, self.numbers))
+
     def follows(self, loop: LoopExtent, rows: int) -> bool:
         """Whether an iteration's rows follow the so many of the one before, with the same of the
         operands that do not."""
@@ -134,7 +139,7 @@ class Steps:
         around = list(loops)
         while coalesce and around and step.follows(around[-1], rows):
             rows *= around[-1].extent
-            step = step.substitute({around.pop().loop_id: Linear()})
+            step = step.replaced(around.pop().loop_id, Linear())
         self.step = step
         self.loops = tuple(around)
         self.overwrites = overwrites
@@ -174,7 +179,7 @@ class Steps:
         index = Linear.loop(outer.loop_id) * inner + Linear.loop(within.loop_id)
         loops = (*self.loops[:level], outer, within, *self.loops[level + 1 :])
         found = copy(self)
-        found.step, found.loops = self.step.substitute({loop.loop_id: index}), loops
+        found.step, found.loops = self.step.replaced(loop.loop_id, index), loops
         found._touched = None
         found.n_changing = self.n_changing + (level < self.n_changing)
         return found

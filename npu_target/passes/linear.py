@@ -103,25 +103,16 @@ class Linear(NamedTuple):
         if isinstance(other, int):
             return _new(Linear, (const + other, items))
         more, others = other
-        if not others:
-            return _new(Linear, (const + more, items))
-        if not items:
-            return _new(Linear, (const + more, others))
-        terms = dict(items)
-        for key, value in others:
-            terms[key] = terms.get(key, 0) + value
-        return Linear.of(const + more, terms)
+        return _joined(const + more, items, others, 1)
 
     def __sub__(self, other: Linear | int) -> Linear:
         const, items = self
         if isinstance(other, int):
             return _new(Linear, (const - other, items))
         less, others = other
-        if not others:
-            return _new(Linear, (const - less, items))
         if items == others:
             return _new(Linear, (const - less, ()))
-        return self + other * -1
+        return _joined(const - less, items, others, -1)
 
     def __mul__(self, factor: int) -> Linear:  # type: ignore[override]
         if factor == 1:
@@ -148,27 +139,40 @@ class Linear(NamedTuple):
 
     def substitute(self, values: Mapping[int, Linear]) -> Linear:
         """The form with loops replaced, inside atoms too."""
-        const, items = self
-        at = -1
+        items = self.items
+        found = -1
         for index, (key, _) in enumerate(items):
-            if type(key) is Atom or (key in values and at >= 0):
+            if type(key) is Atom or (key in values and found >= 0):
                 return self._with_many(values)
             if key in values:
-                at = index
-        if at < 0:
+                found = index
+        if found < 0:
             return self
-        key, factor = items[at]
-        more, others = values[key]  # type: ignore[index]
-        const += more * factor
-        rest = items[:at] + items[at + 1 :]
-        if not others:
-            return _new(Linear, (const, rest))
-        if not rest:
-            return _new(Linear, (const, tuple([(k, v * factor) for k, v in others])))
-        terms = dict(rest)
-        for inner, by in others:
-            terms[inner] = terms.get(inner, 0) + by * factor
-        return Linear.of(const, terms)
+        loop_id: int = items[found][0]  # type: ignore[assignment]
+        return self.replaced(loop_id, values[loop_id])
+
+    def replaced(self, loop_id: int, value: Linear) -> Linear:
+        """The form with one loop replaced, inside atoms too."""
+        const, items = self
+        if items and type(items[-1][0]) is Atom:
+            return self._with_many({loop_id: value})
+        for at, (key, factor) in enumerate(items):
+            if key == loop_id:
+                more, others = value
+                rest = items[:at] + items[at + 1 :]
+                return _joined(const + more * factor, rest, others, factor)
+        return self
+
+    def advanced(self, loop_id: int, by: Linear) -> Linear:
+        """The form where a loop is so many iterations further, inside atoms too."""
+        const, items = self
+        if items and type(items[-1][0]) is Atom:
+            return self._with_many({loop_id: Linear.loop(loop_id) + by})
+        for key, factor in items:
+            if key == loop_id:
+                more, others = by
+                return _joined(const + more * factor, items, others, factor)
+        return self
 
     def _with_many(self, values: Mapping[int, Linear]) -> Linear:
         """`substitute` where it replaces several loops, or some inside atoms."""
@@ -188,6 +192,34 @@ class Linear(NamedTuple):
             for inner, factor in others:
                 terms[inner] = terms.get(inner, 0) + factor * value
         return Linear.of(const, terms)
+
+
+def _joined(
+    const: int, items: tuple[Item, ...], others: tuple[Item, ...], factor: int
+) -> Linear:
+    """A constant, terms and so many times others."""
+    if not others:
+        return _new(Linear, (const, items))
+    if not items:
+        return _new(Linear, (const, tuple([(key, by * factor) for key, by in others])))
+    if len(others) == 1 and type(items[-1][0]) is not Atom:
+        ((key, by),) = others
+        if type(key) is not Atom:  # a term more in its place
+            name = _name(key)
+            at = 0
+            for mine, value in items:
+                if mine == key:
+                    value += by * factor
+                    term = ((key, value),) if value else ()
+                    return _new(Linear, (const, items[:at] + term + items[at + 1 :]))
+                if _name(mine) > name:
+                    break
+                at += 1
+            return _new(Linear, (const, (*items[:at], (key, by * factor), *items[at:])))
+    terms = dict(items)
+    for key, by in others:
+        terms[key] = terms.get(key, 0) + by * factor
+    return Linear.of(const, terms)
 
 
 def _order(item: Item) -> str:
