@@ -17,11 +17,13 @@ class Touched(NamedTuple):
 
     def conflicts(self, other: Touched) -> bool:
         """Whether both may touch the same rows; tiles may share them, one after the other."""
-        if self.tile == other.tile:
+        mine, tile = self.tile, other.tile
+        if mine is not tile and not mine.overlaps(tile):
+            return False
+        if mine is tile or mine == tile:
             apart = self.version - other.version
-            if apart.is_const:
-                return apart.const == 0
-        return self.tile.overlaps(other.tile)
+            return not apart.is_const or apart.const == 0
+        return True
 
 
 def conflict(ours: Sequence[Touched], theirs: Sequence[Touched]) -> bool:

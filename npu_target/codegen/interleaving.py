@@ -14,7 +14,7 @@ import numpy as np
 from ..passes.linear import Linear
 from .blocks import ahead, behind, from_block, some_of, varying
 from .in_step import in_step, keep_up
-from .operations import Engine, LoopIds
+from .operations import CopyOperation, Engine, LoopIds
 from .parts import Bound, Copy, Part, best_axis, dealt
 
 # Entries of a queue that are left for what the device has not begun yet.
@@ -125,8 +125,8 @@ class Interleaver:
         """Those first that others follow, then these.  ``skip``: how many iterations what fills
         fewer leaves out at the beginning."""
         parts: list[Part] = []
-        first_cycles = sum(copy.cycles for copy in copies if copy.first)
-        last_cycles = sum(copy.cycles for copy in copies if copy.last)
+        first_cycles = sum([copy.cycles for copy in copies if copy.first])
+        last_cycles = sum([copy.cycles for copy in copies if copy.last])
         turn = end
         if first_cycles and last_cycles and end - first > 1:
             turn = first + _turn(first_cycles, last_cycles, end - first)
@@ -162,38 +162,59 @@ class Interleaver:
         copies = []
         least, greatest = self.ids.bounds(index)
         for part in parts:
-            if greatest < part.begin or part.end <= least:
+            begin, end, copy = part.begin, part.end, part.copy
+            if greatest < begin or end <= least:
                 continue
+            operation: CopyOperation | None = part.at(index)
             conditions = []
-            if least < part.begin:
-                conditions.append(index - part.begin)
-            if part.end <= greatest:
-                conditions.append(Linear(part.end - 1) - index)
-            operation = part.at(index).where(conditions, self.ids)
+            if least < begin:
+                conditions.append(index - begin)
+            if end <= greatest:
+                conditions.append(Linear(end - 1) - index)
+            if conditions or operation.guards:
+                operation = operation.where(conditions, self.ids)
             if operation is not None:
-                copies.append(part.copy.with_operation(operation))
+                copies.append(copy.with_operation(operation))
         return copies
 
-    def at_once(self, parts: Sequence[Part], extent: int) -> list[Part]:
+    def at_once(self, parts: Sequence[Part], extent: int) -> tuple[list[Part], list[Part]]:
         """The parts that are issued when an iteration of a loop begins: those of few commands, and,
-        of those of all iterations, no more than a queue holds together."""
-        if not parts:
-            return []
-        room = {engine: [commands] * extent for engine, commands in self.room.items()}
-        found = []
-        # To interleave others inside, the loop would have to be cut.
-        for part in sorted(parts, key=lambda part: part.end - part.begin == extent):
+        of those of all iterations, no more than a queue holds together.  And the others."""
+        chosen: set[int] = set()
+        whole = []
+        for index, part in enumerate(parts):
             operation = part.copy.operation
-            left = room[operation.kind.engine]
-            mine = range(part.begin, part.end)
             few = self.room[operation.kind.engine] // (3 if operation.is_load else 2)
             if part.commands > max(1, few) or _has_order(part, parts):
                 continue
-            if len(mine) < extent or all(left[i] >= part.commands for i in mine):
-                for i in mine:
-                    left[i] -= part.commands
-                found.append(part)
-        return [part for part in parts if part in found]
+            if part.end - part.begin == extent:
+                whole.append(index)
+            else:
+                chosen.add(index)
+        # To interleave others inside, the loop would have to be cut.
+        room: dict[Engine, int] = {}
+        for index in whole:
+            engine = parts[index].copy.operation.kind.engine
+            if engine not in room:
+                most = _most_commands([parts[i] for i in chosen], engine)
+                room[engine] = self.room[engine] - most
+            if room[engine] >= parts[index].commands:
+                room[engine] -= parts[index].commands
+                chosen.add(index)
+        mine = [part for index, part in enumerate(parts) if index in chosen]
+        return mine, [part for index, part in enumerate(parts) if index not in chosen]
+
+
+def _most_commands(parts: Sequence[Part], engine: Engine) -> int:
+    """How many commands for an engine come together at most in an iteration."""
+    mine = [part for part in parts if part.copy.operation.kind.engine is engine]
+    return max(
+        [
+            sum([other.commands for other in mine if other.begin <= part.begin < other.end])
+            for part in mine
+        ],
+        default=0,
+    )
 
 
 def _has_order(part: Part, parts: Sequence[Part]) -> bool:

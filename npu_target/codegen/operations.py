@@ -243,7 +243,9 @@ class CopyOperation(NamedTuple):
                     return None
                 if least < 0:
                     left.append(form)
-            if left:
+            if len(left) == len(guard.forms):
+                guards.append(guard)
+            elif left:
                 guards.append(_new(Guard, (tuple(left), False)))
         return _new(CopyOperation, (*self[:8], tuple(guards), *self[9:]))
 

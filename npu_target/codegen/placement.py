@@ -240,13 +240,12 @@ class Placer:
         begin = int(bool(due_first))
         step_cycles = None if depth else steps.cycles / loop.extent
         parts += self.interleaver.spread(free, begin, loop.extent, step_cycles=step_cycles)
-        at_once = self.interleaver.at_once(parts, loop.extent)
+        at_once, inside = self.interleaver.at_once(parts, loop.extent)
         for part in at_once:
             early = part.commands if due and part.copy.is_own and not part.begin else 0
             self.report.between(
                 part.copy.operation, part.copy.is_own, part.total, early, loop.extent
             )
-        inside = [part for part in parts if part not in at_once]
         # What is interleaved inside has a fixed pattern, what is not is issued under a condition.
         cuts = {0, loop.extent}.union(*({part.begin, part.end} for part in inside))
         if due_first or first_differs:

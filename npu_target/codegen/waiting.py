@@ -46,7 +46,11 @@ class Waiting:
 
     def conflicts(self, others: Iterable[Waiting]) -> bool:
         """Whether it may touch rows that one of the others does."""
-        return any(conflict(self.touched, other.touched) for other in others)
+        touched = self.touched
+        for other in others:
+            if conflict(touched, other.touched):
+                return True
+        return False
 
 
 class Open(NamedTuple):

@@ -222,12 +222,13 @@ def _joined(
     return Linear.of(const, terms)
 
 
+_name = lru_cache(maxsize=4096)(str)
+
+
+@lru_cache(maxsize=4096)
 def _order(item: Item) -> str:
     """Loops before atoms, whose names begin with a letter."""
     return _name(item[0])
-
-
-_name = lru_cache(maxsize=4096)(str)
 
 
 def _rejoined(const: int, terms: Mapping[Key, int]) -> tuple[int, Mapping[Key, int]]:
