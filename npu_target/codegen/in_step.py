@@ -46,7 +46,7 @@ def in_step(
     found = InStep([], [])
     found_rows = []
     for copy, one in zip(firsts, rows[: len(firsts)], strict=True):
-        extents = [loop.extent for loop in copy.operation.loops]
+        extents = tuple([loop.extent for loop in copy.operation.loops])
         axis = best_axis(extents, iterations)
         each = ceil_div(extents[axis], iterations)
         found.firsts.extend(dealt(copy, axis, 0, extents[axis], first, each))

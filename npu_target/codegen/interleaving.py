@@ -14,7 +14,7 @@ import numpy as np
 from ..passes.linear import Linear
 from .blocks import ahead, behind, from_block, some_of, varying
 from .in_step import in_step, keep_up
-from .operations import CopyOperation, Engine, LoopIds
+from .operations import CopyKind, CopyOperation, Engine, LoopIds
 from .parts import Bound, Copy, Part, best_axis, dealt
 
 # Entries of a queue that are left for what the device has not begun yet.
@@ -144,7 +144,7 @@ class Interleaver:
                 at = begin + min(cursor, room - 1)
                 parts.append(Part(at, at + 1, copy.operation.number, copy))
                 continue
-            axis = best_axis([loop.extent for loop in loops], room)
+            axis = best_axis(tuple([loop.extent for loop in loops]), room)
             count = loops[axis].extent
             each, left = divmod(count, room)
             if each:
@@ -183,9 +183,9 @@ class Interleaver:
         chosen: set[int] = set()
         whole = []
         for index, part in enumerate(parts):
-            operation = part.copy.operation
-            few = self.room[operation.kind.engine] // (3 if operation.is_load else 2)
-            if part.commands > max(1, few) or _has_order(part, parts):
+            if part.commands > 1 and part.commands > self._few(part.copy.operation.kind):
+                continue
+            if _has_order(part, parts):
                 continue
             if part.end - part.begin == extent:
                 whole.append(index)
@@ -203,6 +203,10 @@ class Interleaver:
                 chosen.add(index)
         mine = [part for index, part in enumerate(parts) if index in chosen]
         return mine, [part for index, part in enumerate(parts) if index not in chosen]
+
+    def _few(self, kind: CopyKind) -> int:
+        """How many commands an iteration may begin with."""
+        return self.room[kind.engine] // (3 if kind.is_load else 2)
 
 
 def _most_commands(parts: Sequence[Part], engine: Engine) -> int:

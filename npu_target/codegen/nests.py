@@ -98,7 +98,7 @@ class Nest:
             self._symbols[variable] = value
         self._is_versioned = any(versioned for _, versioned, _ in accesses)
         self._touched = [
-            (tile, linear(indices[0], self._symbols) if versioned else Linear())
+            Touched(tile, linear(indices[0], self._symbols) if versioned else Linear())
             for tile, versioned, indices in accesses
         ]
 
@@ -109,7 +109,10 @@ class Nest:
 
     def touched(self, values: Values) -> list[Touched]:
         """The tiles that are read or written, with the version where they have several."""
-        return [Touched(tile, version.substitute(values)) for tile, version in self._touched]
+        return [
+            Touched(one.tile, one.version.substitute(values)) if one.version.items else one
+            for one in self._touched
+        ]
 
 
 class CopyNest(Nest):
@@ -166,7 +169,7 @@ class CopyNest(Nest):
         """Whether it copies some of its rows under a condition only."""
         return bool(self._guards)
 
-    @property
+    @cached_property
     def is_load(self) -> bool:
         """Whether it writes a tile, not DRAM."""
         return self.leaf.buffer.scope() in self._reader.config.memories.scopes

@@ -91,11 +91,7 @@ class Guard(NamedTuple):
 
     def substitute(self, values: Mapping[int, Linear]) -> Guard:
         """The condition where loops have these values."""
-        return self.changed(Linear.substitute, values)
-
-    def changed(self, change: Callable[..., Linear], *by: object) -> Guard:
-        """The condition with each of its forms changed."""
-        return _new(Guard, (tuple([change(form, *by) for form in self.forms]), self.negated))
+        return _new(Guard, (tuple([form.substitute(values) for form in self.forms]), self.negated))
 
     @property
     def may_hold(self) -> bool:
@@ -221,7 +217,14 @@ class CopyOperation(NamedTuple):
             change(columns, *by) if columns.items else columns,
             self.most_rows,
             self.most_columns,
-            tuple([guard.changed(change, *by) for guard in self.guards]) if self.guards else (),
+            tuple(
+                [
+                    _new(Guard, (tuple([change(form, *by) for form in forms]), negated))
+                    for forms, negated in self.guards
+                ]
+            )
+            if self.guards
+            else (),
             self.cycles,
             change(block, *by) if block.items else block,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from ..passes.linear import Linear
@@ -43,7 +44,7 @@ class Copy(NamedTuple):
     @property
     def placed(self) -> PlacedCopy:
         """The operation where it is issued."""
-        return PlacedCopy(self.operation, self.touched)
+        return _new(PlacedCopy, (self.operation, self.touched))
 
     def with_operation(self, operation: CopyOperation) -> Copy:
         """The same with another part of the operation."""
@@ -83,10 +84,9 @@ class Part(NamedTuple):
         return (self.end - self.begin) * self.commands
 
 
-def best_axis(extents: Sequence[int], iterations: int) -> int:
+@lru_cache(maxsize=1024)
+def best_axis(extents: tuple[int, ...], iterations: int) -> int:
     """The loop of a copy that is interleaved with so many iterations most evenly."""
-    if len(extents) == 1:
-        return 0
     return min(
         range(len(extents)),
         key=lambda i: (ceil_div(extents[i], iterations) * iterations / extents[i], -extents[i]),

@@ -140,35 +140,27 @@ class Placer:
         """The steps with an outer loop in two, where copies are interleaved more evenly then."""
         if not free:
             return self.steps
-        extents = [loop.extent for loop in self.steps.loops]
+        extents = tuple([loop.extent for loop in self.steps.loops])
         best: tuple[int, int] | None = None
         least = _SPLIT_GAIN * self._unevenness(free, extents)
         for level in range(min(_SPLIT_LEVELS, len(extents))):
             for inner in range(2, extents[level] // 2 + 1):
                 if extents[level] % inner:
                     continue
-                split = [*extents[:level], extents[level] // inner, inner, *extents[level + 1 :]]
+                split = (*extents[:level], extents[level] // inner, inner, *extents[level + 1 :])
                 uneven = self._unevenness(free, split)
                 if uneven < least:
                     best, least = (level, inner), uneven
         return self.steps if best is None else self.steps.split(*best, self.ids)
 
-    def _unevenness(self, copies: Sequence[Copy], extents: Sequence[int]) -> float:
+    def _unevenness(self, copies: Sequence[Copy], extents: tuple[int, ...]) -> float:
         """How long copies would take at the pace at which they come closest, in loops of these
         extents."""
         total = 0.0
         for copy in copies:
-            axes = [loop.extent for loop in copy.operation.loops]
+            axes = tuple([loop.extent for loop in copy.operation.loops])
             most = self.interleaver.room[copy.operation.kind.engine]
-            uneven = 1.0
-            for extent in extents:
-                if prod(axes) <= most:
-                    break
-                axis = best_axis(axes, extent)
-                each = ceil_div(axes[axis], extent)
-                uneven *= extent * each / axes[axis]
-                axes[axis] = each
-            total += copy.cycles * uneven
+            total += copy.cycles * _unevenness(axes, most, extents)
         return total
 
     # ---- dependences --------------------------------------------------------------------
@@ -372,6 +364,22 @@ class Placer:
             return (*(copy.placed for copy in self.interleaver.parts_in(parts, index)), last)
 
         return self._ranges(sorted(cuts), body)
+
+
+@lru_cache(maxsize=1024)
+def _unevenness(axes: tuple[int, ...], most: int, extents: tuple[int, ...]) -> float:
+    """By how much more often a copy in loops of ``axes`` comes where it comes closest than on
+    average, in loops of these extents, from the outside in until ``most`` are left together."""
+    left = list(axes)
+    uneven = 1.0
+    for extent in extents:
+        if prod(left) <= most:
+            break
+        axis = best_axis(tuple(left), extent)
+        each = ceil_div(left[axis], extent)
+        uneven *= extent * each / left[axis]
+        left[axis] = each
+    return uneven
 
 
 @lru_cache(maxsize=256)

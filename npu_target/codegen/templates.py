@@ -57,7 +57,7 @@ class CopyTemplates:
         return [
             operation.substitute(
                 inner,
-                tuple([loop._replace(loop_id=ids[loop.loop_id]) for loop in operation.loops]),
+                tuple([LoopExtent(ids[loop.loop_id], loop.extent) for loop in operation.loops]),
             )
             for operation in template.operations
         ]

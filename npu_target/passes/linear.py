@@ -160,6 +160,8 @@ class Linear(NamedTuple):
             if key == loop_id:
                 more, others = value
                 rest = items[:at] + items[at + 1 :]
+                if not others:
+                    return _new(Linear, (const + more * factor, rest))
                 return _joined(const + more * factor, rest, others, factor)
         return self
 
