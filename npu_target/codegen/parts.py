@@ -76,7 +76,10 @@ class Part(NamedTuple):
         _, _, _, copy, axis, start, each = self
         if axis is None:
             return copy.operation
-        return copy.operation.sliced(axis, index * each + (start - self.begin * each), each)
+        const, items = index
+        first = start - self.begin * each
+        place = index * each + first if items else Linear(const * each + first)
+        return copy.operation.sliced(axis, place, each)
 
     @property
     def total(self) -> int:

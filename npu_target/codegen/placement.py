@@ -239,7 +239,10 @@ class Placer:
                 part.copy.operation, part.copy.is_own, part.total, early, loop.extent
             )
         # What is interleaved inside has a fixed pattern, what is not is issued under a condition.
-        cuts = {0, loop.extent}.union(*({part.begin, part.end} for part in inside))
+        cuts = {0, loop.extent}
+        for part in inside:
+            cuts.add(part.begin)
+            cuts.add(part.end)
         if due_first or first_differs:
             cuts.add(1)
         if inside_last:
@@ -248,7 +251,7 @@ class Placer:
         def body(begin: int, end: int, index: Linear) -> tuple[Placed, ...]:
             is_first = begin == 0
             return (
-                *(copy.placed for copy in self.interleaver.parts_in(at_once, index)),
+                *[copy.placed for copy in self.interleaver.parts_in(at_once, index)],
                 *self._level(
                     depth + 1,
                     step.replaced(loop.loop_id, index),
@@ -314,8 +317,9 @@ class Placer:
         for bound in due:
             self.report.copy(bound.copy.operation, BEFORE, FIRST_BLOCK)
         behind = self._behind(after)
-        longest = max(self.steps.runs, key=lambda run: run.times)
-        for run in self.steps.runs:
+        runs = self.steps.runs
+        longest = runs[0] if len(runs) == 1 else max(runs, key=lambda run: run.times)
+        for run in runs:
             carried = free if run is longest else []
             placed += self._run(run, step, new_stationary, overwrites, carried)
             new_stationary = False

@@ -78,6 +78,14 @@ class Run(NamedTuple):
     times: int
 
 
+class _Level(NamedTuple):
+    """Of a loop around steps how many blocks of rows an iteration has, and whether its iterations
+    add to the same sums."""
+
+    positions: int
+    reduces: bool
+
+
 class BlockRows(NamedTuple):
     """The rows that blocks touch of an operand, counted from its first.
 
@@ -144,7 +152,7 @@ class Steps:
         self.loops = tuple(around)
         self.overwrites = overwrites
         self.rows = rows
-        self._touched: list[tuple[Linear, BlockRows]] | None = None
+        self._forget()
         # Of the loops, the outer ones, that change the stationary operands.
         self.n_changing = self._n_changing()
         self.runs: list[Run] = []
@@ -152,6 +160,11 @@ class Steps:
         for size, times in step.intrinsic.sizes(rows) if coalesce else [(rows, 1)]:
             self.runs.append(Run(first, size, times))
             first += size * times
+
+    def _forget(self) -> None:
+        """What was found of the loops does not hold, since they are others."""
+        self._touched: list[tuple[Linear, BlockRows]] | None = None
+        self._levels: list[_Level] | None = None
 
     def _n_changing(self) -> int:
         changing = len(self.loops)
@@ -180,7 +193,7 @@ class Steps:
         loops = (*self.loops[:level], outer, within, *self.loops[level + 1 :])
         found = copy(self)
         found.step, found.loops = self.step.replaced(loop.loop_id, index), loops
-        found._touched = None
+        found._forget()
         found.n_changing = self.n_changing + (level < self.n_changing)
         return found
 
@@ -195,6 +208,7 @@ class Steps:
         found = self.split(0, parts, ids)
         half, within, *inner = found.loops
         found.loops = (within, half, *inner)
+        found._forget()
         return found
 
     def outer_product(self) -> Steps | None:
@@ -213,17 +227,24 @@ class Steps:
             return None
         found = copy(self)
         found.loops = loops
-        found._touched = None
+        found._forget()
         found.n_changing = found._n_changing()
         return found
 
     def reduces(self, level: int) -> bool:
         """Whether a loop's iterations add to the same sums."""
-        return self.step.reduces(self.loops[level])
+        return self._level(level).reduces
 
     def positions(self, level: int) -> int:
         """How many blocks of rows an iteration of the loop at a level has."""
-        return prod([loop.extent for loop in self.loops[level + 1 :]])
+        return self._level(level).positions
+
+    def _level(self, level: int) -> _Level:
+        if self._levels is None:
+            inner = [prod([loop.extent for loop in self.loops[i:]]) for i in range(1, 1 + len(self.loops))]
+            reduces = map(self.step.reduces, self.loops)
+            self._levels = list(map(_Level, inner, reduces))
+        return self._levels[level]
 
     def touched(self) -> list[tuple[Linear, BlockRows]] | None:
         """For each operand, its first row as a form without the nest's loops, and the rows that
