@@ -6,7 +6,7 @@ for a range of its iterations.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -131,16 +131,16 @@ class Interleaver:
         if first_cycles and last_cycles and end - first > 1:
             turn = first + _turn(first_cycles, last_cycles, end - first)
         cursor = 0
-        bundle: Counter[Engine] = Counter()  # what is issued together at the cursor
+        bundle: dict[Engine, int] = {}  # how many are issued together at the cursor
         for copy in copies:
             begin = turn if copy.last and turn < end else first
             room = (turn if copy.first else end) - begin
             loops = copy.operation.loops
             if not loops or not copy.is_divisible:
                 engine = copy.operation.kind.engine
-                bundle[engine] += 1
+                bundle[engine] = bundle.get(engine, 0) + 1
                 if bundle[engine] > self.room[engine]:
-                    cursor, bundle = (cursor + 1) % (end - first), Counter()
+                    cursor, bundle = (cursor + 1) % (end - first), {}
                 at = begin + min(cursor, room - 1)
                 parts.append(Part(at, at + 1, copy.operation.number, copy))
                 continue

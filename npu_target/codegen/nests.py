@@ -109,10 +109,23 @@ class Nest:
 
     def touched(self, values: Values) -> list[Touched]:
         """The tiles that are read or written, with the version where they have several."""
-        return [
-            Touched(one.tile, one.version.substitute(values)) if one.version.items else one
-            for one in self._touched
-        ]
+        key = tuple([values.get(symbol) for symbol in self._deciding_versions])
+        found = self._found_touched.get(key)
+        if found is None:
+            versions = [one.version.substitute(values) for one in self._touched]
+            tiles = [one.tile for one in self._touched]
+            found = self._found_touched[key] = list(map(Touched, tiles, versions))
+        return found
+
+    @cached_property
+    def _deciding_versions(self) -> list[int]:
+        """The symbols on which the versions depend."""
+        return sorted(set().union(*[one.version.variables() for one in self._touched]))
+
+    @cached_property
+    def _found_touched(self) -> dict[tuple[Linear | None, ...], list[Touched]]:
+        """By the values of those: the same iteration is come to several times."""
+        return {}
 
 
 class CopyNest(Nest):

@@ -37,9 +37,9 @@ class LoopIds:
 
     def loop(self, extent: int) -> LoopExtent:
         """A loop that no other one is called like."""
-        loop = LoopExtent(CONDITION_LOOP + 1 + len(self._extents), extent)
-        self._extents[loop.loop_id] = extent
-        return loop
+        loop_id = CONDITION_LOOP + 1 + len(self._extents)
+        self._extents[loop_id] = extent
+        return _new(LoopExtent, (loop_id, extent, ""))
 
     def like(self, loops: Sequence[LoopExtent]) -> tuple[LoopExtent, ...]:
         """Loops of these extents, each as `loop` makes it."""
@@ -260,7 +260,8 @@ class CopyOperation(NamedTuple):
             return self._changed(others, Linear.replaced, loop_id, start)
         if count == extent:
             return self
-        loops = (*self.loops[:axis], LoopExtent(loop_id, count), *self.loops[axis + 1 :])
+        shorter = _new(LoopExtent, (loop_id, count, ""))
+        loops = (*self.loops[:axis], shorter, *self.loops[axis + 1 :])
         return self._changed(loops, Linear.advanced, loop_id, start)
 
     def merged(self) -> CopyOperation:

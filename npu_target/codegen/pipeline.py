@@ -81,7 +81,8 @@ class Pipeline(Walk):
 
     def copy(self, waiting: Waiting) -> tuple[Placed, ...]:
         """A copy waits for the steps behind it."""
-        self.state = self.state._replace(behind=(*self.state.behind, waiting))
+        opened, behind = self.state
+        self.state = _State(opened, (*behind, waiting))
         return ()
 
     def steps(self, nest: StepNest, values: Values) -> tuple[Placed, ...]:

@@ -106,13 +106,13 @@ def distributed(
     # What is left of others may be told differently from one iteration to the next.
     tied = [w for w in before.after if w.nest.is_static and conflict(w.touched, steps.touched)]
     stores = [w for w in tied if not w.conflicts(others)]
-    before = before._replace(after=tuple([w for w in before.after if w not in stores]))
-    kept = [*before.free, *before.after, *before.held, *before.last]
+    after = tuple([w for w in before.after if w not in stores])
+    kept = [*before.free, *after, *before.held, *before.last]
     reloads = [w for w in due if w.nest.is_static and not w.conflicts(kept)]
     shared = (*reloads, *stores)
     due = [w.rest(partial(rest, before, w)) if w in shared else w for w in (*stores, *due)]
     steps = steps._replace(due=tuple(due), free=tuple(free), held=tuple(held))
-    return before._replace(reloads=shared), (), steps
+    return before._replace(after=after, reloads=shared), (), steps
 
 
 def closed(steps: Open, copies: Iterable[Waiting]) -> Open:
