@@ -12,8 +12,8 @@ import numpy as np
 from ..passes.linear import Item
 from ..topi.blocking import ceil_div
 from .blocks import Blocks, behind
-from .operations import RowPattern
 from .parts import Copy, Part, best_axis, dealt
+from .row_pattern import RowPattern
 
 
 class InStep(NamedTuple):

@@ -14,7 +14,7 @@ import numpy as np
 from ..passes.linear import Linear
 from .blocks import ahead, behind, from_block, some_of, varying
 from .in_step import in_step, keep_up
-from .operations import CopyKind, CopyOperation, Engine, LoopIds
+from .operations import CopyKind, Engine, LoopIds
 from .parts import Bound, Copy, Part, best_axis, dealt
 
 # Entries of a queue that are left for what the device has not begun yet.
@@ -165,14 +165,12 @@ class Interleaver:
             begin, end, copy = part.begin, part.end, part.copy
             if greatest < begin or end <= least:
                 continue
-            operation: CopyOperation | None = part.at(index)
             conditions = []
             if least < begin:
                 conditions.append(index - begin)
             if end <= greatest:
                 conditions.append(Linear(end - 1) - index)
-            if conditions or operation.guards:
-                operation = operation.where(conditions, self.ids)
+            operation = part.at(index).where(conditions, self.ids)
             if operation is not None:
                 copies.append(copy.with_operation(operation))
         return copies

@@ -22,6 +22,7 @@ from ..program import Loop, Node, Operand, expr
 from ..program.expr import Expr
 from ..topi.blocking import ceil_div
 from .operands import to_expr, to_operand
+from .row_pattern import RowPattern
 
 _new = tuple.__new__  # of what there are many: their own takes twice as long
 
@@ -246,10 +247,11 @@ class CopyOperation(NamedTuple):
                     return None
                 if least < 0:
                     left.append(form)
-            if len(left) == len(guard.forms):
-                guards.append(guard)
-            elif left:
-                guards.append(_new(Guard, (tuple(left), False)))
+            if left:
+                is_whole = len(left) == len(guard.forms)
+                guards.append(guard if is_whole else _new(Guard, (tuple(left), False)))
+        if guards == [*self.guards]:
+            return self
         return _new(CopyOperation, (*self[:8], tuple(guards), *self[9:]))
 
     def sliced(self, axis: int, start: Linear, count: int) -> CopyOperation:
@@ -337,41 +339,6 @@ class CopyOperation(NamedTuple):
             if any(form.depends_on(loop.loop_id) for g in self.guards for form in g.forms):
                 return nested(self.loops, when(condition, body))
         return when(condition, nested(self.loops, body))
-
-
-class RowPattern(NamedTuple):
-    """Rows that a copy touches, less the first.
-
-    along : of each of its loops the extent, and the rows from an iteration to the next.
-    own : where the rows of each block begin and end.
-    """
-
-    along: tuple[tuple[int, int], ...]
-    n_blocks: int
-    block_rows: int
-    own: tuple[int, int]
-
-    @property
-    def rows(self) -> np.ndarray:
-        """int64 of its loops' extents and then the rows of one command."""
-        return _rows_of(self)[0]
-
-    @property
-    def is_distinct(self) -> bool:
-        """Whether none of them comes twice."""
-        return _rows_of(self)[1]
-
-
-@lru_cache(maxsize=128)  # copies of the iterations of a loop have the same
-def _rows_of(pattern: RowPattern) -> tuple[np.ndarray, bool]:
-    """See `RowPattern`."""
-    rows = np.zeros((), dtype=np.int64)
-    for extent, step in pattern.along:
-        rows = rows[..., None] + np.arange(extent) * step
-    offsets = np.arange(pattern.n_blocks)[:, None] * pattern.block_rows + np.arange(*pattern.own)
-    rows = rows[..., None] + offsets.ravel()
-    rows.flags.writeable = False
-    return rows, int(np.bincount(rows.ravel() - rows.min()).max()) == 1
 
 
 def values_of(loops: Sequence[LoopExtent], others: Sequence[LoopExtent]) -> dict[int, Linear]:

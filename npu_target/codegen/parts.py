@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from math import prod
 from typing import NamedTuple
 
 from ..passes.linear import Linear
@@ -94,6 +95,22 @@ def best_axis(extents: tuple[int, ...], iterations: int) -> int:
         range(len(extents)),
         key=lambda i: (ceil_div(extents[i], iterations) * iterations / extents[i], -extents[i]),
     )
+
+
+@lru_cache(maxsize=1024)
+def unevenness(axes: tuple[int, ...], most: int, extents: tuple[int, ...]) -> float:
+    """By how much more often a copy in loops of ``axes`` comes where it comes closest than on
+    average, in loops of these extents, from the outside in until ``most`` are left together."""
+    left = list(axes)
+    uneven = 1.0
+    for extent in extents:
+        if prod(left) <= most:
+            break
+        axis = best_axis(tuple(left), extent)
+        each = ceil_div(left[axis], extent)
+        uneven *= extent * each / left[axis]
+        left[axis] = each
+    return uneven
 
 
 def dealt(copy: Copy, axis: int, start: int, count: int, begin: int, each: int) -> list[Part]:

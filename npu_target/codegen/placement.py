@@ -16,20 +16,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
-from math import prod
 
 import numpy as np
 
 from ..device.intrinsic import Access
 from ..passes.linear import Linear
-from ..topi.blocking import ceil_div
 from .blocks import Blocks
 from .dependences import Touched
 from .interleaving import Interleaver
-from .operations import CopyOperation, Engine, LoopIds, RowPattern
-from .parts import Bound, Copy, Part, best_axis
+from .operations import CopyOperation, Engine, LoopIds
+from .parts import Bound, Copy, Part, unevenness
 from .placed import Placed, PlacedLoop, PlacedStep
 from .report import BEFORE, BEHIND, FIRST_BLOCK, LAST_BLOCK, ROWS_UNKNOWN, NoReport
+from .row_pattern import RowPattern
 from .steps import BlockRows, Run, Step, Steps
 
 # Of the loops around the steps, so many outer ones may be cut in two, where that brings so much.
@@ -160,7 +159,7 @@ class Placer:
         for copy in copies:
             axes = tuple([loop.extent for loop in copy.operation.loops])
             most = self.interleaver.room[copy.operation.kind.engine]
-            total += copy.cycles * _unevenness(axes, most, extents)
+            total += copy.cycles * unevenness(axes, most, extents)
         return total
 
     # ---- dependences --------------------------------------------------------------------
@@ -368,22 +367,6 @@ class Placer:
             return (*(copy.placed for copy in self.interleaver.parts_in(parts, index)), last)
 
         return self._ranges(sorted(cuts), body)
-
-
-@lru_cache(maxsize=1024)
-def _unevenness(axes: tuple[int, ...], most: int, extents: tuple[int, ...]) -> float:
-    """By how much more often a copy in loops of ``axes`` comes where it comes closest than on
-    average, in loops of these extents, from the outside in until ``most`` are left together."""
-    left = list(axes)
-    uneven = 1.0
-    for extent in extents:
-        if prod(left) <= most:
-            break
-        axis = best_axis(tuple(left), extent)
-        each = ceil_div(left[axis], extent)
-        uneven *= extent * each / left[axis]
-        left[axis] = each
-    return uneven
 
 
 @lru_cache(maxsize=256)

@@ -241,7 +241,10 @@ class Steps:
 
     def _level(self, level: int) -> _Level:
         if self._levels is None:
-            inner = [prod([loop.extent for loop in self.loops[i:]]) for i in range(1, 1 + len(self.loops))]
+            inner = [
+                prod([loop.extent for loop in self.loops[i:]])
+                for i in range(1, 1 + len(self.loops))
+            ]
             reduces = map(self.step.reduces, self.loops)
             self._levels = list(map(_Level, inner, reduces))
         return self._levels[level]

@@ -46,11 +46,7 @@ class Waiting:
 
     def conflicts(self, others: Iterable[Waiting]) -> bool:
         """Whether it may touch rows that one of the others does."""
-        touched = self.touched
-        for other in others:
-            if conflict(touched, other.touched):
-                return True
-        return False
+        return any(conflict(self.touched, other.touched) for other in others)
 
 
 class Open(NamedTuple):

@@ -196,9 +196,7 @@ class Linear(NamedTuple):
         return Linear.of(const, terms)
 
 
-def _joined(
-    const: int, items: tuple[Item, ...], others: tuple[Item, ...], factor: int
-) -> Linear:
+def _joined(const: int, items: tuple[Item, ...], others: tuple[Item, ...], factor: int) -> Linear:
     """A constant, terms and so many times others."""
     if not others:
         return _new(Linear, (const, items))
