@@ -150,3 +150,36 @@ def test_where_they_would_fill_their_queue_loads_follow_when_stores_are_done(
     for before, now in zip(soon[Engine.LOAD], late[Engine.LOAD], strict=True):
         assert before <= now < iterations
         assert late == soon or now >= min(before + done, iterations - 1)
+
+
+@given(
+    st.lists(
+        st.tuples(st.booleans(), st.integers(0, 7), st.integers(1, 8), st.integers(1, 6)),
+        max_size=8,
+    )
+)
+def test_what_begins_an_iteration_fits_in_the_queues(drawn: list[tuple[bool, int, int, int]]):
+    extent, ids = 8, LoopIds()
+    queues = {Engine.LOAD: 8, Engine.STORE: 6}
+    interleaver = Interleaver(queues, ids)
+    parts = []
+    for is_load, begin, length, commands in drawn:
+        copy = copy_of(Engine.LOAD if is_load else Engine.STORE, 100.0, ids, alone=True)
+        parts.append(Part(begin, min(begin + length, extent), commands, copy))
+    mine, others = interleaver.at_once(parts, extent)
+    assert [part for part in parts if part in mine] == mine
+    assert [part for part in parts if part in others] == others
+    assert len(mine) + len(others) == len(parts)
+    for engine, room in interleaver.room.items():
+        few = [part for part in parts if part.copy.operation.kind.engine is engine]
+        few = [part for part in few if part.commands <= room // (3 if engine is Engine.LOAD else 2)]
+        whole = [part for part in few if part.end - part.begin == extent]
+        assert all(part in mine for part in few if part not in whole)
+        together = [
+            sum(part.commands for part in few if part in mine and part.begin <= at < part.end)
+            for at in range(extent)
+        ]
+        if any(part in mine for part in whole):
+            assert max(together) <= room
+        for part in whole:  # what is left inside does not fit
+            assert part in mine or max(together) + part.commands > room

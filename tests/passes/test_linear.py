@@ -132,6 +132,35 @@ def test_substitution(expression, replacement, point):
     other = linear(replacement[0], environment)
     changed = [value_of(other, point), *point[1:]]
     assert value_of(form.substitute({0: other}), point) == value_of(form, changed)
+    assert value_of(form.replaced(0, other), point) == value_of(form, changed)
+    both = form.substitute({0: other, 1: other})
+    assert value_of(both, point) == value_of(form, [changed[0], changed[0], point[2]])
+    further = [point[0] + value_of(other, point), *point[1:]]
+    assert value_of(form.advanced(0, other), point) == value_of(form, further)
+
+
+numbers = st.integers(-3, 3)
+sums = st.builds(Linear.of, numbers, st.dictionaries(st.sampled_from([1, 2, 9, 10, 11]), numbers))
+
+
+@given(sums, sums, st.sampled_from([1, 9, 10]))
+def test_equal_forms_are_one(form, other, loop_id):
+    """Terms have one order, by which programs are the same however their forms came about."""
+    value = form.coefficient(loop_id)
+    rest = form.without(loop_id)
+    for made, wanted in (
+        (form + other, {key: form.coefficient(key) + other.coefficient(key) for key in range(12)}),
+        (form - other, {key: form.coefficient(key) - other.coefficient(key) for key in range(12)}),
+        (
+            form.replaced(loop_id, other),
+            {key: rest.coefficient(key) + value * other.coefficient(key) for key in range(12)},
+        ),
+        (
+            form.advanced(loop_id, other),
+            {key: form.coefficient(key) + value * other.coefficient(key) for key in range(12)},
+        ),
+    ):
+        assert made == Linear.of(made.const, wanted)
 
 
 @given(expressions)
