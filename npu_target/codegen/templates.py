@@ -57,7 +57,9 @@ class CopyTemplates:
         return [
             operation.substitute(
                 inner,
-                tuple([LoopExtent(ids[loop.loop_id], loop.extent) for loop in operation.loops]),
+                tuple(
+                    [LoopExtent(ids[old], extent, name) for old, extent, name in operation.loops]
+                ),
             )
             for operation in template.operations
         ]
