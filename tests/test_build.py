@@ -16,6 +16,7 @@ from command_lines import build, refusal
 from tvm.s_tir import Schedule
 from tvm.s_tir import meta_schedule as ms
 
+from npu_target import codegen_tir
 from npu_target.codegen_tir import CodegenError, build_program
 from npu_target.device import preset
 from npu_target.devices.gemmini import isa
@@ -230,12 +231,13 @@ def test_what_is_wrong_is_refused_by_name(network, tmp_path, capsys, monkeypatch
     layer = next(layer for layer in network.layers if layer.operator.op == op)
 
     def wrong(func, config, name, *others):
-        program = build_program(func, config, name, *others)
+        found = codegen_tir.build(func, config, name, *others)
         if name != layer.name:
-            return program
-        return replace(program, body=changed_load(program.body, times))
+            return found
+        body = changed_load(found.program.body, times)
+        return found._replace(program=replace(found.program, body=body))
 
-    monkeypatch.setattr(choose, "build_program", wrong)
+    monkeypatch.setattr(choose, "build", wrong)
     arguments = ["--model=tiny", "--logs=none", "-o", str(tmp_path / "x.so")]
     error = refusal(build, capsys, *arguments)
     assert f"{layer.name}: the program of its default schedule on gemmini-16x16 is wrong" in error
@@ -249,14 +251,16 @@ def test_what_is_wrong_with_a_scale_of_its_own_is_refused(network, tmp_path, cap
     layer, seen = network.layers[0], []
 
     def wrong(func, config, name, *others):
-        program = build_program(func, config, name, *others)
+        found = codegen_tir.build(func, config, name, *others)
         if name != layer.name:
-            return program
-        seen.append(program.to_bytes())
-        is_own = seen[-1] != seen[0]
-        return replace(program, body=changed_load(program.body, 0)) if is_own else program
+            return found
+        seen.append(found.program.to_bytes())
+        if seen[-1] == seen[0]:
+            return found
+        body = changed_load(found.program.body, 0)
+        return found._replace(program=replace(found.program, body=body))
 
-    monkeypatch.setattr(choose, "build_program", wrong)
+    monkeypatch.setattr(choose, "build", wrong)
     arguments = ["--model=tiny", "--logs=none", "-o", str(tmp_path / "x.so")]
     error = refusal(build, capsys, *arguments)
     assert f"{layer.name}: the program of its default schedule on gemmini-16x16 is wrong" in error
