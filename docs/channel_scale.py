@@ -17,8 +17,8 @@ from npu_target.relax_graph import constant_of, shape_of
 from npu_target.topi import CANONICAL_SCALE, Arg, OperatorError, register_operator
 from npu_target.topi.blocking import balanced_steps, ceil_div
 from npu_target.topi.mac_operator import WHOLE_DEPTH, MacOperator, wrapped_sums
-from npu_target.topi.mac_schedule import MacStructure
 from npu_target.topi.mac_shape import MacShape, Tensor
+from npu_target.topi.mac_structure import MacStructure
 from npu_target.topi.operator import Arrays, require_positive
 from npu_target.topi.output import Output
 from npu_target.topi.pattern import (

@@ -11,7 +11,8 @@ from npu_target.device import preset
 from npu_target.devices.gemmini import isa
 from npu_target.program import Program
 from npu_target.schedule_rules import default_schedule
-from npu_target.topi.mac_schedule import MacStructure, schedule_mac
+from npu_target.topi.mac_schedule import schedule_mac
+from npu_target.topi.mac_structure import MacStructure
 from npu_target.topi.pool_schedule import schedule_pool
 
 # What was once computed wrongly, or not at all.

@@ -20,8 +20,8 @@ from npu_target.devices.gemmini import GEMMINI
 from npu_target.devices.gemmini.program_work import ProgramWork
 from npu_target.neutral_cost import COST
 from npu_target.schedule_rules import default, default_schedule, designs
-from npu_target.topi.mac_schedule import MacStructure
 from npu_target.topi.mac_shape import TILED
+from npu_target.topi.mac_structure import MacStructure
 from npu_target.tuning.choose import cycles_of
 
 CONFIG = preset("gemmini-16x16")

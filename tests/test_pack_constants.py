@@ -19,7 +19,8 @@ from npu_target.passes.packings import packings
 from npu_target.relax_graph import Graph, constant_of, op_name
 from npu_target.target import make_target
 from npu_target.topi import Matmul
-from npu_target.topi.mac_schedule import MacStructure, schedule_mac
+from npu_target.topi.mac_schedule import schedule_mac
+from npu_target.topi.mac_structure import MacStructure
 from npu_target.tuning.expected import expected_output, sample_inputs
 
 CONFIG = preset("gemmini-16x16")

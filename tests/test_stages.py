@@ -18,7 +18,8 @@ from npu_target.schedule_rules import default_schedule
 from npu_target.stages import ALL, STAGES, StageError, StagePrinter, check_stages
 from npu_target.topi import Matmul, MaxPool2d
 from npu_target.topi.definition import definition
-from npu_target.topi.mac_schedule import MacStructure, schedule_mac
+from npu_target.topi.mac_schedule import schedule_mac
+from npu_target.topi.mac_structure import MacStructure
 from npu_target.topi.pool_schedule import schedule_pool
 
 CONFIG = preset(DEFAULT_DEVICE)

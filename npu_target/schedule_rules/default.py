@@ -24,8 +24,8 @@ from ..device_api import program_cycles
 from ..topi import Operator
 from ..topi.definition import definition
 from ..topi.mac_operator import MacOperator
-from ..topi.mac_schedule import KERNEL_LOOPS, MacStructure
 from ..topi.mac_shape import MacShape
+from ..topi.mac_structure import KERNEL_LOOPS, MacStructure
 from ..topi.pool_operator import PoolOperator
 from ..topi.routed import routes_of, take_route, unserved
 from .cheapest import cheapest

@@ -21,7 +21,8 @@ from tvm.s_tir.schedule.analysis import get_auto_tensorize_mapping_info
 from ..device import DeviceConfig, kind_of
 from ..intrin import gemm_intrinsic, most_step_rows
 from ..topi.blocking import balanced_steps, even_steps
-from ..topi.mac_schedule import KERNEL_LOOPS, MacBlocks
+from ..topi.mac_schedule import MacBlocks
+from ..topi.mac_structure import KERNEL_LOOPS
 
 # The loops around those of the step, outermost first, by how many there are: of the rows of A...
 _AROUND_ROWS: tuple[tuple[str, ...], ...] = ((), ("lines",), ("batch", "lines"))

@@ -17,7 +17,8 @@ from tvm.s_tir import meta_schedule as ms
 from tvm.s_tir.schedule import SBlockRV
 
 from ..device import DeviceConfig, Memories
-from ..topi.mac_schedule import STEP_ORDERS, MacStructure, for_loops, mac_loops, scheduled_mac
+from ..topi.mac_schedule import for_loops, mac_loops, scheduled_mac
+from ..topi.mac_structure import STEP_ORDERS, MacStructure
 from ..topi.pool_schedule import is_pool, schedule_pool
 from .described import described_blocks
 

@@ -15,14 +15,8 @@ from tvm.s_tir.schedule import Trace
 from ..device import DeviceConfig, kind_of
 from ..topi import Operator
 from ..topi.mac_operator import MacOperator
-from ..topi.mac_schedule import (
-    MacStructure,
-    for_loops,
-    mac_loops,
-    mac_traces,
-    scheduled_mac,
-    tiled_loops,
-)
+from ..topi.mac_schedule import for_loops, mac_loops, mac_traces, scheduled_mac
+from ..topi.mac_structure import MacStructure, tiled_loops
 from ..topi.pool_operator import PoolOperator
 from .mutators import MoveTileFactor
 from .routed import routed_designs

@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import prod
 from typing import Any, NamedTuple
 
-from ..topi.mac_schedule import KERNEL_LOOPS, MacStructure
 from ..topi.mac_shape import MacShape, Sizes
+from ..topi.mac_structure import KERNEL_LOOPS, MacStructure
 
 
 class TileCounts(NamedTuple):

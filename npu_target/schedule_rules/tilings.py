@@ -12,8 +12,9 @@ from tvm.s_tir import Schedule
 from ..device import DeviceConfig, kind_of
 from ..topi.blocking import divisors
 from ..topi.mac_operator import MacOperator
-from ..topi.mac_schedule import MacStructure, mac_loops, schedule_mac, tiled_loops
+from ..topi.mac_schedule import mac_loops, schedule_mac
 from ..topi.mac_shape import TILED, MacShape, Sizes
+from ..topi.mac_structure import MacStructure, tiled_loops
 from ..topi.pool_operator import PoolOperator, PoolShape
 from ..topi.pool_schedule import POOLED, schedule_pool
 from .space import structures

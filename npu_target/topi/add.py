@@ -27,8 +27,8 @@ from ..relax_graph import constant_of, shape_of
 from .arguments import drop_argument
 from .blocking import LEAST_STEP_ROWS, Steps, balanced_steps, ceil_div, even_steps, rounded_up
 from .mac_operator import MacOperator, wrapped_sums
-from .mac_schedule import MacStructure
 from .mac_shape import MacShape, Tensor
+from .mac_structure import MacStructure
 from .operator import (
     CANONICAL_SCALE,
     Arg,

@@ -24,8 +24,8 @@ from .blocking import ceil_div, rounded_up
 from .convolution import Convolution
 from .convolution_operator import ConvolutionOperator
 from .mac_operator import WHOLE_DEPTH, with_sums, wrapped_sums
-from .mac_schedule import MacStructure
 from .mac_shape import MacShape, Tensor
+from .mac_structure import MacStructure
 from .operator import (
     CANONICAL_SCALE,
     Arg,

@@ -18,8 +18,8 @@ from ..intrin import gemm_intrinsic
 from ..relax_graph import attr_ints, constant_of, shape_of
 from .blocking import ceil_div, rounded_up
 from .mac_operator import MacOperator, with_sums, wrapped_sums
-from .mac_schedule import STEP_ORDERS, MacStructure
 from .mac_shape import MacShape, Tensor
+from .mac_structure import STEP_ORDERS, MacStructure
 from .operator import (
     CANONICAL_SCALE,
     Arg,

@@ -13,7 +13,8 @@ import numpy as np
 from tvm.s_tir import Schedule
 
 from ..device import DeviceConfig, kind_of
-from .mac_schedule import MacStructure, for_loops, schedule_mac
+from .mac_schedule import for_loops, schedule_mac
+from .mac_structure import MacStructure
 from .operator import Operator, Template, draw
 from .output import Output
 

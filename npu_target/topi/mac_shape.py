@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..device import DeviceConfig
-from .mac_schedule import KERNEL_LOOPS, MacStructure
+from .mac_structure import KERNEL_LOOPS, MacStructure
 from .operator import Arg
 from .window import Window
 

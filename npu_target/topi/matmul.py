@@ -18,8 +18,8 @@ from ..relax_graph import constant_of, shape_of
 from .arguments import drop_argument
 from .blocking import balanced_steps, ceil_div, rounded_up
 from .mac_operator import SPLIT_DEPTH, WHOLE_DEPTH, MacOperator, with_sums, wrapped_sums
-from .mac_schedule import MacStructure
 from .mac_shape import MacShape, Tensor
+from .mac_structure import MacStructure
 from .operator import CANONICAL_SCALE, Arg, Arrays, require_positive
 from .output import ChannelScale, Output, output_attributes
 from .pattern import Accepted, Match, Spelling, product

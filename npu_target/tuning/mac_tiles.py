@@ -12,8 +12,8 @@ from dataclasses import replace
 from ..device import DeviceConfig, kind_of
 from ..schedule_rules import TracedDesign
 from ..topi.mac_operator import MacOperator
-from ..topi.mac_schedule import MacStructure
 from ..topi.mac_shape import TILED, MacShape, Sizes
+from ..topi.mac_structure import MacStructure
 from .points import Point, PointLimit, PointLimits
 
 

@@ -13,7 +13,8 @@ from npu_target.device import preset
 from npu_target.devices.gemmini import GemminiConfig
 from npu_target.devices.gemmini.numbers import NUMBERS
 from npu_target.schedule_rules import default_schedule
-from npu_target.topi.mac_schedule import MacStructure, schedule_mac
+from npu_target.topi.mac_schedule import schedule_mac
+from npu_target.topi.mac_structure import MacStructure
 
 requantize = NUMBERS.rule.expression
 

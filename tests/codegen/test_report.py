@@ -27,7 +27,8 @@ from npu_target.device import preset
 from npu_target.devices.gemmini import GemminiConfig
 from npu_target.devices.gemmini.isa import COMMANDS
 from npu_target.schedule_rules import default_schedule
-from npu_target.topi.mac_schedule import MacStructure, schedule_mac
+from npu_target.topi.mac_schedule import schedule_mac
+from npu_target.topi.mac_structure import MacStructure
 
 CONFIG = preset("gemmini-8x8")
 D = CONFIG.dim

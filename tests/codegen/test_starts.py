@@ -25,7 +25,8 @@ from npu_target.devices.gemmini.gemm import Gemm
 from npu_target.program import Command, Program
 from npu_target.program.nodes import nodes_of
 from npu_target.schedule_rules import default_schedule
-from npu_target.topi.mac_schedule import MacStructure, schedule_mac
+from npu_target.topi.mac_schedule import schedule_mac
+from npu_target.topi.mac_structure import MacStructure
 
 CONFIG = preset("gemmini-16x16")
 GEMM_CALL = Gemm.call

@@ -19,7 +19,8 @@ from npu_target.packing import packed
 from npu_target.passes.packings import packings
 from npu_target.program import Program
 from npu_target.topi import Matmul
-from npu_target.topi.mac_schedule import MacStructure, schedule_mac
+from npu_target.topi.mac_schedule import schedule_mac
+from npu_target.topi.mac_structure import MacStructure
 
 CONFIG = preset("gemmini-16x16")
 BANK_ROWS = CONFIG.memories.inputs.bank_rows

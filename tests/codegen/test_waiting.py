@@ -14,7 +14,8 @@ from npu_target.device_api import program_cycles
 from npu_target.devices.gemmini import isa
 from npu_target.program import Program
 from npu_target.topi import Matmul
-from npu_target.topi.mac_schedule import MacStructure, schedule_mac
+from npu_target.topi.mac_schedule import schedule_mac
+from npu_target.topi.mac_structure import MacStructure
 
 CONFIG = preset("gemmini-16x16")
 

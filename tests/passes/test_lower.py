@@ -11,7 +11,8 @@ from npu_target import topi
 from npu_target.device import preset
 from npu_target.devices.gemmini.numbers import NUMBERS
 from npu_target.passes.lower import allocated_buffers, lower
-from npu_target.topi.mac_schedule import MacStructure, schedule_mac
+from npu_target.topi.mac_schedule import schedule_mac
+from npu_target.topi.mac_structure import MacStructure
 
 requantize = NUMBERS.rule.expression
 

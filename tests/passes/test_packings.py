@@ -13,7 +13,8 @@ from npu_target.passes.errors import CodegenError
 from npu_target.passes.linear import Linear
 from npu_target.passes.packings import packings, tile_number
 from npu_target.topi import Conv2d, Matmul
-from npu_target.topi.mac_schedule import MacStructure, schedule_mac
+from npu_target.topi.mac_schedule import schedule_mac
+from npu_target.topi.mac_structure import MacStructure
 
 CONFIG = preset("gemmini-16x16")
 

@@ -11,7 +11,8 @@ from npu_target.codegen_tir import build_program
 from npu_target.schedule_rules.described import described_blocks
 from npu_target.schedule_rules.rules import TileDescribedSteps
 from npu_target.topi import Matmul
-from npu_target.topi.mac_schedule import MacStructure, for_loops, scheduled_mac
+from npu_target.topi.mac_schedule import for_loops, scheduled_mac
+from npu_target.topi.mac_structure import MacStructure
 
 D = CONFIG.dim
 

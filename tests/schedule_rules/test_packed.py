@@ -14,7 +14,8 @@ from npu_target.devices.gemmini.isa import COMMANDS, LOADS
 from npu_target.passes.packings import packings
 from npu_target.schedule_rules.rules import mac_structures
 from npu_target.topi import Conv2d, Matmul
-from npu_target.topi.mac_schedule import MacStructure, for_loops, mac_loops, schedule_mac
+from npu_target.topi.mac_schedule import for_loops, mac_loops, schedule_mac
+from npu_target.topi.mac_structure import MacStructure
 
 CONFIG = preset("gemmini-16x16")
 WEIGHTS = ("conv2d", "depthwise_conv2d", "matmul")

@@ -7,7 +7,8 @@ from tvm.s_tir import Schedule
 from npu_target import topi
 from npu_target.device import preset
 from npu_target.schedule_rules.traces import Structure, to_plain, trace_json
-from npu_target.topi.mac_schedule import MacStructure, schedule_mac
+from npu_target.topi.mac_schedule import schedule_mac
+from npu_target.topi.mac_structure import MacStructure
 
 CONFIG = preset("gemmini-16x16")
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
-from ...topi.mac_schedule import MacStructure
 from ...topi.mac_shape import MacShape, Sizes
+from ...topi.mac_structure import MacStructure
 from ...topi.window import Window
 from .config import GemminiConfig
 from .gemm import step_sizes

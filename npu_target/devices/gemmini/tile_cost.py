@@ -14,8 +14,8 @@ import numpy as np
 
 from ...schedule_rules.tile_counts import TileCounts
 from ...topi.mac_operator import MacOperator
-from ...topi.mac_schedule import KERNEL_LOOPS, MacStructure
 from ...topi.mac_shape import MacShape, Sizes
+from ...topi.mac_structure import KERNEL_LOOPS, MacStructure
 from .config import GemminiConfig
 from .engine_cycles import (
     array_latency_cycles,

@@ -11,8 +11,8 @@ import numpy as np
 
 from ...topi.blocking import LEAST_STEP_ROWS, ceil_div
 from ...topi.mac_operator import MacOperator
-from ...topi.mac_schedule import MacStructure
 from ...topi.mac_shape import MacShape, Sizes, Tensor
+from ...topi.mac_structure import MacStructure
 from .config import GemminiConfig
 from .engine_cycles import load_row_cycles, row_beats, store_row_cycles
 

@@ -22,7 +22,8 @@ from npu_target.program import Command, Loop, Node, Program
 from npu_target.schedule_rules.space import designs
 from npu_target.topi import Add, Conv2d, DepthwiseConv2d, Matmul, Operator
 from npu_target.topi.fitting import fitted
-from npu_target.topi.mac_schedule import MacStructure, schedule_mac
+from npu_target.topi.mac_schedule import schedule_mac
+from npu_target.topi.mac_structure import MacStructure
 
 CONFIG = preset("vta-1x16x16")
 DIM = CONFIG.dim
