@@ -156,8 +156,8 @@ def _call(
 
 
 def _data(program: Program, places: Sequence[int], flavour: str) -> str:
-    """Files inside of the ELF: for a core without an operating system its memory, with a name for
-    each output; for an emulated one the program."""
+    """Files inside of the ELF: for a core without an operating system its memory, with a name and a
+    size for each output, by which a dump of memory finds it; for an emulated one the program."""
     if flavour == EMULATED:
         return (
             "  .section .rodata\n  .balign 64\n"
@@ -168,11 +168,14 @@ def _data(program: Program, places: Sequence[int], flavour: str) -> str:
             '  .section .note.GNU-stack, "", %progbits\n'
         )
     outputs = [
-        place for arg, place in zip(program.args, places, strict=True) if arg.role == "output"
+        (place, arg.nbytes)
+        for arg, place in zip(program.args, places, strict=True)
+        if arg.role == "output"
     ]
     names = "".join(
         f"  .globl npu_output{index}\n  .set npu_output{index}, npu_memory + {place}\n"
-        for index, place in enumerate(outputs)
+        f"  .type npu_output{index}, %object\n  .size npu_output{index}, {n_bytes}\n"
+        for index, (place, n_bytes) in enumerate(outputs)
     )
     return (
         '  .section .npu_memory, "aw", %progbits\n'

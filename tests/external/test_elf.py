@@ -188,6 +188,7 @@ def test_without_an_operating_system_inputs_are_inside(tmp_path):
     assert memory == elf.inputs.read_bytes()
     place = symbols["npu_output0"] - symbols["npu_memory"]
     assert memory[place : place + arrays[-1].nbytes] == arrays[-1].tobytes()
+    assert _size(elf.path, "npu_output0") == arrays[-1].nbytes  # what a dump of memory takes
 
 
 def spike(builder: ElfBuilder) -> ExternalDevice:
@@ -250,6 +251,14 @@ def _symbols(elf: Path) -> dict[str, int]:
     assert nm is not None
     lines = subprocess.run([nm, elf], capture_output=True, text=True, check=True).stdout
     return {name: int(at, 16) for at, _, name in map(str.split, lines.splitlines())}
+
+
+def _size(elf: Path, symbol: str) -> int:
+    """How many bytes a symbol has."""
+    command = ["riscv64-unknown-elf-nm", "--print-size", elf]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    (found,) = (line.split() for line in lines if line.endswith(f" {symbol}"))
+    return int(found[1], 16)
 
 
 def _memory(elf: Path, address: int) -> bytes:
