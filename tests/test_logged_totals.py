@@ -5,6 +5,7 @@
     pytest tests/test_logged_totals.py --update-logged-totals
 
 writes it anew. A total that went up is refused: what made it so is to be mended, or tuned away.
+Totals of devices with other numbers say nothing of each other: an entry says which its is.
 """
 
 from __future__ import annotations
@@ -64,12 +65,12 @@ def as_entry(results: list[LayerResult]) -> dict[str, Any]:
         }
         for result in results
     }
-    return {"total_cycles": total_of(layers), "layers": layers}
+    return {"device_hash": CONFIG.hash, "total_cycles": total_of(layers), "layers": layers}
 
 
 def updated(table: dict[str, Any], model: str, entry: dict[str, Any]) -> dict[str, Any]:
     """The table with a model's new entry. Raises AssertionError where its total went up."""
-    if model in table:
+    if model in table and table[model]["device_hash"] == entry["device_hash"]:
         before, now = table[model]["total_cycles"], entry["total_cycles"]
         assert now <= before, (
             f"{model} takes {now:,} cycles, more than the {before:,} before: tune it further, or "
@@ -93,6 +94,7 @@ def test_the_table_has_every_model_that_has_logs(request):
 @pytest.mark.parametrize("model", MODELS_IN_TABLE)
 def test_the_totals_are_those_of_the_logs(model):
     entry = read_table()[model]
+    assert entry["device_hash"] == CONFIG.hash
     best = best_of(log_of(model))
     for name, layer in entry["layers"].items():
         if layer["schedule"] == TUNED:
@@ -121,10 +123,13 @@ def test_a_build_takes_exactly_the_cycles_of_the_table(model, tmp_path):
 
 def test_a_total_that_went_up_is_refused():
     layer = {"count": 2, "cycles": 10, "schedule": "tuned"}
-    table = {"m": {"total_cycles": 20, "layers": {"a": layer}}}
-    better = {"total_cycles": 18, "layers": {"a": {**layer, "cycles": 9}}}
-    worse = {"total_cycles": 22, "layers": {"a": {**layer, "cycles": 11}}}
+    device = {"device_hash": "1"}
+    table = {"m": {**device, "total_cycles": 20, "layers": {"a": layer}}}
+    better = {**device, "total_cycles": 18, "layers": {"a": {**layer, "cycles": 9}}}
+    worse = {**device, "total_cycles": 22, "layers": {"a": {**layer, "cycles": 11}}}
     assert updated(table, "m", better)["m"] == better
     assert updated({}, "m", worse)["m"] == worse
     with pytest.raises(AssertionError, match="more than the 20 before"):
         updated(table, "m", worse)
+    other = {**worse, "device_hash": "2"}
+    assert updated(table, "m", other)["m"] == other

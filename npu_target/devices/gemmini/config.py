@@ -79,7 +79,7 @@ class GemminiConfig(DeviceConfig):
     l2_mshrs: int = 10  # requests under way in the cache
     memory_latency_cycles: int = 7  # what a miss takes longer than a hit, beside the DRAM's own
     memory_bytes_per_kilocycle: int = 8_000  # the bus to memory, each way
-    memory_write_pause_cycles: int = 4  # between two lines that are written
+    memory_write_pause_cycles: int = 3  # between two lines that are written
 
     # The DRAM behind that bus, DDR3-1333; times in clocks of its own.
     dram_banks: int = 8  # 0: none, the memory answers at once
@@ -96,6 +96,8 @@ class GemminiConfig(DeviceConfig):
     dram_write_latency_clocks: int = 9  # CL - 1
     dram_read_to_precharge_clocks: int = 5  # tRTP: read to closed
     dram_write_recovery_clocks: int = 10  # tWR: data to closed
+    dram_write_to_read_clocks: int = 5  # tWTR: data written to the next read command
+    dram_read_to_write_clocks: int = 1  # tRTRS: data read to data written
     dram_wake_clocks: int = 3  # tXP - 1: powered down, as soon as all rows are closed
     dram_refresh_period_clocks: int = 5_200  # tREFI
     dram_refresh_clocks: int = 107  # tRFC

@@ -2,55 +2,47 @@
 
 #include <algorithm>
 
+#include "gemmini/simulator/timing/dram_clocks.h"
+
 namespace npu::gemmini::timing {
-namespace {
-
-// No device is so slow; and sums of so many do not overflow.
-constexpr double kMostTicks = 1e12;
-
-}  // namespace
-
 Dram::Dram(const Config& config)
     : lines_per_row_(static_cast<uint64_t>(
           std::max<int64_t>(1, config.dram_row_bytes / config.l2_line_bytes))),
       bank_count_(static_cast<uint64_t>(std::max<int64_t>(1, config.dram_banks))),
       write_lines_ahead_(static_cast<uint64_t>(config.dram_write_lines_ahead)),
       row_accesses_(config.dram_row_accesses),
-      read_latency_(clocks(config, config.dram_read_latency_clocks + config.dram_burst_clocks)),
-      write_latency_(clocks(config, config.dram_write_latency_clocks + config.dram_burst_clocks)),
-      burst_(clocks(config, config.dram_burst_clocks)),
-      activate_(clocks(config, config.dram_activate_clocks)),
-      precharge_(clocks(config, config.dram_precharge_clocks)),
-      row_open_(clocks(config, config.dram_row_open_clocks)),
-      row_idle_(clocks(config, config.dram_row_idle_clocks)),
-      read_to_precharge_(clocks(config, config.dram_read_to_precharge_clocks)),
-      write_to_precharge_(write_latency_ + clocks(config, config.dram_write_recovery_clocks)),
-      wake_(clocks(config, config.dram_wake_clocks)),
-      refresh_period_(clocks(config, config.dram_refresh_period_clocks)),
-      refresh_(clocks(config, config.dram_refresh_clocks)),
+      read_latency_(
+          dram_clocks(config, config.dram_read_latency_clocks + config.dram_burst_clocks)),
+      write_latency_(
+          dram_clocks(config, config.dram_write_latency_clocks + config.dram_burst_clocks)),
+      burst_(dram_clocks(config, config.dram_burst_clocks)),
+      activate_(dram_clocks(config, config.dram_activate_clocks)),
+      precharge_(dram_clocks(config, config.dram_precharge_clocks)),
+      row_open_(dram_clocks(config, config.dram_row_open_clocks)),
+      row_idle_(dram_clocks(config, config.dram_row_idle_clocks)),
+      read_to_precharge_(dram_clocks(config, config.dram_read_to_precharge_clocks)),
+      write_to_precharge_(write_latency_ + dram_clocks(config, config.dram_write_recovery_clocks)),
+      wake_(dram_clocks(config, config.dram_wake_clocks)),
+      refresh_period_(dram_clocks(config, config.dram_refresh_period_clocks)),
+      refresh_(dram_clocks(config, config.dram_refresh_clocks)),
+      bursts_(config),
       banks_(static_cast<size_t>(config.dram_banks)),
       next_refresh_(refresh_period_) {}
 
-Ticks Dram::clocks(const Config& config, int64_t count) {
-  const double ticks = static_cast<double>(count) * static_cast<double>(config.clock_khz) *
-                       kTicksPerCycle / static_cast<double>(config.dram_clock_khz);
-  return static_cast<Ticks>(std::min(ticks, kMostTicks) + 0.5);
-}
-
-Ticks Dram::burst(uint64_t line, Ticks at, Ticks open_for) {
+Ticks Dram::burst(uint64_t line, Ticks at, bool is_write) {
   if (rarely(at >= next_refresh_)) refresh(at);
   Bank& bank = banks_[bank_count_.remainder(line)];
   const uint64_t row = lines_per_row_.divide(bank_count_.divide(line));
   Opening& latest = bank.openings[0];
-  return serves(latest, row, at) ? burst_to(latest, at, open_for)
-                                 : burst_to_other(bank, row, at, open_for);
+  return serves(latest, row, at) ? burst_to(latest, at, is_write)
+                                 : burst_to_other(bank, row, at, is_write);
 }
 
-Ticks Dram::burst_to_other(Bank& bank, uint64_t row, Ticks at, Ticks open_for) {
+Ticks Dram::burst_to_other(Bank& bank, uint64_t row, Ticks at, bool is_write) {
   unsigned i = 1;
   while (i != kOpenings && !serves(bank.openings[i], row, at)) ++i;
   if (i == kOpenings) i = add_opening(bank, row, at);
-  const Ticks command = burst_to(bank.openings[i], at, open_for);
+  const Ticks command = burst_to(bank.openings[i], at, is_write);
   // What was to come after it comes later.
   for (; i > 0; --i) {
     Opening& next = bank.openings[i - 1];
@@ -63,9 +55,10 @@ Ticks Dram::burst_to_other(Bank& bank, uint64_t row, Ticks at, Ticks open_for) {
   return command;
 }
 
-Ticks Dram::burst_to(Opening& opening, Ticks at, Ticks open_for) {
+Ticks Dram::burst_to(Opening& opening, Ticks at, bool is_write) {
   --opening.accesses_left;
-  const Ticks command = std::max(opening.next_burst, at);
+  const Ticks command = bursts_.take(std::max(opening.next_burst, at), is_write);
+  const Ticks open_for = is_write ? write_to_precharge_ : read_to_precharge_;
   opening.next_burst = command + burst_;
   opening.may_close = std::max(opening.may_close, command + open_for);
   last_close_ = std::max(last_close_, opening.may_close);
@@ -104,11 +97,23 @@ void Dram::refresh(Ticks until) {
 }
 
 Ticks Dram::read(uint64_t line, Ticks at) {
-  return burst(line, at, read_to_precharge_) + read_latency_;
+  while (first_waiting_ != write_count_ && writes_[first_waiting_ % kWrites].at <= at) write_next();
+  return burst(line, at, false) + read_latency_;
 }
 
-Ticks Dram::write(uint64_t line, Ticks at) {
-  return burst(line + write_lines_ahead_, at, write_to_precharge_) + write_latency_;
+uint64_t Dram::write(uint64_t line, Ticks at) {
+  writes_[write_count_ % kWrites] = {line + write_lines_ahead_, at};
+  return write_count_++;
+}
+
+void Dram::write_next() {
+  Write& write = writes_[first_waiting_++ % kWrites];
+  write.at = burst(write.line, write.at, true) + write_latency_;
+}
+
+Ticks Dram::written(uint64_t number) {
+  while (first_waiting_ <= number) write_next();
+  return writes_[number % kWrites].at;
 }
 
 }  // namespace npu::gemmini::timing

@@ -7,6 +7,7 @@
 
 #include "gemmini/simulator/config.h"
 #include "gemmini/simulator/timing/cycle.h"
+#include "gemmini/simulator/timing/dram_bursts.h"
 #include "gemmini/simulator/timing/inline.h"
 #include "gemmini/simulator/timing/power_of_two.h"
 
@@ -18,7 +19,8 @@ namespace npu::gemmini::timing {
 // burst, for which its row has to be open. A row stays open until it has had `dram_row_accesses`
 // bursts, or nothing has come for it for `dram_row_idle_clocks` after it could have been closed;
 // then it closes by itself. A request joins a row that is open, or will be for an earlier request
-// that waits; else it opens its own, after what was asked for before it. Banks work independently;
+// that waits; else it opens its own, after what was asked for before it. Rows of different banks do
+// not wait for each other, but their bursts do (dram_bursts.h);
 // every `dram_refresh_period_clocks` all of them close and refresh. When all rows are closed the
 // DRAM powers down; the next request waits `dram_wake_clocks` longer.
 //
@@ -29,10 +31,16 @@ class Dram {
   // Throws nothing; without banks it must not be asked for anything.
   explicit Dram(const Config& config);
 
-  // The line of number `line` (address / line bytes) is asked for, or has come, at `at`. Returns
-  // when all its data are there, or have been written.
+  // The line of number `line` (address / line bytes) is asked for at `at`. Returns when all its
+  // data are there.
   NPU_RARE Ticks read(uint64_t line, Ticks at);
-  NPU_RARE Ticks write(uint64_t line, Ticks at);
+  // Such a line comes at `at`, not before those written earlier, to be written after what is asked
+  // for by then. Returns its number for `written`; at most kWrites may wait for that.
+  uint64_t write(uint64_t line, Ticks at);
+  // When it has been written: nothing is asked for before that any more.
+  NPU_RARE Ticks written(uint64_t number);
+  // The earliest for a line that comes at `at`.
+  Ticks written_from(Ticks at) const { return at + write_latency_; }
 
  private:
   // A row that was, is, or will be open; at first none is.
@@ -51,20 +59,25 @@ class Dram {
     Ticks refreshed = 0;
   };
 
-  // What so many clocks of the DRAM take.
-  static Ticks clocks(const Config& config, int64_t count);
-  // A burst to the line, after whose command the row stays open for `open_for`. Returns when the
-  // command goes out.
-  NPU_INLINE Ticks burst(uint64_t line, Ticks at, Ticks open_for);
+  struct Write {
+    uint64_t line;
+    Ticks at;  // when it has been written, once that is known
+  };
+  static constexpr unsigned kWrites = 64;
+
+  // A burst to the line. Returns when its command goes out.
+  NPU_INLINE Ticks burst(uint64_t line, Ticks at, bool is_write);
   // One to a row that the latest opening does not serve.
-  NPU_RARE Ticks burst_to_other(Bank& bank, uint64_t row, Ticks at, Ticks open_for);
+  NPU_RARE Ticks burst_to_other(Bank& bank, uint64_t row, Ticks at, bool is_write);
   NPU_INLINE bool serves(const Opening& opening, uint64_t row, Ticks at) const {
     return opening.row == row && opening.accesses_left > 0 && at <= opening.may_close + row_idle_ &&
            opening.next_burst <= opening.may_close;
   }
-  NPU_INLINE Ticks burst_to(Opening& opening, Ticks at, Ticks open_for);
+  NPU_INLINE Ticks burst_to(Opening& opening, Ticks at, bool is_write);
   // Where in the bank's openings a new one comes to be.
   NPU_INLINE unsigned add_opening(Bank& bank, uint64_t row, Ticks at) const;
+  // The first write that waits.
+  void write_next();
   // Catches up with the refreshes up to `until`.
   NPU_RARE void refresh(Ticks until);
 
@@ -84,7 +97,11 @@ class Dram {
   const Ticks wake_;
   const Ticks refresh_period_;
   const Ticks refresh_;
+  DramBursts bursts_;
   std::vector<Bank> banks_;
+  std::array<Write, kWrites> writes_{};
+  uint64_t write_count_ = 0;
+  uint64_t first_waiting_ = 0;  // of them
   Ticks next_refresh_;
   Ticks last_close_ = kLongAgo;  // of any row that has been opened
 };

@@ -25,10 +25,13 @@ void L2::invalidate() {
 L2::Arrival L2::fetch(const Piece& piece, uint64_t victim, bool is_dirty, Cycle asked,
                       Mshrs::Id mshr) {
   if (victim != kNoLine) {
-    const Cycle released = mshrs_.evict_from(std::max(asked, bus_.writable()), !is_dirty);
+    const Cycle released = mshrs_.evict_from(std::max(asked, bus_.writable()));
     asked = released + kL2ReleaseStages;
-    mshrs_.evicts(mshr, is_dirty ? bus_.write(victim, released) : released + kL2AcknowledgeStages,
-                  is_dirty);
+    if (is_dirty) {
+      mshrs_.writes_back(mshr, bus_.write(victim, mshrs_.write_back_from(released)));
+    } else {
+      mshrs_.evicts(mshr, released + kL2AcknowledgeStages);
+    }
   }
   asked = mshrs_.ask_from(asked, !piece.needs_data);
   if (!piece.needs_data) {

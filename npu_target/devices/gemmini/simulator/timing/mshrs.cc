@@ -46,15 +46,29 @@ void Mshrs::take(Id id) {
   ++first_free_;
 }
 
+void Mshrs::evicts(Id id, Cycle acknowledged) {
+  ++mshrs_[id].waits;
+  mshrs_[id].evicts_clean = true;
+  ++clean_count_;
+  await({acknowledged, id, false, 0});
+  earliest_ = std::min(earliest_, acknowledged);
+}
+
+void Mshrs::writes_back(Id id, const MemoryBus::WriteBack& write) {
+  ++mshrs_[id].waits;
+  mshrs_[id].evicts_clean = false;
+  await({write.acknowledged_from, id, true, write.number});
+  earliest_ = std::min(earliest_, write.acknowledged_from);
+}
+
 void Mshrs::writes(Id id, Cycle permitted, Cycle ready, Ticks duration) {
   mshrs_[id].is_miss = true;
   permissions_[permission_count_++] = {id, permitted, ready, duration};
   earliest_ = std::min(earliest_, permitted);
 }
 
-void Mshrs::make_room_for_clean() {
-  while (clean_count_ >= kL2CleanReleases) receive(kNever);
-  evict_free_ = std::max(evict_free_, last_clean_ + kL2CleanStages);
+void Mshrs::receive_clean(unsigned most) {
+  while (clean_count_ > most) receive(kNever);
 }
 
 void Mshrs::make_room_for_permission() {
@@ -73,6 +87,7 @@ void Mshrs::receive_all_until(Cycle until) {
 }
 
 Mshrs::Id Mshrs::receive(Cycle until) {
+  close_until(until);
   const Cycle acknowledged = first_acknowledgement();
   const Cycle permitted = first_permission();
   const Cycle at = bus_.take_message_before(until, std::min(acknowledged, permitted));

@@ -21,8 +21,10 @@ namespace npu::gemmini::timing {
 // another is under way waits for that one's, and takes it over.
 //
 // Messages come over the memory bus when no line does, acknowledgements first (TLCacheCork). Two
-// permissions can wait for that; what is asked of memory behind a third waits with it. So do
-// evictions behind those of kL2CleanReleases lines that were not written to. A register
+// permissions can wait for that; what is asked of memory behind a third waits with it. Evictions
+// go one way, in order (SourceC.scala): a line that is written back waits on its way for the
+// acknowledgements of those before it that were not written to, and behind kL2CleanReleases of
+// those none is let go of. A register
 // acknowledges a permission in its next turn, which is that of its data (MSHR.scala).
 class Mshrs {
  public:
@@ -36,8 +38,10 @@ class Mshrs {
   NPU_INLINE Id allocate(uint64_t line, uint64_t set, Cycle& at);
   // Whether the latest waited for another one of its set.
   bool waited_for_set() const { return waited_for_set_; }
-  // What it holds evicts a line, which memory acknowledges at `acknowledged`.
-  NPU_INLINE void evicts(Id id, Cycle acknowledged, bool is_dirty);
+  // What it holds evicts a line that was not written to, which is acknowledged at `acknowledged`.
+  void evicts(Id id, Cycle acknowledged);
+  // What it holds writes a line back.
+  void writes_back(Id id, const MemoryBus::WriteBack& write);
   // What it holds writes a line when memory permits it, at `permitted` but for the bus: its data
   // are ready at `ready` and take `duration` of the data pipeline.
   void writes(Id id, Cycle permitted, Cycle ready, Ticks duration);
@@ -48,8 +52,10 @@ class Mshrs {
   NPU_INLINE void receive_until(Cycle until) {
     if (earliest_ < until) receive_all_until(until);
   }
-  // When a line that could be evicted at `at` is, one that was not written to if `is_clean`.
-  NPU_INLINE Cycle evict_from(Cycle at, bool is_clean);
+  // When a line that could be evicted at `at` is.
+  NPU_INLINE Cycle evict_from(Cycle at);
+  // When one that was written to, evicted at `at`, could be on its way to memory.
+  NPU_INLINE Cycle write_back_from(Cycle at);
   // When what memory is to be asked for at `at` is asked for, a permission or a line.
   NPU_INLINE Cycle ask_from(Cycle at, bool is_permission);
   // All messages come. Returns the last cycle of all writes that were permitted, kLongAgo if there
@@ -72,8 +78,10 @@ class Mshrs {
     bool evicts_clean = false;
   };
   struct Acknowledgement {
-    Cycle ready;  // but for its way over the bus
+    Cycle ready;  // but for its way over the bus; no earlier, if it `is_open`
     Id id;
+    bool is_open;     // only memory knows, and not before nothing else is asked for until then
+    uint64_t number;  // of the line that is written back
   };
   struct Permission {
     Id id;
@@ -91,6 +99,9 @@ class Mshrs {
   NPU_RARE void take_over(Id id, uint64_t line, Cycle& at);
   // It is free from then on, all of it is known.
   NPU_INLINE void frees(Id id, Cycle free);
+  NPU_INLINE void await(const Acknowledgement& acknowledgement);
+  // Asks memory about those that could come first, and before `until`.
+  NPU_INLINE void close_until(Cycle until);
   // It is not free any more.
   void take(Id id);
   uint8_t& free_id(unsigned position) { return free_ids_[position % kMost]; }
@@ -117,8 +128,9 @@ class Mshrs {
   // It has come, the cycle before `end`. Returns whose.
   NPU_INLINE Id acknowledge(Cycle end);
   NPU_RARE Id permit(Cycle end);
+  // As many come as have to, so that no more than `most` evictions of clean lines wait.
+  NPU_RARE void receive_clean(unsigned most);
   // As many come as have to, so that another can wait.
-  NPU_RARE void make_room_for_clean();
   NPU_RARE void make_room_for_permission();
 
   MemoryBus& bus_;
@@ -192,18 +204,22 @@ void Mshrs::frees(Id id, Cycle free) {
   free_id(position) = static_cast<uint8_t>(id);
 }
 
-void Mshrs::evicts(Id id, Cycle acknowledged, bool is_dirty) {
-  Mshr& mshr = mshrs_[id];
-  ++mshr.waits;
-  mshr.evicts_clean = !is_dirty;
-  clean_count_ += is_dirty ? 0 : 1;
+void Mshrs::await(const Acknowledgement& awaited) {
   unsigned position = end_of_acknowledgements_++;
   for (; position != first_acknowledgement_; --position) {
-    if (acknowledgement(position - 1).ready <= acknowledged) break;
+    if (acknowledgement(position - 1).ready <= awaited.ready) break;
     acknowledgement(position) = acknowledgement(position - 1);
   }
-  acknowledgement(position) = {acknowledged, id};
-  earliest_ = std::min(earliest_, acknowledged);
+  acknowledgement(position) = awaited;
+}
+
+void Mshrs::close_until(Cycle until) {
+  while (first_acknowledgement() < until && acknowledgement(first_acknowledgement_).is_open) {
+    Acknowledgement first = acknowledgement(first_acknowledgement_++);
+    first.ready = bus_.acknowledged({first.ready, first.number});
+    first.is_open = false;
+    await(first);
+  }
 }
 
 void Mshrs::complete(Id id, Cycle done, bool is_miss) {
@@ -213,15 +229,21 @@ void Mshrs::complete(Id id, Cycle done, bool is_miss) {
   if (--mshr.waits == 0) frees(id, mshr.done);
 }
 
-Cycle Mshrs::evict_from(Cycle at, bool is_clean) {
+Cycle Mshrs::evict_from(Cycle at) {
   at = std::max(at, evict_free_);
-  if (!is_clean) return at;
   receive_until(at);
   if (rarely(clean_count_ >= kL2CleanReleases)) {
-    make_room_for_clean();
+    receive_clean(kL2CleanReleases - 1);
+    evict_free_ = std::max(evict_free_, last_clean_ + kL2CleanStages);
     at = std::max(at, evict_free_);
   }
   return at;
+}
+
+Cycle Mshrs::write_back_from(Cycle at) {
+  if (clean_count_ == 0) return at;
+  receive_clean(0);
+  return std::max(at, last_clean_ + 1);
 }
 
 Cycle Mshrs::ask_from(Cycle at, bool is_permission) {

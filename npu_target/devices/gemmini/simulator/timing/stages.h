@@ -93,7 +93,9 @@ inline constexpr Cycle kL2ReleaseStages = 1;
 // The victim's release to its first bytes on the memory bus.
 inline constexpr Cycle kL2WriteBackStages = 2;
 // Cycles of a line on the bus that wait in queues behind the cache, which can let go of the next.
-inline constexpr Cycle kL2WriteBackQueueCycles = 15;
+inline constexpr Cycle kL2WriteBackQueueCycles = 5;
+// A request for a line to the bus, where it waits for a line that goes out (TLCacheCork: one way).
+inline constexpr Cycle kL2AskStages = 2;
 // A release, or the end of a write in memory, to its acknowledgement at the bus.
 inline constexpr Cycle kL2AcknowledgeStages = 1;
 // A request to write a whole line to its permission at the bus, and how many of those can wait
@@ -112,12 +114,12 @@ inline constexpr Cycle kL2CleanStages = 8;
 // The end of what the bus brings to the MSHR being free.
 inline constexpr Cycle kL2DoneStages = 1;
 // What an eviction takes of the data pipeline: its acknowledgement has a turn in the data store.
-inline constexpr Ticks kL2EvictTicks = kTicksPerCycle * 5 / 4;
+inline constexpr Ticks kL2EvictTicks = kTicksPerCycle * 17 / 16;
 // What a beat of a write with bytes left out takes longer: it is read first, from two of the data
 // store's eight banks, and a write on its way through that wants those goes before. That is one in
 // four of the cycles with a write; measured, 275 for 1,296 such beats back to back.
 inline constexpr Ticks kL2PartialBeatTicks = kTicksPerCycle * 21 / 100;
 // What a cycle in which a line comes in, beyond those in which it goes out, takes of the pipeline.
-inline constexpr Ticks kL2FillTicks = kTicksPerCycle * 29 / 32;
+inline constexpr Ticks kL2FillTicks = kTicksPerCycle * 15 / 16;
 
 }  // namespace npu::gemmini::timing

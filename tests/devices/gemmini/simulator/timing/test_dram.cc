@@ -27,13 +27,14 @@ int64_t read(Dram& dram, uint64_t line, int64_t at) {
   return timing::to_cycle(dram.read(line, timing::to_ticks(at)));
 }
 int64_t write(Dram& dram, uint64_t line, int64_t at) {
-  return timing::to_cycle(dram.write(line, timing::to_ticks(at)));
+  return timing::to_cycle(dram.written(dram.write(line, timing::to_ticks(at))));
 }
 
 const Test closed("timing/dram: a closed row is activated, then read or written", [] {
   Dram dram(dram_device());
   CHECK_EQUAL(read(dram, 0, 1000), 1000 + kRead);
-  CHECK_EQUAL(write(dram, 1, 1000), 1000 + kWrite);
+  Dram other(dram_device());
+  CHECK_EQUAL(write(other, 1, 1000), 1000 + kWrite);
 });
 
 const Test clocks("timing/dram: clocks are the DRAM's, not the core's", [] {
@@ -108,10 +109,11 @@ const Test rows("timing/dram: any number of rows of a bank are opened one after 
   CHECK_EQUAL(read(dram, 21 * kNextRow, 2980), 2980 + kRead);
 });
 
-const Test banks("timing/dram: banks do not wait for each other", [] {
+const Test banks("timing/dram: rows of different banks are opened beside each other", [] {
   Dram dram(dram_device());
   for (uint64_t bank = 0; bank < 8; ++bank) {
-    CHECK_EQUAL(read(dram, bank, 1000), 1000 + kRead);
+    // Their bursts are one after another.
+    CHECK_EQUAL(read(dram, bank, 1000), 1000 + kRead + 4 * static_cast<int64_t>(bank));
   }
   Config config = dram_device();
   config.dram_banks = 1;
@@ -140,12 +142,43 @@ const Test earlier("timing/dram: what is asked for earlier goes before what has 
   CHECK_EQUAL(read(dram, 3 * kNextRow, 2030), 2024 + 43 + 34 + kRead);
 });
 
+const Test come("timing/dram: a line is written behind what is asked for before it has come", [] {
+  const auto second = [](int64_t come, int64_t asked) {
+    Dram dram(dram_device());
+    dram.write(0, timing::to_ticks(come));
+    return read(dram, kNextRow, asked) - asked;
+  };
+  CHECK_EQUAL(second(2000, 1990), kRead);
+  CHECK_EQUAL(second(2000, 1999), kRead);
+  // The write's row is closed 43 clocks after it was activated.
+  CHECK_EQUAL(second(2000, 2000), 43 + kRead);
+  // Unless somebody has waited for it.
+  Dram dram(dram_device());
+  CHECK_EQUAL(write(dram, 0, 2000), 2000 + kWrite);
+  CHECK_EQUAL(read(dram, 1, 1990), 1990 + kRead);
+});
+
+const Test many("timing/dram: lines are written in their order, however many wait", [] {
+  Dram dram(dram_device());
+  uint64_t last = 0;
+  for (uint64_t line = 0; line < 64; ++line) last = dram.write(line * kNextRow, 0);
+  CHECK_EQUAL(timing::to_cycle(dram.written(last)), 63 * 43 + kWrite);
+});
+
+const Test earliest("timing/dram: the earliest that a line can be written", [] {
+  Dram dram(dram_device());
+  write(dram, 0, 1000);
+  // With its row open.
+  CHECK_EQUAL(write(dram, kNextInBank, 1020),
+              timing::to_cycle(dram.written_from(timing::to_ticks(1020))));
+});
+
 const Test ahead("timing/dram: lines are written so many further on", [] {
   Config config = dram_device();
   config.dram_write_lines_ahead = 1;
   Dram dram(config);
   read(dram, 0, 1000);
-  CHECK_EQUAL(write(dram, kNextRow, 1000), 1000 + kWrite);               // in the next bank
+  CHECK_EQUAL(write(dram, kNextRow, 1000), 1000 + 6 + kWrite);           // in the next bank
   CHECK_EQUAL(write(dram, 2 * kNextRow - 1, 1000), 1000 + 34 + kWrite);  // in the same
 });
 

@@ -14,6 +14,10 @@ constexpr Cycle kPause = 5;  // between lines that are written
 constexpr Cycle kSent = timing::kL2WriteBackStages + kLine;
 constexpr Cycle kWritten = kSent + timing::kL2AcknowledgeStages;
 
+Cycle written(MemoryBus& bus, uint64_t line, Cycle at) {
+  return bus.acknowledged(bus.write(line, at));
+}
+
 const Test latency("timing/memory_bus: memory answers after its latency, or the DRAM's as well",
                    [] {
                      MemoryBus ideal(timing_device());
@@ -66,12 +70,35 @@ const Test rate("timing/memory_bus: a line takes as long as the bus's rate says"
 
 const Test writes("timing/memory_bus: lines that are written keep a pause between them", [] {
   MemoryBus bus(timing_device());
-  CHECK_EQUAL(bus.write(0, 100), 100 + kWritten);
-  CHECK_EQUAL(bus.write(1, 100), 100 + kWritten + kLine + kPause);
-  CHECK_EQUAL(bus.write(2, 200), 200 + kWritten);
+  CHECK_EQUAL(written(bus, 0, 100), 100 + kWritten);
+  CHECK_EQUAL(written(bus, 1, 100), 100 + kWritten + kLine + kPause);
+  CHECK_EQUAL(written(bus, 2, 200), 200 + kWritten);
   // The way from memory is another.
   CHECK_EQUAL(bus.take_line(100), 100);
 });
+
+const Test asked("timing/memory_bus: a request for a line waits until one that goes out is through",
+                 [] {
+                   const auto waits = [](Cycle after) {
+                     MemoryBus bus(timing_device());
+                     bus.write(0, 100);
+                     const Cycle at = 100 + timing::kL2WriteBackStages + after;
+                     return bus.data_from(8, at - timing::kL2AskStages) + timing::kL2AskStages -
+                            at - timing_device().memory_latency_cycles;
+                   };
+                   CHECK_EQUAL(waits(-1), 0);
+                   for (Cycle after = 0; after < kLine; ++after) {
+                     CHECK_EQUAL(waits(after), kLine - after);
+                   }
+                   CHECK_EQUAL(waits(kLine), 0);
+                   // Lines behind each other leave the pause.
+                   MemoryBus bus(timing_device());
+                   for (uint64_t line = 0; line < 6; ++line) bus.write(line, 100);
+                   const Cycle last = 100 + timing::kL2WriteBackStages + 5 * (kLine + kPause);
+                   const Cycle at = last - timing::kL2AskStages;
+                   CHECK_EQUAL(bus.data_from(8, at), at + kLine + 5);
+                   CHECK_EQUAL(bus.data_from(8, at - 1), at - 1 + 5);
+                 });
 
 const Test queue("timing/memory_bus: few lines wait for their turn to be written", [] {
   MemoryBus bus(timing_device());
@@ -88,7 +115,9 @@ const Test acknowledged("timing/memory_bus: a write is acknowledged when the DRA
   config.dram_clock_khz = config.clock_khz;
   config.dram_wake_clocks = 0;
   MemoryBus bus(config);
-  CHECK_EQUAL(bus.write(0, 100), 100 + kWritten + 10 + 9 + 4);
+  CHECK_EQUAL(written(bus, 0, 100), 100 + kWritten + 10 + 9 + 4);
+  // No earlier than the command's latency after it has come.
+  CHECK_EQUAL(bus.write(1, 200).acknowledged_from, 200 + kWritten + 9 + 4);
 });
 
 }  // namespace

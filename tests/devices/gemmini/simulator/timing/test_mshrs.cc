@@ -29,10 +29,15 @@ struct Unit {
     mshrs.complete(mshrs.allocate(line, line % kSets, at), done, true);
     return at;
   }
-  // One that evicts a line, which memory acknowledges at `acknowledged`.
+  // One that evicts a line, which is acknowledged at `acknowledged`: by memory, to which it is
+  // written, or if it was not written to on its way there.
   Cycle evict(uint64_t line, Cycle at, Cycle done, Cycle acknowledged, bool is_dirty = true) {
     const Mshrs::Id id = mshrs.allocate(line, line % kSets, at);
-    mshrs.evicts(id, acknowledged, is_dirty);
+    if (is_dirty) {
+      mshrs.writes_back(id, {acknowledged, 0});
+    } else {
+      mshrs.evicts(id, acknowledged);
+    }
     mshrs.complete(id, done, true);
     return at;
   }
@@ -129,7 +134,7 @@ const Test early_message(
       Unit unit(1);
       Cycle at = 100;
       const Mshrs::Id id = unit.mshrs.allocate(0, 0, at);
-      unit.mshrs.evicts(id, 110, true);
+      unit.mshrs.evicts(id, 110);
       unit.mshrs.receive_until(120);
       CHECK_EQUAL(unit.first_free(110), 111);
       unit.mshrs.complete(id, 130, true);
@@ -230,20 +235,56 @@ const Test two_permissions("timing/mshrs: what is asked of memory waits behind a
                              CHECK_EQUAL(unit.mshrs.ask_from(asked + 5, false), asked + 5);
                            });
 
-const Test clean("timing/mshrs: evictions of lines that were not written to wait for each other",
-                 [] {
-                   Unit unit(16);
-                   unit.bus.take_line(95);
-                   for (uint64_t line = 0; line < timing::kL2CleanReleases; ++line) {
-                     CHECK_EQUAL(unit.mshrs.evict_from(90, true), 90);
-                     unit.evict(line, 90, 95, 96, false);
-                   }
-                   CHECK_EQUAL(unit.mshrs.evict_from(90, false), 90);
-                   const Cycle evicted = 95 + unit.bus.line_cycles() + 1 + timing::kL2CleanStages;
-                   CHECK_EQUAL(unit.mshrs.evict_from(90, true), evicted);
-                   // Others are behind it.
-                   CHECK_EQUAL(unit.mshrs.evict_from(90, false), evicted);
-                 });
+const Test clean("timing/mshrs: evictions wait behind those of lines that were not written to", [] {
+  Unit unit(16);
+  unit.bus.take_line(95);
+  const Cycle come = 95 + unit.bus.line_cycles();
+  for (uint64_t line = 0; line < timing::kL2CleanReleases; ++line) {
+    CHECK_EQUAL(unit.mshrs.evict_from(90), 90);
+    unit.evict(line, 90, 95, 96, false);
+  }
+  const Cycle evicted = come + 1 + timing::kL2CleanStages;
+  CHECK_EQUAL(unit.mshrs.evict_from(90), evicted);
+  // Others are behind it.
+  CHECK_EQUAL(unit.mshrs.evict_from(90), evicted);
+  CHECK_EQUAL(unit.mshrs.evict_from(evicted + 5), evicted + 5);
+});
+
+const Test write_back(
+    "timing/mshrs: a line is written back behind those that wait for their acknowledgements", [] {
+      Unit unit(16);
+      unit.bus.take_line(95);
+      CHECK_EQUAL(unit.mshrs.write_back_from(91), 91);
+      unit.evict(8, 90, 95, 94, true);
+      CHECK_EQUAL(unit.mshrs.write_back_from(91), 91);
+      unit.evict(9, 90, 95, 96, false);
+      unit.evict(10, 90, 95, 96, false);
+      // The line that comes takes the bus, then they do; the other one came before it.
+      CHECK_EQUAL(unit.mshrs.write_back_from(91), 95 + unit.bus.line_cycles() + 2 + 1);
+      CHECK_EQUAL(unit.mshrs.write_back_from(91), 91);
+    });
+
+const Test asked_late("timing/mshrs: memory is asked when a line was written once that is awaited",
+                      [] {
+                        Config config = device();
+                        config.dram_clock_khz = config.clock_khz;
+                        config.dram_wake_clocks = 0;
+                        MemoryBus bus(config);
+                        timing::DataPipeline data(bus.line_cycles(), timing::to_ticks(100));
+                        Mshrs mshrs(1, bus, data);
+                        Cycle at = 100;
+                        const Mshrs::Id id = mshrs.allocate(0, 0, at);
+                        const MemoryBus::WriteBack write = bus.write(0, at);
+                        mshrs.writes_back(id, write);
+                        mshrs.complete(id, at, true);
+                        // One that is read before keeps the row: 34 clocks and the write's own.
+                        constexpr uint64_t kNextRow = 8 * 256;
+                        bus.data_from(kNextRow + 1, 90);
+                        mshrs.allocate(1, 1, at);
+                        const Cycle written = 90 + config.memory_latency_cycles + 34 + 10 + 9 + 4;
+                        CHECK_EQUAL(
+                            at, written + timing::kL2AcknowledgeStages + 1 + timing::kL2TurnStages);
+                      });
 
 }  // namespace
 }  // namespace npu::gemmini::testing

@@ -1,0 +1,67 @@
+// The commands that read and write the rows of a DRAM, and its data bus.
+#pragma once
+
+#include <algorithm>
+#include <array>
+
+#include "gemmini/simulator/config.h"
+#include "gemmini/simulator/timing/cycle.h"
+#include "gemmini/simulator/timing/inline.h"
+
+namespace npu::gemmini::timing {
+
+// The bursts of all banks of one rank, a line each.
+//
+// Policy (DRAMSim2, CommandQueue.cpp, MemoryController.cpp): the first whose row is ready goes out,
+// as soon as those that went out before it let it: a burst is `dram_burst_clocks` long; a read's
+// command comes `dram_write_to_read_clocks` after the data of every write before it, and a
+// write's data `dram_read_to_write_clocks` after those of every read before it.
+//
+// One that is ready before others that are known already and have not gone out goes before them,
+// and they come the later for what follows.
+class DramBursts {
+ public:
+  // Throws nothing.
+  explicit DramBursts(const Config& config);
+
+  // One whose row is ready at `ready`. Returns when its command goes out.
+  NPU_INLINE Ticks take(Ticks ready, bool is_write);
+
+ private:
+  struct Burst {
+    Ticks command;
+    bool is_write;
+  };
+  // The last ones, as many as can be under way beside those that hold the next up.
+  static constexpr unsigned kBursts = 16;
+
+  // The latest commands of each kind: reads, writes.
+  using Latest = std::array<Ticks, 2>;
+
+  // The earliest behind those.
+  Ticks behind(const Latest& latest, bool is_write) const {
+    return std::max(latest[is_write] + same_,
+                    latest[!is_write] + (is_write ? read_to_write_ : write_to_read_));
+  }
+  Burst& burst(unsigned position) { return bursts_[position % kBursts]; }
+  NPU_RARE Ticks take_between(Ticks ready, bool is_write);
+
+  const Ticks same_;
+  const Ticks write_to_read_;
+  const Ticks read_to_write_;
+  const Ticks longest_;
+  // A ring in the order of their commands, the latest before `end_`.
+  std::array<Burst, kBursts> bursts_;
+  unsigned end_ = kBursts;
+  Latest latest_ = {kLongAgo, kLongAgo};
+};
+
+Ticks DramBursts::take(Ticks ready, bool is_write) {
+  if (ready < burst(end_ - 1).command) return take_between(ready, is_write);
+  const Ticks command = std::max(ready, behind(latest_, is_write));
+  latest_[is_write] = command;
+  burst(end_++) = {command, is_write};
+  return command;
+}
+
+}  // namespace npu::gemmini::timing
