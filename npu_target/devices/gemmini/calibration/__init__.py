@@ -48,7 +48,6 @@ class GemminiCalibrationSet(CalibrationSet):
         "dram_read_to_precharge_clocks",
         "dram_write_recovery_clocks",
         "dram_write_to_read_clocks",
-        "dram_read_to_write_clocks",
         "dram_wake_clocks",
         "dram_refresh_period_clocks",
         "dram_refresh_clocks",
