@@ -23,9 +23,9 @@ namespace npu::gemmini::timing {
 // Messages come over the memory bus when no line does, acknowledgements first (TLCacheCork). Two
 // permissions can wait for that; what is asked of memory behind a third waits with it. Evictions
 // go one way, in order (SourceC.scala): a line that is written back waits on its way for the
-// acknowledgements of those before it that were not written to, and behind kL2CleanReleases of
-// those none is let go of. A register
-// acknowledges a permission in its next turn, which is that of its data (MSHR.scala).
+// acknowledgements of all those before it that were not written to (on the RTL two may wait aside;
+// this fits measured layers better), and behind kL2CleanReleases of those none is let go of. A
+// register acknowledges a permission in its next turn, which is that of its data (MSHR.scala).
 class Mshrs {
  public:
   // Throws nothing; `count` is at most 64.
