@@ -1,5 +1,7 @@
 #include "gemmini/simulator/timing/dram_bursts.h"
 
+#include <utility>
+
 #include "gemmini/simulator/timing/dram_clocks.h"
 
 namespace npu::gemmini::timing {
@@ -14,36 +16,59 @@ DramBursts::DramBursts(const Config& config)
                                            config.dram_read_to_write_clocks -
                                            config.dram_write_latency_clocks))),
       longest_(std::max({same_, write_to_read_, read_to_write_})) {
-  bursts_.fill({kLongAgo, false});
+  commands_.fill(kLongAgo);
 }
 
-Ticks DramBursts::take_between(Ticks ready, bool is_write) {
-  // Behind those that go out before it can, the first in any case: what was before that is
-  // forgotten.
-  const unsigned first = end_ - kBursts;
+unsigned DramBursts::place_of(Ticks ready) {
+  const unsigned second = end_ - kBursts + 1;
   unsigned position = end_;
-  while (position != first + 1 && burst(position - 1).command > ready) --position;
+  while (position != second && command(position - 1) > ready) --position;
+  return position;
+}
+
+Ticks DramBursts::read_between_reads(Ticks ready) {
+  unsigned position = place_of(ready);
+  Ticks at = std::max(ready, command(position - 1) + same_);
+  for (; position != end_ && command(position) <= at; ++position) {
+    at = std::max(at, command(position) + same_);
+  }
+  Ticks next = at;
+  for (; position != end_; ++position) {
+    const Ticks later = std::exchange(command(position), next);
+    next = std::max(later, next + same_);
+  }
+  add(next, false);
+  latest_[false] = next;
+  return at;
+}
+
+Ticks DramBursts::take_between(Ticks ready, bool is_a_write) {
+  if (!is_a_write && latest_[true] + write_to_read_ <= ready) return read_between_reads(ready);
+  const unsigned first = end_ - kBursts;
+  unsigned position = place_of(ready);
   Latest latest = {kLongAgo, kLongAgo};
-  for (unsigned i = position; i-- != first && burst(i).command + longest_ > ready;) {
-    Ticks& kind = latest[burst(i).is_write];
-    kind = std::max(kind, burst(i).command);
+  for (unsigned i = position; i-- != first && command(i) + longest_ > ready;) {
+    Ticks& kind = latest[is_write(i)];
+    kind = std::max(kind, command(i));
   }
-  Ticks command = std::max(ready, behind(latest, is_write));
-  for (; position != end_ && burst(position).command <= command; ++position) {
-    latest[burst(position).is_write] = burst(position).command;
-    command = std::max(command, behind(latest, is_write));
+  Ticks at = std::max(ready, behind(latest, is_a_write));
+  for (; position != end_ && command(position) <= at; ++position) {
+    latest[is_write(position)] = command(position);
+    at = std::max(at, behind(latest, is_a_write));
   }
-  for (unsigned i = end_; i != position; --i) burst(i) = burst(i - 1);
-  ++end_;
-  burst(position) = {command, is_write};
-  latest[is_write] = command;
+  for (unsigned i = end_++; i != position; --i) {
+    command(i) = command(i - 1);
+    is_write(i) = is_write(i - 1);
+  }
+  command(position) = at;
+  is_write(position) = is_a_write;
+  latest[is_a_write] = at;
   for (unsigned i = position + 1; i != end_; ++i) {
-    Burst& later = burst(i);
-    later.command = std::max(later.command, behind(latest, later.is_write));
-    latest[later.is_write] = later.command;
+    command(i) = std::max(command(i), behind(latest, is_write(i)));
+    latest[is_write(i)] = command(i);
   }
   for (const bool kind : {false, true}) latest_[kind] = std::max(latest_[kind], latest[kind]);
-  return command;
+  return at;
 }
 
 }  // namespace npu::gemmini::timing

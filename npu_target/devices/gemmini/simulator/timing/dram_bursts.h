@@ -25,13 +25,9 @@ class DramBursts {
   explicit DramBursts(const Config& config);
 
   // One whose row is ready at `ready`. Returns when its command goes out.
-  NPU_INLINE Ticks take(Ticks ready, bool is_write);
+  NPU_INLINE Ticks take(Ticks ready, bool is_a_write);
 
  private:
-  struct Burst {
-    Ticks command;
-    bool is_write;
-  };
   // The last ones, as many as can be under way beside those that hold the next up.
   static constexpr unsigned kBursts = 16;
 
@@ -39,29 +35,41 @@ class DramBursts {
   using Latest = std::array<Ticks, 2>;
 
   // The earliest behind those.
-  Ticks behind(const Latest& latest, bool is_write) const {
-    return std::max(latest[is_write] + same_,
-                    latest[!is_write] + (is_write ? read_to_write_ : write_to_read_));
+  Ticks behind(const Latest& latest, bool is_a_write) const {
+    return std::max(latest[is_a_write] + same_,
+                    latest[!is_a_write] + (is_a_write ? read_to_write_ : write_to_read_));
   }
-  Burst& burst(unsigned position) { return bursts_[position % kBursts]; }
-  NPU_RARE Ticks take_between(Ticks ready, bool is_write);
+  Ticks& command(unsigned position) { return commands_[position % kBursts]; }
+  bool& is_write(unsigned position) { return are_writes_[position % kBursts]; }
+  // The last.
+  void add(Ticks at, bool is_a_write) {
+    command(end_) = at;
+    is_write(end_++) = is_a_write;
+  }
+  NPU_RARE Ticks take_between(Ticks ready, bool is_a_write);
+  // Of a read that no write holds up, nor the reads around it.
+  NPU_INLINE Ticks read_between_reads(Ticks ready);
+  // The place of one that is ready then: behind those that go out before it can, the first in any
+  // case: what was before that is forgotten.
+  NPU_INLINE unsigned place_of(Ticks ready);
 
   const Ticks same_;
   const Ticks write_to_read_;
   const Ticks read_to_write_;
   const Ticks longest_;
-  // A ring in the order of their commands, the latest before `end_`.
-  std::array<Burst, kBursts> bursts_;
+  // Rings in the order of their commands, the latest before `end_`.
+  std::array<Ticks, kBursts> commands_;
+  std::array<bool, kBursts> are_writes_{};
   unsigned end_ = kBursts;
   Latest latest_ = {kLongAgo, kLongAgo};
 };
 
-Ticks DramBursts::take(Ticks ready, bool is_write) {
-  if (ready < burst(end_ - 1).command) return take_between(ready, is_write);
-  const Ticks command = std::max(ready, behind(latest_, is_write));
-  latest_[is_write] = command;
-  burst(end_++) = {command, is_write};
-  return command;
+Ticks DramBursts::take(Ticks ready, bool is_a_write) {
+  if (ready < command(end_ - 1)) return take_between(ready, is_a_write);
+  const Ticks at = std::max(ready, behind(latest_, is_a_write));
+  latest_[is_a_write] = at;
+  add(at, is_a_write);
+  return at;
 }
 
 }  // namespace npu::gemmini::timing

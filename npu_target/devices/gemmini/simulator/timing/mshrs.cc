@@ -50,14 +50,15 @@ void Mshrs::evicts(Id id, Cycle acknowledged) {
   ++mshrs_[id].waits;
   mshrs_[id].evicts_clean = true;
   ++clean_count_;
-  await({acknowledged, id, false, 0});
+  await({acknowledged, id, false});
   earliest_ = std::min(earliest_, acknowledged);
 }
 
 void Mshrs::writes_back(Id id, const MemoryBus::WriteBack& write) {
   ++mshrs_[id].waits;
   mshrs_[id].evicts_clean = false;
-  await({write.acknowledged_from, id, true, write.number});
+  mshrs_[id].write = write.number;
+  await({write.acknowledged_from, id, true});
   earliest_ = std::min(earliest_, write.acknowledged_from);
 }
 

@@ -76,12 +76,12 @@ class Mshrs {
     unsigned waits = 0;
     bool is_miss = false;
     bool evicts_clean = false;
+    uint64_t write = 0;  // the number of the line that it writes back
   };
   struct Acknowledgement {
     Cycle ready;  // but for its way over the bus; no earlier, if it `is_open`
     Id id;
-    bool is_open;     // only memory knows, and not before nothing else is asked for until then
-    uint64_t number;  // of the line that is written back
+    bool is_open;  // only memory knows, and not before nothing else is asked for until then
   };
   struct Permission {
     Id id;
@@ -216,7 +216,7 @@ void Mshrs::await(const Acknowledgement& awaited) {
 void Mshrs::close_until(Cycle until) {
   while (first_acknowledgement() < until && acknowledgement(first_acknowledgement_).is_open) {
     Acknowledgement first = acknowledgement(first_acknowledgement_++);
-    first.ready = bus_.acknowledged({first.ready, first.number});
+    first.ready = bus_.acknowledged({first.ready, mshrs_[first.id].write});
     first.is_open = false;
     await(first);
   }
