@@ -1,7 +1,6 @@
 """What the programs of the models ask of the host core: how many layers miss a bound.
 
-The bounds: 3 instructions a command, 12 KiB of code in loops, 3 % of a layer's cycles in code that
-runs once. The numbers are what was reached. A lower one is a gain to be written here.
+The numbers are what was reached. A lower one is a gain to be written here.
 """
 
 from __future__ import annotations
@@ -15,14 +14,15 @@ from test_logged_totals import CONFIG, log_of
 from npu_target.codegen_tir import build_program
 from npu_target.device_api import host_cost
 from npu_target.program import Program
+from npu_target.schedule_rules.host_bounds import (
+    MOST_INSTRUCTIONS_PER_COMMAND,
+    MOST_LOOP_BYTES,
+    MOST_ONCE_SHARE,
+)
 from npu_target.tuning.choose import Chooser, cycles_of
 from npu_target.tuning.dump import best_program
 from npu_target.tuning.network import load_network
 from npu_target.tuning.schedules import default_of
-
-_INSTRUCTIONS = 3
-_LOOP_BYTES = 12 * 1024
-_ONCE = 0.03
 
 
 class Missed(NamedTuple):
@@ -54,9 +54,9 @@ def missed(programs: Iterator[Program], *, with_cycles: bool = True) -> Missed:
     instructions = loop_bytes = once = 0
     for program in programs:
         cost = host_cost(program.to_bytes())
-        instructions += cost.instructions_per_command > _INSTRUCTIONS
-        loop_bytes += cost.loop_bytes > _LOOP_BYTES
-        once += with_cycles and cost.once_cycles > _ONCE * cycles_of(program)
+        instructions += cost.instructions_per_command > MOST_INSTRUCTIONS_PER_COMMAND
+        loop_bytes += cost.loop_bytes > MOST_LOOP_BYTES
+        once += with_cycles and cost.once_cycles > MOST_ONCE_SHARE * cycles_of(program)
     return Missed(instructions, loop_bytes, once)
 
 

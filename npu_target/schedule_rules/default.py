@@ -29,6 +29,7 @@ from ..topi.mac_structure import KERNEL_LOOPS, MacStructure
 from ..topi.pool_operator import PoolOperator
 from ..topi.routed import routes_of, take_route, unserved
 from .cheapest import cheapest
+from .host_bounds import ranked_cycles
 from .template_tilings import TemplateTiling, cheapest_of_templates
 from .tilings import Tiling, mac_tilings, pool_tilings
 
@@ -117,12 +118,12 @@ def _choose(
     if not kind_of(config).has_schedules:
         return RouteTaken(_fastest_route(operator, config))
 
-    def cycles(tiling: Tiling | TemplateTiling) -> int | None:
+    def cycles(tiling: Tiling | TemplateTiling) -> float | None:
         candidate = sch.copy()
         tiling.apply(candidate, config)
         try:
             program = build_program(candidate.mod["main"], config, operator.name)
-            return program_cycles(program.to_bytes())
+            return ranked_cycles(program.to_bytes())
         except (CodegenError, RuntimeError):  # the latter for a program that races
             return None
 
@@ -135,7 +136,7 @@ def _choose(
         return cheapest_of_templates(sch, operator, config, cycles)
 
     @cache
-    def cost(index: int, packed: bool) -> int | None:
+    def cost(index: int, packed: bool) -> float | None:
         return cycles(_with_packed(tilings[index], packed))
 
     may_pack = bool(operator.layout_free)
@@ -175,7 +176,7 @@ def _may_lose_packed(shape: MacShape | None) -> bool:
     return shape.weights.elements < full_blocks * shape.dim**2
 
 
-def _is_packed_better(cost: Callable[[bool], int | None]) -> bool:
+def _is_packed_better(cost: Callable[[bool], float | None]) -> bool:
     """Whether packed weights take no more cycles than those that lie as the definition has them;
     ``cost`` is that of the tiles that promise most, packed or not."""
     packed, as_defined = cost(True), cost(False)

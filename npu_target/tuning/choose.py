@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from tvm.s_tir import Schedule
 from tvm.tirx import PrimFunc
@@ -17,6 +18,7 @@ from ..pipeline_options import DEFAULT as DEFAULT_PIPELINE
 from ..pipeline_options import PipelineOptions
 from ..program import Program
 from ..schedule_rules import default_schedule
+from ..schedule_rules.host_bounds import ranked_cycles
 from ..schedule_rules.traces import trace_json
 from ..topi import Operator
 from ..topi.routed import route_name, routes_of
@@ -41,9 +43,17 @@ class _Choice:
     is_simulated: bool = False
 
 
+class _Run(NamedTuple):
+    """A program that is right: its cycles, and those by which programs are compared."""
+
+    cycles: int
+    rank: float
+
+
 class Chooser:
     """Takes a layer's schedule from `log` where it has one that is faster than the default,
-    compiled by `pipeline` both.
+    compiled by `pipeline` both: faster by more than the host's bounds are worth, if it is over one
+    that the default is not (`host_bounds`).
 
     Logs of a runner decide by what it measured, which is what `results` has then; of a layer that
     they do not have, the cycles are the simulator's.
@@ -76,7 +86,7 @@ class Chooser:
         answer. Raises as `results` does.
         """
         schedule = self.schedule(operator)
-        self._cycles(operator.kernel(), schedule, self._choice(operator).source)
+        self._run(operator.kernel(), schedule, self._choice(operator).source)
         return device_kernel(schedule, self._config, self._pipeline)
 
     def schedule(self, operator: Operator) -> Schedule:
@@ -139,7 +149,8 @@ class Chooser:
 
     def _choose(self, operator: Operator) -> _Choice:
         default = default_of(operator, self._config)
-        default_cycles = self._cycles(operator, default, DEFAULT)
+        of_default = self._run(operator, default, DEFAULT)
+        default_cycles = of_default.cycles
         standard = self._made(DEFAULT, default_cycles, default_cycles, default)
         standard = replace(standard, is_simulated=bool(self._runner))
         if self._only_routes:
@@ -149,7 +160,7 @@ class Chooser:
             tuned = tuned_schedule(operator, self._config, self._log)
         if tuned is None or self._log is None:
             return standard
-        cycles = self._cycles(operator, tuned, TUNED)
+        cycles, rank = self._run(operator, tuned, TUNED)
         records = self._log.records_of(workload_module(operator, self._config))
         logged = self._logged(records[0])
         if self._runner:
@@ -160,7 +171,7 @@ class Chooser:
                 f"its schedule now gives {cycles}; measure its schedules anew with: "
                 f"npu-target logs remeasure {records[0].folder}"
             )
-        if cycles < default_cycles:
+        if cycles < default_cycles and rank < of_default.rank:
             return self._made(TUNED, default_cycles, cycles, tuned)
         return standard
 
@@ -184,7 +195,7 @@ class Chooser:
         for name in routes_of(operator, self._config):
             schedule = routed_schedule(operator, self._config, name)
             with suppress(TuningError):  # a program that relies on an order the device lacks
-                cycles = self._cycles(operator, schedule, name)
+                cycles = self._run(operator, schedule, name).cycles
                 choice = self._made(FORCED, default_cycles, cycles, schedule)
                 choices.append(replace(choice, is_simulated=bool(self._runner)))
         return min(choices, key=lambda choice: choice.cycles, default=None)
@@ -194,10 +205,11 @@ class Chooser:
         packed = tuple(packings(func, self._config))
         return _Choice(source, default_cycles, cycles, packed, route_name(func))
 
-    def _cycles(self, operator: Operator, schedule: Schedule, source: str) -> int:
+    def _run(self, operator: Operator, schedule: Schedule, source: str) -> _Run:
         func = schedule.mod["main"]
         program, packed = build(func, self._config, operator.name, None, self._pipeline)
-        return self._check.cycles(program, operator, source, packed)
+        cycles = self._check.cycles(program, operator, source, packed)
+        return _Run(cycles, ranked_cycles(program.to_bytes(), cycles))
 
 
 def cycles_of(program: Program) -> int:

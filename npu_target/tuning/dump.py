@@ -19,16 +19,18 @@ from ..files import write_atomically
 from ..packing import Packing, packed
 from ..partition import Partitioned
 from ..passes.packings import packings
-from ..pipeline_options import DEFAULT, PipelineOptions
+from ..pipeline_options import DEFAULT as DEFAULT_PIPELINE
+from ..pipeline_options import PipelineOptions
 from ..program import Program
 from ..relax_graph import Graph, constant_of, op_name
+from ..schedule_rules.host_bounds import WORTH, ranked_cycles
 from ..topi import Operator
 from ..topi.routed import route_name
 from .choose import cycles_of
 from .errors import TuningError
 from .expected import expected_output, sample_inputs
 from .log import TuningLog
-from .report import TUNED, LayerResult
+from .report import DEFAULT, TUNED, LayerResult
 from .schedules import default_of, tuned_schedule
 
 # The simulated device's own choice: the first argument here, each next one on a new page.
@@ -60,7 +62,10 @@ def _rounded_up(address: int, multiple: int) -> int:
 
 
 def best_program(
-    result: LayerResult, config: DeviceConfig, log: TuningLog, pipeline: PipelineOptions = DEFAULT
+    result: LayerResult,
+    config: DeviceConfig,
+    log: TuningLog,
+    pipeline: PipelineOptions = DEFAULT_PIPELINE,
 ) -> Program:
     """The best known program of a layer. Raises LogError as `tuned_schedule` does."""
     schedule = best_schedule(result, config, log)
@@ -90,11 +95,32 @@ def with_layouts(
     ]
 
 
+def as_built(
+    results: Sequence[LayerResult], config: DeviceConfig, log: TuningLog
+) -> list[LayerResult]:
+    """The results of a search, of each layer what a build takes: not the logs' fastest schedule
+    where the default one is within the host's bounds, and that is not, and hardly faster.
+
+    Raises LogError as `tuned_schedule` does.
+    """
+    return [_as_built(result, config, log) for result in results]
+
+
+def _as_built(result: LayerResult, config: DeviceConfig, log: TuningLog) -> LayerResult:
+    may_be_default = result.default_cycles <= (1 + WORTH) * result.cycles
+    if result.source != TUNED or log.header.runner or not may_be_default:
+        return result
+    default = replace(result, source=DEFAULT, cycles=result.default_cycles, is_new=False)
+    programs = [best_program(either, config, log).to_bytes() for either in (result, default)]
+    tuned_rank = ranked_cycles(programs[0], result.cycles)
+    return result if tuned_rank < ranked_cycles(programs[1], default.cycles) else default
+
+
 def with_host_costs(
     results: Sequence[LayerResult],
     config: DeviceConfig,
     log: TuningLog,
-    pipeline: PipelineOptions = DEFAULT,
+    pipeline: PipelineOptions = DEFAULT_PIPELINE,
 ) -> list[LayerResult]:
     """The results with what each layer's best known program asks of the host core.
 
@@ -112,7 +138,7 @@ def dump_layers(
     config: DeviceConfig,
     log: TuningLog,
     seed: int,
-    pipeline: PipelineOptions = DEFAULT,
+    pipeline: PipelineOptions = DEFAULT_PIPELINE,
 ) -> None:
     """Dump the best known program of each layer, with inputs drawn from `seed`.
 
@@ -131,7 +157,7 @@ def dump_regions(
     partitioned: Partitioned,
     schedule: Callable[[Operator], Schedule],
     config: DeviceConfig,
-    pipeline: PipelineOptions = DEFAULT,
+    pipeline: PipelineOptions = DEFAULT_PIPELINE,
 ) -> None:
     """Dump the program of each region of a network with its own weights and scales; activations
     are drawn at random. `schedule` gives an operator's schedule. Raises as `dump_layer` does.

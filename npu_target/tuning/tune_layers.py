@@ -12,7 +12,7 @@ from rich.console import Console
 from ..device import DeviceConfig
 from ..pipeline_options import DEFAULT, PipelineOptions
 from .build_pool import BuildPool
-from .dump import with_layouts
+from .dump import as_built, with_layouts
 from .interrupt import Interrupt
 from .layers import Layer
 from .log import RUN_LOG_FILE, TuningLog
@@ -101,6 +101,6 @@ def tune_layers(
             with progress, contextlib.suppress(KeyboardInterrupt):
                 tuner.run(max(0, options.trials - done))
         finally:
-            results = with_layouts(tuner.results(), config, log)
+            results = with_layouts(as_built(tuner.results(), config, log), config, log)
             tell(results, interrupt.requested)
     return Tuned(results, progress, interrupt.requested)
