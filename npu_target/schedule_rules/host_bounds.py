@@ -16,7 +16,7 @@ MOST_LOOP_BYTES = 12 * 1024
 MOST_ONCE_SHARE = 0.03
 # What a program may take longer for them. Cycles tell no finer: of 96 kernels that ran on the RTL
 # 81 took within 2 % of what the simulator says (docs/results/rtl.md).
-WORTH = 0.02
+_WORTH = 0.02
 
 
 def keeps_host_bounds(cost: HostCost, cycles: int) -> bool:
@@ -28,13 +28,19 @@ def keeps_host_bounds(cost: HostCost, cycles: int) -> bool:
     )
 
 
-def ranked_cycles(program: bytes, cycles: int | None = None) -> float:
-    """The cycles of a program file, more by what the bounds are worth where it is over one: the
-    lower the better. ``cycles``: where they are known.
+def ranked(cycles: int, cost: HostCost) -> float:
+    """The cycles of a program, more by what the bounds are worth where it is over one: the lower
+    the better."""
+    return cycles if keeps_host_bounds(cost, cycles) else cycles * (1 + _WORTH)
 
-    Raises RuntimeError for a program that cannot run.
-    """
-    if cycles is None:
-        cycles = program_cycles(program)
-        assert cycles is not None
-    return cycles if keeps_host_bounds(host_cost(program), cycles) else cycles * (1 + WORTH)
+
+def ranked_cycles(program: bytes) -> float:
+    """The same of a program file. Raises RuntimeError for one that cannot run."""
+    cycles = program_cycles(program)
+    assert cycles is not None
+    return ranked(cycles, host_cost(program))
+
+
+def may_outrank(cycles: int, fewer: int) -> bool:
+    """Whether a program that takes ``cycles`` can come before one that takes ``fewer``."""
+    return cycles <= (1 + _WORTH) * fewer

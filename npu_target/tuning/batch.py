@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ..schedule_rules.host_bounds import ranked
 from .candidate import Candidate
 from .failure import Failure
 from .measuring import Measurer, Result, Running
@@ -49,13 +50,16 @@ class Batch:
             self._finish(measurer, recorder, running, blocking=True)
 
     def learned(self) -> tuple[list[Candidate], list[float | None]]:
-        """The candidates that have a result, and their cycles; None for what failed."""
+        """The candidates that have a result, and their cycles, of those over a bound of the host's
+        as many more as that counts for; None for what failed."""
         order = sorted(self.results)
-        cycles = [
-            None if isinstance(result, Failure) else float(self.state.cycles(result))
-            for result in (self.results[i] for i in order)
-        ]
-        return [self.candidates[i] for i in order], cycles
+        return [self.candidates[i] for i in order], [self._learned(i) for i in order]
+
+    def _learned(self, index: int) -> float | None:
+        result, compiled = self.results[index], self.candidates[index].compiled
+        if isinstance(result, Failure) or isinstance(compiled, Failure):
+            return None
+        return float(ranked(self.state.cycles(result), compiled.host))
 
     def _finish(
         self, measurer: Measurer, recorder: Recorder, running: dict[int, Running], blocking: bool

@@ -12,13 +12,13 @@ from tvm.tirx import PrimFunc
 
 from ..codegen_tir import build
 from ..device import DeviceConfig
-from ..device_api import program_cycles
+from ..device_api import host_cost, program_cycles
 from ..passes.packings import packings
 from ..pipeline_options import DEFAULT as DEFAULT_PIPELINE
 from ..pipeline_options import PipelineOptions
 from ..program import Program
 from ..schedule_rules import default_schedule
-from ..schedule_rules.host_bounds import ranked_cycles
+from ..schedule_rules.host_bounds import ranked
 from ..schedule_rules.traces import trace_json
 from ..topi import Operator
 from ..topi.routed import route_name, routes_of
@@ -209,7 +209,7 @@ class Chooser:
         func = schedule.mod["main"]
         program, packed = build(func, self._config, operator.name, None, self._pipeline)
         cycles = self._check.cycles(program, operator, source, packed)
-        return _Run(cycles, ranked_cycles(program.to_bytes(), cycles))
+        return _Run(cycles, ranked(cycles, host_cost(program.to_bytes())))
 
 
 def cycles_of(program: Program) -> int:

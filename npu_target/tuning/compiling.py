@@ -16,6 +16,7 @@ from tvm.s_tir.schedule import Trace
 
 from ..codegen_tir import CodegenError, DoesNotFit, build
 from ..device import DeviceConfig, kind_of
+from ..device_api import HostCost, host_cost
 from ..packing import Packing
 from ..passes.conditions import without_sure_conditions
 from ..pipeline_options import DEFAULT, PipelineOptions
@@ -44,13 +45,14 @@ class CompileJob:
 @dataclass(frozen=True)
 class Compiled:
     """A program file; equal digests are equal programs on equal arguments. It takes `least_cycles`
-    at least; `features` is what the cost model sees of it; `packings` are the layouts of packed
-    arguments, by name."""
+    at least; `features` is what the cost model sees of it; `host` is what it asks of the host core;
+    `packings` are the layouts of packed arguments, by name."""
 
     program: bytes
     digest: str
     least_cycles: int
     features: np.ndarray
+    host: HostCost
     packings: Mapping[str, Packing] = field(default_factory=dict)
 
 
@@ -72,7 +74,8 @@ def compile_trace(job: CompileJob) -> Compiled | Failure:
     data = program.to_bytes()
     layouts = "".join(packed[name].to_json() for name in sorted(packed))
     digest = hashlib.sha256(data + layouts.encode()).hexdigest()[:_DIGEST_DIGITS]
-    return Compiled(data, digest, work.least_cycles, features_of(job.operator, work), packed)
+    features = features_of(job.operator, work)
+    return Compiled(data, digest, work.least_cycles, features, host_cost(data), packed)
 
 
 @lru_cache(maxsize=64)

@@ -23,7 +23,7 @@ from ..pipeline_options import DEFAULT as DEFAULT_PIPELINE
 from ..pipeline_options import PipelineOptions
 from ..program import Program
 from ..relax_graph import Graph, constant_of, op_name
-from ..schedule_rules.host_bounds import WORTH, ranked_cycles
+from ..schedule_rules.host_bounds import may_outrank, ranked
 from ..topi import Operator
 from ..topi.routed import route_name
 from .choose import cycles_of
@@ -107,13 +107,15 @@ def as_built(
 
 
 def _as_built(result: LayerResult, config: DeviceConfig, log: TuningLog) -> LayerResult:
-    may_be_default = result.default_cycles <= (1 + WORTH) * result.cycles
+    may_be_default = may_outrank(result.default_cycles, result.cycles)
     if result.source != TUNED or log.header.runner or not may_be_default:
         return result
     default = replace(result, source=DEFAULT, cycles=result.default_cycles, is_new=False)
-    programs = [best_program(either, config, log).to_bytes() for either in (result, default)]
-    tuned_rank = ranked_cycles(programs[0], result.cycles)
-    return result if tuned_rank < ranked_cycles(programs[1], default.cycles) else default
+    ranks = [
+        ranked(either.cycles, host_cost(best_program(either, config, log).to_bytes()))
+        for either in (result, default)
+    ]
+    return result if ranks[0] < ranks[1] else default
 
 
 def with_host_costs(

@@ -6,7 +6,7 @@ from concurrent.futures import Future
 
 import numpy as np
 import pytest
-from tuning.test_tuner import CYCLE, PlayedMeasurer, PlayedSearch, QuietProgress, different
+from tuning.test_tuner import CYCLE, NO_HOST, PlayedMeasurer, PlayedSearch, QuietProgress, different
 from tvm.s_tir import Schedule
 
 from npu_target.codegen_tir import build_program
@@ -67,7 +67,7 @@ class MeasurerOfRoutes(PlayedMeasurer):
     def compile(self, operator, trace):
         future: Future[Compiled] = Future()
         place = len(self.times[operator.name]) - 1
-        future.set_result(Compiled(b"", f"{operator.name}:{place}", 1, np.zeros(1)))
+        future.set_result(Compiled(b"", f"{operator.name}:{place}", 1, np.zeros(1), NO_HOST))
         return future
 
 

@@ -8,6 +8,7 @@ from concurrent.futures import Future
 
 import numpy as np
 import pytest
+from tuning.test_tuner import NO_HOST
 
 from npu_target.device import preset
 from npu_target.schedule_rules.traces import trace_json
@@ -109,7 +110,7 @@ def compile_played(trace) -> Future:
     tiles = [decision[1] for _, decision in trace[1]]
     features = np.array([*np.log2(tiles), *[0.0] * 8][:8])
     cost = 1000 + 100 * int(sum((feature - 2) ** 2 for feature in features[: len(tiles)]))
-    future.set_result(Compiled(str(cost).encode(), str(hash(str(trace))), 900, features))
+    future.set_result(Compiled(str(cost).encode(), str(hash(str(trace))), 900, features, NO_HOST))
     return future
 
 

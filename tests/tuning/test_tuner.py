@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from npu_target.device import preset
+from npu_target.device_api import HostCost
 from npu_target.topi import Add
 from npu_target.tuning.batch import Batch
 from npu_target.tuning.candidate import Candidate
@@ -26,6 +27,9 @@ CONFIG = preset("gemmini-16x16")
 HEADER = Header.of(CONFIG, "model", "")
 LAYERS = [Layer(Add(rows, 16, 16).canonical(), 1) for rows in (16, 32, 64)]
 CYCLE = 1 / (CONFIG.clock_khz * 1e3)
+# A program that asks the host for nothing, and one that is over a bound of it.
+NO_HOST = HostCost(0, 1, 0, 0, 0)
+MUCH_HOST = HostCost(4, 1, 0, 0, 0)
 
 
 @dataclass
@@ -95,7 +99,7 @@ class PlayedSearch:
         self.given += 1
         if self.times[place] == "does_not_fit":
             return Candidate([[], []], Failure("does_not_fit", "too large"))
-        return Candidate([[], []], Compiled(b"", f"{self.name}:{place}", 1, np.zeros(1)))
+        return Candidate([[], []], Compiled(b"", f"{self.name}:{place}", 1, np.zeros(1), NO_HOST))
 
     def learn(self, candidates, results) -> None:
         assert len(candidates) == len(results)
