@@ -35,15 +35,15 @@ class Missed(NamedTuple):
 
 BY_DEFAULT = {
     "bert_base": Missed(0, 0, 0),
-    "matmuls": Missed(0, 0, 4),
-    "mobilenet_v2": Missed(0, 0, 18),
-    "resnet18": Missed(0, 0, 4),
+    "matmuls": Missed(0, 0, 3),
+    "mobilenet_v2": Missed(0, 0, 13),
+    "resnet18": Missed(0, 0, 3),
     "resnet50": Missed(0, 0, 1),
 }
 BY_LOGS = {
     "bert_base": Missed(0, 0, 0),
     "matmuls": Missed(0, 0, 3),
-    "mobilenet_v2": Missed(0, 0, 16),
+    "mobilenet_v2": Missed(0, 0, 14),
     "resnet18": Missed(0, 0, 3),
     "resnet50": Missed(0, 0, 1),
 }
