@@ -15,6 +15,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
+import tvm_ffi
 from tvm import tirx
 from tvm.tirx.buffer import BufferType
 
@@ -30,6 +31,7 @@ from .codegen.two_places import InputPlaces
 from .codegen.written import check_written
 from .device import DeviceConfig, kind_of
 from .device.commands import IsaError
+from .intrin import IN_ORDER
 from .packing import Packing
 from .passes.columns import check_columns
 from .passes.errors import CodegenError, DoesNotFit
@@ -184,6 +186,14 @@ def _scheduled_body(
     return _body(lowered, config, arguments, packed, report or NoReport(), options, show or _forget)
 
 
+def _is_marked_in_order(func: tirx.PrimFunc) -> bool:
+    marks: list[bool] = []
+    tvm_ffi.structural_walk(
+        func.body, (tirx.For, lambda loop: marks.append(IN_ORDER in loop.annotations))
+    )
+    return any(marks)
+
+
 def _body(
     lowered: Lowered,
     config: DeviceConfig,
@@ -209,7 +219,8 @@ def _body(
     emission = kind_of(config).emission(config, arguments, ids, lowered.func)
     memory = config.memories.inputs
     inputs = InputPlaces(parts, memory, partial(free_rows, buffers, tiles, memory), ids)
-    policy = Pipeline if options.overlap else InOrder
+    overlaps = options.overlap and not _is_marked_in_order(lowered.func)
+    policy = Pipeline if overlaps else InOrder
     walk = policy(Emitter(emission, overwritten, config, ids, report, options, inputs))
 
     def nodes(needed: tuple[Node, ...], placed: Sequence[Placed]) -> tuple[Node, ...]:

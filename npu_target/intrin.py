@@ -35,6 +35,9 @@ HALVED = "npu.halved"
 # On the outermost loop of a load of weights, and of a store: the first steps that need them come in
 # outer-product order, the last ones that make what is stored in inner-product order.
 ENDS = "npu.ends"
+# On the outermost loop of a store: commands come in the order of the schedule's statements, and
+# what overlaps is left to the device's queues.
+IN_ORDER = "npu.in_order"
 _MOST_KNOWN_STEP = 4
 
 

@@ -122,6 +122,12 @@ GOLDEN = {
         blocks=[1, 8],
         steps=[2, 1],
     ),
+    "add_in_order": lambda: mac_program(
+        topi.Add(20, 32, 8, True, 0.25),
+        MacStructure(kept=True, two_sums=True, wide=True, step_order="kernel_first", in_order=True),
+        blocks=[1, 8],
+        steps=[2, 1],
+    ),
     "conv2d_packed": lambda: mac_program(
         SHORT,
         MacStructure(split_depth=True, packed=True),

@@ -30,6 +30,7 @@ from ..topi.pool_operator import PoolOperator
 from ..topi.routed import routes_of, take_route, unserved
 from .cheapest import cheapest
 from .host_bounds import ranked_cycles
+from .space import structures
 from .template_tilings import TemplateTiling, cheapest_of_templates
 from .tilings import Tiling, mac_tilings, pool_tilings
 
@@ -149,9 +150,12 @@ def _choose(
     chosen, least = _with_packed(tilings[best], packed), costs(best)
     others = []
     if isinstance(chosen.structure, MacStructure) and chosen.structure.pipelined:
+        assert isinstance(operator, MacOperator)
+        may_be_in_order = any(structure.in_order for structure in structures(sch, operator))
         others += [{"packed": not packed}] if may_pack else []
         others += [{"halved": True}] if chosen.structure.may_be_halved else []
         others += [{"ends": True}]
+        others += [{"in_order": True, "halved": False, "ends": False}] if may_be_in_order else []
     for traits in others:
         other = chosen.with_structure(**traits)
         found = cycles(other)

@@ -113,7 +113,8 @@ def schedule_rules(
 def mac_structures(loops: Sequence[str], layout_free: bool = False) -> list[MacStructure]:
     """Every structure that makes sense for these loops.  A kept operand needs the whole reduction
     at once, and so do two tiles of sums; a split reduction is streamed.  Packed weights, if their
-    layout is free, are for what is pipelined: it is what waits for memory."""
+    layout is free, are for what is pipelined: it is what waits for memory.  Program order is for
+    what may have small tiles: products, not images, of which a tile takes whole lines."""
     structures = []
     for tiles, order, overlap in product(("weights_kept", "inputs_kept"), STEP_ORDERS, _OVERLAPS):
         for kept, split in ((True, False), (False, False), (False, True)):
@@ -124,7 +125,11 @@ def mac_structures(loops: Sequence[str], layout_free: bool = False) -> list[MacS
     halved = [replace(s, halved=True) for s in structures + packed if s.may_be_halved]
     orders = structures + packed + halved
     ends = [replace(s, ends=True) for s in orders if s.pipelined]
-    return orders + ends
+    has_lines = "lines" in loops or "joined" in loops
+    in_order = [
+        replace(s, in_order=True) for s in structures + packed if s.pipelined and not has_lines
+    ]
+    return orders + ends + in_order
 
 
 # A schedule without any overlap has the whole memory for one tile.

@@ -83,8 +83,13 @@ def mac_tilings(
     nothing fits."""
     loops = mac_loops(sch)
     # Whether weights are packed makes little difference: it is for the caller to look at.  Of
-    # halves and of orders at the ends the estimates know nothing.
-    found = [s for s in structures(sch, operator) if not (s.packed or s.halved or s.ends)]
+    # halves and of orders of commands the estimates know nothing.
+    others = ("packed", "halved", "ends", "in_order")
+    found = [
+        structure
+        for structure in structures(sch, operator)
+        if not any(getattr(structure, trait) for trait in others)
+    ]
     extents = tuple(shape.extent(name) for name in TILED)
     cost = kind_of(config).cost.tiles(operator, config)
     parts = []

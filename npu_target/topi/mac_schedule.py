@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from tvm.s_tir import Schedule
 from tvm.s_tir.schedule import Trace
 
-from ..intrin import ENDS, HALVED, PACKED, WIDE, gemm_rows, operand_scopes
+from ..intrin import ENDS, HALVED, IN_ORDER, PACKED, WIDE, gemm_rows, operand_scopes
 from .mac_structure import STEP_ORDERS, MacStructure, split_loops, tiled_loops
 from .marked_trace import MarkedTrace, MarkPlace
 
@@ -282,6 +282,8 @@ def _mark(sch: Schedule | MarkedTrace, structure: MacStructure, placed: _Placed)
     if structure.ends:
         for copy in (placed.load_b, placed.store):
             sch.annotate(_copy_loop(sch, copy), ENDS, 1)
+    if structure.in_order:
+        sch.annotate(_copy_loop(sch, placed.store), IN_ORDER, 1)
 
 
 def _copy_loop(sch: Schedule | MarkedTrace, load: Any) -> Any:

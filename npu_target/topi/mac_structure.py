@@ -47,6 +47,9 @@ class MacStructure:
         other loops), so that they begin with the first part of each operand and the second tile's
         weights may come late; and the last tile's in inner-product order (the reduction innermost),
         so that all of its sums but the last are stored beside them.
+    in_order : whether a pipelined loop's commands come tile by tile all the same: the device's
+        queues hold a small tile's, and so overlap it with the next, which has versions of its own.
+        It needs no prologue and no epilogue.
     """
 
     tiles: str = "weights_kept"
@@ -60,6 +63,7 @@ class MacStructure:
     packed: bool = False
     halved: bool = False
     ends: bool = False
+    in_order: bool = False
 
     @property
     def may_be_halved(self) -> bool:
@@ -79,6 +83,7 @@ class MacStructure:
             packed=False,
             halved=False,
             ends=False,
+            in_order=False,
         )
 
     def fitted(self, extents: Mapping[str, int], may_be_wide: bool) -> MacStructure:

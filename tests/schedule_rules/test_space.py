@@ -91,13 +91,23 @@ def test_an_unknown_space_is_an_error():
 @pytest.mark.parametrize("layout_free", [True, False])
 def test_every_mix_of_traits_that_a_default_may_have_is_a_structure(layout_free):
     found = set(mac_structures(["blocks", "lines", "steps", "depth"], layout_free))
-    plain = [one for one in found if not (one.packed or one.halved or one.ends)]
+    plain = [one for one in found if not (one.packed or one.halved or one.ends or one.in_order)]
     for one, packed, halved, ends in product(plain, *[(False, True)] * 3):
         if packed and not (layout_free and one.pipelined):
             continue
         if (halved and not one.may_be_halved) or (ends and not one.pipelined):
             continue
         assert replace(one, packed=packed, halved=halved, ends=ends) in found
+
+
+@pytest.mark.parametrize("layout_free", [True, False])
+def test_products_may_come_in_program_order_and_images_may_not(layout_free):
+    found = set(mac_structures(["blocks", "steps", "depth"], layout_free))
+    plain = [one for one in found if one.pipelined and not (one.halved or one.ends)]
+    assert plain and all(replace(one, in_order=True) in found for one in plain)
+    for lines in ("lines", "joined"):
+        images = mac_structures(["blocks", lines, "steps", "depth"], layout_free)
+        assert not any(one.in_order for one in images)
 
 
 def check_generated(op: str, data: st.DataObject) -> None:
