@@ -35,17 +35,17 @@ class Missed(NamedTuple):
 
 BY_DEFAULT = {
     "bert_base": Missed(0, 0, 0),
-    "matmuls": Missed(0, 0, 3),
-    "mobilenet_v2": Missed(0, 0, 13),
-    "resnet18": Missed(0, 0, 3),
-    "resnet50": Missed(0, 0, 1),
+    "matmuls": Missed(0, 0, 2),
+    "mobilenet_v2": Missed(0, 0, 12),
+    "resnet18": Missed(0, 0, 1),
+    "resnet50": Missed(0, 0, 0),
 }
 BY_LOGS = {
     "bert_base": Missed(0, 0, 0),
-    "matmuls": Missed(0, 0, 3),
-    "mobilenet_v2": Missed(0, 0, 14),
-    "resnet18": Missed(0, 0, 3),
-    "resnet50": Missed(0, 0, 1),
+    "matmuls": Missed(0, 0, 2),
+    "mobilenet_v2": Missed(0, 0, 13),
+    "resnet18": Missed(0, 0, 2),
+    "resnet50": Missed(0, 0, 0),
 }
 
 
