@@ -42,10 +42,10 @@ def test_the_default_goes_before_what_is_hardly_faster_and_over_a_bound(
 ):
     """Of the search's results as of a build's."""
 
-    def keeps(cost: HostCost, cycles: int) -> bool:
-        return keeps_bounds or cycles == default_cycles
+    def missed(cost: HostCost, cycles: int) -> int:
+        return 0 if keeps_bounds or cycles == default_cycles else 1
 
-    monkeypatch.setattr(host_bounds, "keeps_host_bounds", keeps)
+    monkeypatch.setattr(host_bounds, "missed_host_bounds", missed)
     longer = default_cycles / route_cycles() - 1
     monkeypatch.setattr(host_bounds, "_WORTH", longer * (1.01 if is_worth else 0.99))
     (built,) = Chooser(CONFIG, log).results([PRODUCT_LAYER])
