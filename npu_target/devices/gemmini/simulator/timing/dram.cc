@@ -39,6 +39,11 @@ Ticks Dram::burst(uint64_t line, Ticks at, bool is_write) {
 }
 
 Ticks Dram::burst_to_other(Bank& bank, uint64_t row, Ticks at, bool is_write) {
+  // Where the latest has closed by itself, all have, and nothing is to come after the new one.
+  if (at > bank.openings[0].may_close + row_idle_) {
+    add_opening(bank, row, at);
+    return burst_to(bank.openings[0], at, is_write);
+  }
   unsigned i = 1;
   while (i != kOpenings && !serves(bank.openings[i], row, at)) ++i;
   if (i == kOpenings) i = add_opening(bank, row, at);

@@ -70,8 +70,10 @@ class Dram {
   // One to a row that the latest opening does not serve.
   NPU_RARE Ticks burst_to_other(Bank& bank, uint64_t row, Ticks at, bool is_write);
   NPU_INLINE bool serves(const Opening& opening, uint64_t row, Ticks at) const {
-    return opening.row == row && opening.accesses_left > 0 && at <= opening.may_close + row_idle_ &&
-           opening.next_burst <= opening.may_close;
+    // Without a branch for each: which of them fails could not be foreseen.
+    return static_cast<int>(opening.row == row) & static_cast<int>(opening.accesses_left > 0) &
+           static_cast<int>(at <= opening.may_close + row_idle_) &
+           static_cast<int>(opening.next_burst <= opening.may_close);
   }
   NPU_INLINE Ticks burst_to(Opening& opening, Ticks at, bool is_write);
   // Where in the bank's openings a new one comes to be.

@@ -27,6 +27,7 @@ unsigned DramBursts::place_of(Ticks ready) {
 }
 
 Ticks DramBursts::read_between_reads(Ticks ready) {
+  if (ready >= full_from_) return read_behind();
   unsigned position = place_of(ready);
   Ticks at = std::max(ready, command(position - 1) + same_);
   for (; position != end_ && command(position) <= at; ++position) {
@@ -68,6 +69,7 @@ Ticks DramBursts::take_between(Ticks ready, bool is_a_write) {
     latest[is_write(i)] = command(i);
   }
   for (const bool kind : {false, true}) latest_[kind] = std::max(latest_[kind], latest[kind]);
+  full_from_ = command(end_ - 1);
   return at;
 }
 

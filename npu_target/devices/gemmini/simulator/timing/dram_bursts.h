@@ -49,6 +49,13 @@ class DramBursts {
   NPU_RARE Ticks take_between(Ticks ready, bool is_a_write);
   // Of a read that no write holds up, nor the reads around it.
   NPU_INLINE Ticks read_between_reads(Ticks ready);
+  // Behind the last one.
+  Ticks read_behind() {
+    const Ticks at = command(end_ - 1) + same_;
+    latest_[false] = at;
+    add(at, false);
+    return at;
+  }
   // The place of one that is ready then: behind those that go out before it can, the first in any
   // case: what was before that is forgotten.
   NPU_INLINE unsigned place_of(Ticks ready);
@@ -62,11 +69,13 @@ class DramBursts {
   std::array<bool, kBursts> are_writes_{};
   unsigned end_ = kBursts;
   Latest latest_ = {kLongAgo, kLongAgo};
+  Ticks full_from_ = kLongAgo;  // from then on there is no room between commands
 };
 
 Ticks DramBursts::take(Ticks ready, bool is_a_write) {
   if (ready < command(end_ - 1)) return take_between(ready, is_a_write);
   const Ticks at = std::max(ready, behind(latest_, is_a_write));
+  if (at != command(end_ - 1) + same_) full_from_ = at;
   latest_[is_a_write] = at;
   add(at, is_a_write);
   return at;

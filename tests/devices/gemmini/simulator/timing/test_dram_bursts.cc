@@ -1,3 +1,8 @@
+#include <algorithm>
+#include <cstddef>
+#include <random>
+#include <vector>
+
 #include "device_api/cpp/check.h"
 #include "gemmini/simulator/timing/dram_bursts.h"
 #include "stream.h"
@@ -57,6 +62,61 @@ const Test ready("timing/dram_bursts: what is ready goes before what is not yet"
   // The write comes the later for them, and what follows it.
   CHECK_EQUAL(read(bursts, 1014), 1007 + kReadToWrite + kWriteToRead);
 });
+
+// What bursts should do, none forgotten and each looked at.
+class Bursts {
+ public:
+  int64_t take(int64_t ready, bool is_write) {
+    size_t i = 0;
+    while (i != bursts_.size() && bursts_[i].command <= ready) ++i;
+    int64_t at = std::max(ready, behind(i, is_write));
+    while (i != bursts_.size() && bursts_[i].command <= at)
+      at = std::max(at, behind(++i, is_write));
+    bursts_.insert(bursts_.begin() + static_cast<std::ptrdiff_t>(i), {at, is_write});
+    for (++i; i != bursts_.size(); ++i) {
+      bursts_[i].command = std::max(bursts_[i].command, behind(i, bursts_[i].is_write));
+    }
+    return at;
+  }
+  int64_t last() const { return bursts_.empty() ? 0 : bursts_.back().command; }
+
+ private:
+  struct Burst {
+    int64_t command;
+    bool is_write;
+  };
+  // The earliest behind the first `count`.
+  int64_t behind(size_t count, bool is_write) const {
+    int64_t earliest = 0;
+    for (size_t i = 0; i != count; ++i) {
+      const int64_t turn = is_write ? kReadToWrite : kWriteToRead;
+      const int64_t apart = bursts_[i].is_write == is_write ? kBurst : turn;
+      earliest = std::max(earliest, bursts_[i].command + apart);
+    }
+    return earliest;
+  }
+
+  std::vector<Burst> bursts_;  // in order
+};
+
+const Test disorder(
+    "timing/dram_bursts: bursts in any order go where there is room, or behind", [] {
+      for (const unsigned writes : {0u, 5u, 30u}) {   // of 100
+        for (const unsigned most : {6u, 30u, 60u}) {  // full, with little room, with much
+          std::mt19937 random(most);
+          DramBursts bursts(bursts_device());
+          Bursts expected;
+          for (int64_t i = 0; i < 1000; ++i) {
+            // No earlier than what is remembered, up to some bursts behind the last.
+            const int64_t ready =
+                std::max<int64_t>(1000, expected.last() - 10 * kBurst) + int64_t{random() % most};
+            const bool is_write = random() % 100 < writes;
+            const int64_t at = is_write ? write(bursts, ready) : read(bursts, ready);
+            CHECK_EQUAL(at, expected.take(ready, is_write));
+          }
+        }
+      }
+    });
 
 const Test settings("timing/dram_bursts: a bus that turns round at once has bursts to wait for",
                     [] {
