@@ -25,9 +25,10 @@ from .codegen.operations import LoopIds
 from .codegen.pipeline import Pipeline
 from .codegen.placed import Placed, emitted
 from .codegen.reader import Reader
-from .codegen.report import NoReport, ScheduleReport
+from .codegen.report import NO_OVERLAP, PROGRAM_ORDER, NoReport, ScheduleReport
 from .codegen.starts import overwritten_sums
 from .codegen.two_places import InputPlaces
+from .codegen.walk import Walk
 from .codegen.written import check_written
 from .device import DeviceConfig, kind_of
 from .device.commands import IsaError
@@ -186,6 +187,12 @@ def _scheduled_body(
     return _body(lowered, config, arguments, packed, report or NoReport(), options, show or _forget)
 
 
+def _walk(func: tirx.PrimFunc, emitter: Emitter, options: PipelineOptions) -> Walk:
+    if not options.overlap:
+        return InOrder(emitter, NO_OVERLAP)
+    return InOrder(emitter, PROGRAM_ORDER) if _is_marked_in_order(func) else Pipeline(emitter)
+
+
 def _is_marked_in_order(func: tirx.PrimFunc) -> bool:
     marks: list[bool] = []
     tvm_ffi.structural_walk(
@@ -219,9 +226,8 @@ def _body(
     emission = kind_of(config).emission(config, arguments, ids, lowered.func)
     memory = config.memories.inputs
     inputs = InputPlaces(parts, memory, partial(free_rows, buffers, tiles, memory), ids)
-    overlaps = options.overlap and not _is_marked_in_order(lowered.func)
-    policy = Pipeline if overlaps else InOrder
-    walk = policy(Emitter(emission, overwritten, config, ids, report, options, inputs))
+    emitter = Emitter(emission, overwritten, config, ids, report, options, inputs)
+    walk = _walk(lowered.func, emitter, options)
 
     def nodes(needed: tuple[Node, ...], placed: Sequence[Placed]) -> tuple[Node, ...]:
         report.keep()

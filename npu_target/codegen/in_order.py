@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..passes.linear import Linear
+from .emitter import Emitter
 from .nests import StepNest, Values
 from .placed import Placed, PlacedLoop
-from .report import ALONE, NO_OVERLAP
+from .report import ALONE
 from .statements import Repeat, Statement
 from .waiting import Open, Waiting
 from .walk import Walk
@@ -15,17 +16,21 @@ from .walk import Walk
 
 class InOrder(Walk):
     """Overlaps nothing, and is as easy to follow as a compiler can be: what comes out has the form
-    of the lowered function."""
+    of the lowered function. ``why`` is told of what could overlap."""
+
+    def __init__(self, emitter: Emitter, why: str) -> None:
+        super().__init__(emitter)
+        self._why = why
 
     def run(self, parts: Iterable[Statement]) -> tuple[Placed, ...]:
         self.begin()
         return tuple([placed for part in parts for placed in self.statement(part, {})])
 
     def copy(self, waiting: Waiting) -> tuple[Placed, ...]:
-        return self.emitter.plain([waiting], ALONE, NO_OVERLAP)
+        return self.emitter.plain([waiting], ALONE, self._why)
 
     def steps(self, nest: StepNest, values: Values) -> tuple[Placed, ...]:
-        return self.emitter.nest(Open(nest, values, nest.touched(values)), NO_OVERLAP)
+        return self.emitter.nest(Open(nest, values, nest.touched(values)), self._why)
 
     def loop(self, stmt: Repeat, values: Values) -> tuple[Placed, ...]:
         loop = self.ids.loop(stmt.extent)

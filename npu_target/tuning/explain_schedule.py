@@ -68,5 +68,5 @@ def placement_table(title: str, entries: Sequence[Entry]) -> Table:
 
 def summary(entries: Sequence[Entry], cycles: int) -> str:
     """What is not hidden of a layer's cycles."""
-    exposed = sum(entry.exposed_cycles for entry in entries)
+    exposed = min(cycles, sum(entry.exposed_cycles for entry in entries))
     return f"of {cycles:,} cycles at most {exposed:,.0f} are copies that no steps hide"

@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 from kernel_runs import kernel_schedule
+from tvm.s_tir import Schedule
 from tvm.script import tirx as T
 
 from npu_target import topi
@@ -15,9 +16,11 @@ from npu_target.codegen.report import (
     EARLY,
     FIRST_BLOCK,
     LAST_BLOCK,
+    NO_OVERLAP,
     NO_STEPS_BEFORE,
     NO_STEPS_BEHIND,
     PHASES,
+    PROGRAM_ORDER,
     TOO_LONG,
     Entry,
     ScheduleReport,
@@ -26,6 +29,7 @@ from npu_target.codegen_tir import build_program
 from npu_target.device import preset
 from npu_target.devices.gemmini import GemminiConfig
 from npu_target.devices.gemmini.isa import COMMANDS
+from npu_target.pipeline_options import DEFAULT, PipelineOptions
 from npu_target.schedule_rules import default_schedule
 from npu_target.topi.mac_schedule import schedule_mac
 from npu_target.topi.mac_structure import MacStructure
@@ -131,12 +135,37 @@ def test_rows_of_which_an_edge_cuts_off_some_are_loaded_between_the_steps():
     assert sum(entry.commands for entry in hidden) > 2 * 9 * 4 * (D - 1)
 
 
+def added(*, in_order: bool) -> Schedule:
+    """An addition in tiles of 4 blocks of channels."""
+    config = GemminiConfig()
+    schedule = Schedule(topi.Add(49, 512, config.dim, scale=0.01).prim_func(config))
+    structure = MacStructure(
+        kept=True, two_sums=True, wide=True, step_order="kernel_first", in_order=in_order
+    )
+    schedule_mac(schedule, structure, {"blocks": [8, 4], "steps": [4, 1]})
+    return schedule
+
+
+def test_a_schedule_in_program_order_says_so():
+    """Not that the compiler overlaps nothing: the device does."""
+    report = ScheduleReport()
+    program = build_program(
+        added(in_order=True).mod["main"], GemminiConfig(), "add", report, DEFAULT
+    )
+    copies = [entry for entry in report.entries if entry.engine.value != "execute"]
+    assert {entry.reason for entry in copies} == {PROGRAM_ORDER}
+    assert told(report.entries) == counts_of(program)
+    plain = ScheduleReport()
+    func = added(in_order=False).mod["main"]
+    build_program(func, GemminiConfig(), "add", plain, PipelineOptions.parse("O2,-overlap"))
+    assert {entry.reason for entry in plain.entries if entry.place} == {NO_OVERLAP}
+
+
 def test_copies_that_take_longer_than_the_steps_are_told():
     """An addition: two steps for what two loads bring."""
     report = ScheduleReport()
     config = GemminiConfig()
-    operator = topi.Add(49, 512, config.dim, scale=0.01)
-    build_program(default_schedule(operator, config).mod["main"], config, "add", report)
+    build_program(added(in_order=False).mod["main"], config, "add", report)
     entries = report.entries
     long = [e for e in entries if e.reason == TOO_LONG and e.engine.value == "load"]
     assert len(long) == 1
