@@ -7,7 +7,6 @@ the operator if its weights have to stay so.  Rewrites `docs/results/packing.md`
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
@@ -18,20 +17,18 @@ from tvm import s_tir
 from tvm.s_tir import Schedule
 
 from benchmarks.places import RESULTS
-from npu_target.cli.errors import report_errors
 from npu_target.codegen_tir import build_program
 from npu_target.device import DeviceConfig
 from npu_target.devices.gemmini import GemminiConfig
-from npu_target.files import check_can_write, write_atomically
 from npu_target.intrin import PACKED
 from npu_target.schedule_rules import default_schedule
 from npu_target.topi import Operator
 from npu_target.tuning.choose import Chooser, cycles_of
-from npu_target.tuning.errors import TuningError
 from npu_target.tuning.header import Header
 from npu_target.tuning.log import read_log
 from npu_target.tuning.network import load_network
-from npu_target.tuning.places import shipped_logs
+
+from .model_reports import report_models
 
 REPORT = RESULTS / "packing.md"
 
@@ -98,8 +95,8 @@ def _cycles(schedule: Schedule, config: DeviceConfig) -> int:
     return cycles_of(build_program(schedule.mod["main"], config, "kernel"))
 
 
-def section(model: str, found: Sequence[Gain]) -> str:
-    """A model's table."""
+def table(model: str, found: Sequence[Gain]) -> str:
+    """A model's gains in Markdown."""
     lines = [
         f"## {model}",
         "",
@@ -122,24 +119,14 @@ def section(model: str, found: Sequence[Gain]) -> str:
     return "\n".join([*lines, ""])
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.packing_report", description=__doc__.partition("\n")[0]
-    )
-    parser.add_argument("--logs", type=Path, default=shipped_logs(), help="as of tune.py")
-    parser.add_argument("--output", type=Path, default=REPORT, help="the report's file")
-    options = parser.parse_args(arguments)
-    return report_errors(parser.prog, lambda: _main(options.logs, options.output))
+def section(model: str, logs: Path, config: GemminiConfig) -> str:
+    """A model's table. Raises LogError."""
+    return table(model, list(gains(model, logs, config)))
 
 
-def _main(logs: Path, output: Path) -> int:
-    config = GemminiConfig()
-    check_can_write(output)
-    folder = logs / config.name
-    models = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
-    if not models:
-        raise TuningError(f"{folder} has no model's logs; tune one first: npu-target tune --model")
-    head = [
+def head(config: GemminiConfig) -> list[str]:
+    """The page's first lines."""
+    return [
         "# What packed weights gain",
         "",
         "Made by `python -m benchmarks.packing_report`. Simulated cycles of one run on",
@@ -148,14 +135,12 @@ def _main(logs: Path, output: Path) -> int:
         "the operator has them, which may be one that only packed weights are good for; and by the",
         "*default* one of an operator whose weights have to stay as they are. The difference is",
         "to the better of the two without, which were not tuned as the first may be.",
-        "",
     ]
-    parts = []
-    for model in models:
-        print(model, flush=True)
-        parts.append(section(model, list(gains(model, folder, config))))
-    write_atomically(output, "\n".join([*head, *parts]).encode())
-    return 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    program = "python -m benchmarks.packing_report"
+    return report_models(program, __doc__ or "", REPORT, head, section, arguments)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import pytest
 from kernel_runs import check_schedule
 
 from benchmarks import packing_report
-from benchmarks.packing_report import Gain, as_they_are, section, unpacked
+from benchmarks.packing_report import Gain, as_they_are, table, unpacked
 from npu_target.device import preset
 from npu_target.passes.packings import packings
 from npu_target.schedule_rules import default_schedule
@@ -44,10 +44,10 @@ def test_an_operator_whose_weights_stay_has_a_default_that_does_not_pack(layer):
 def test_a_gain_is_to_the_better_of_those_that_do_not_pack():
     found = [Gain("one", 2, 90, 200, 100), Gain("two", 1, 50, 50, 80)]
     assert [gain.change for gain in found] == pytest.approx([-0.1, 0])
-    text = section("model", found)
+    text = table("model", found)
     assert "| one | 2 | 100 | 200 | 90 | -10.0% |" in text
     assert "Together 230 cycles packed, 250 by the better without: -8.00%." in text
-    assert "Together" not in section("model", [])
+    assert "Together" not in table("model", [])
 
 
 def test_no_logs_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
