@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
 from math import prod
+from typing import Any
 
 import numpy as np
 from tvm.s_tir import Schedule
@@ -25,7 +26,7 @@ from ..topi import Operator
 from ..topi.definition import definition
 from ..topi.mac_operator import MacOperator
 from ..topi.mac_shape import MacShape
-from ..topi.mac_structure import KERNEL_LOOPS, MacStructure
+from ..topi.mac_structure import KERNEL_LOOPS, STEP_ORDERS, MacStructure
 from ..topi.pool_operator import PoolOperator
 from ..topi.routed import routes_of, take_route, unserved
 from .cheapest import cheapest
@@ -148,19 +149,26 @@ def _choose(
     if best is None:
         return tilings[0]
     chosen, least = _with_packed(tilings[best], packed), costs(best)
-    others = []
-    if isinstance(chosen.structure, MacStructure) and chosen.structure.pipelined:
-        assert isinstance(operator, MacOperator)
-        may_be_in_order = any(structure.in_order for structure in structures(sch, operator))
-        others += [{"packed": not packed}] if may_pack else []
-        others += [{"halved": True}] if chosen.structure.may_be_halved else []
-        others += [{"ends": True}]
-        others += [{"in_order": True, "halved": False, "ends": False}] if may_be_in_order else []
-    for traits in others:
+
+    def look(**traits: Any) -> None:
+        nonlocal chosen, least
         other = chosen.with_structure(**traits)
         found = cycles(other)
         if found is not None and least is not None and found < least:
             chosen, least = other, found
+
+    if isinstance(chosen.structure, MacStructure) and chosen.structure.pipelined:
+        assert isinstance(operator, MacOperator)
+        if may_pack:
+            look(packed=not packed)
+        if chosen.structure.may_be_halved:
+            look(halved=True)
+        look(ends=True)
+        if any(structure.in_order for structure in structures(sch, operator)):
+            look(in_order=True, halved=False, ends=False)
+        if chosen.structure.in_order:  # that order was the best beside the next tile's copies
+            for order in sorted(STEP_ORDERS.keys() - {chosen.structure.step_order}):
+                look(step_order=order)
     return chosen
 
 

@@ -9,11 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_runs import check_schedule
 from operator_strategies import devices, operators
+from tvm.s_tir import Schedule
 
 from npu_target import topi
+from npu_target.codegen_tir import build_program
 from npu_target.device import preset
 from npu_target.schedule_rules import default_schedule
+from npu_target.schedule_rules.default import default_choice
+from npu_target.schedule_rules.host_bounds import ranked_cycles
+from npu_target.schedule_rules.tilings import Tiling
 from npu_target.schedule_rules.traces import trace_json
+from npu_target.topi.definition import definition
+from npu_target.topi.mac_structure import STEP_ORDERS, MacStructure
 from npu_target.tuning.schedules import default_of
 from npu_target.tuning.search import point_space
 
@@ -40,6 +47,23 @@ def test_steps_without_a_loop():
     config = preset("gemmini-32x32")
     operator = topi.Matmul(1, 61, 1, 1, bias=False, scale=1.0)
     check_schedule(operator, default_schedule(operator.kernel(), config), config, 0)
+
+
+@pytest.mark.parametrize("dim, operator", [(8, topi.Add(64, 200, 8)), (16, topi.Add(49, 512, 16))])
+def test_program_order_has_the_better_order_of_steps(dim, operator):
+    config = preset(f"gemmini-{dim}x{dim}")
+    choice = default_choice(operator.canonical(), config)
+    assert isinstance(choice, Tiling) and isinstance(choice.structure, MacStructure)
+    assert choice.structure.in_order
+
+    def cycles(tiling: Tiling) -> float:
+        schedule = Schedule(definition(operator.canonical(), config))
+        tiling.apply(schedule, config)
+        return ranked_cycles(build_program(schedule.mod["main"], config, "add").to_bytes())
+
+    by_order = {order: cycles(choice.with_structure(step_order=order)) for order in STEP_ORDERS}
+    assert by_order[choice.structure.step_order] == min(by_order.values())
+    assert len(set(by_order.values())) > 1
 
 
 @pytest.mark.parametrize(
