@@ -18,10 +18,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.places import RESULTS
+from npu_target.cli.errors import report_errors
 from npu_target.device_api.profile import profile_stream
 from npu_target.devices.gemmini import GemminiConfig
-from npu_target.files import write_atomically
+from npu_target.files import check_can_write, write_atomically
 
+REPORT = RESULTS / "replayed.md"
 FOLDER = Path(__file__).with_name("replayed")
 # What is asked for: so far off at most, as a share of the RTL's cycles.
 LIMIT = 0.04
@@ -75,9 +77,10 @@ def markdown(found: Sequence[Replay]) -> str:
         "",
         "Made by `python -m benchmarks.replayed_report`. Command streams of the compiler of before",
         "operations were placed (commit 80d9545: by its logs, or by default), fed to the",
-        "accelerator's command port on a cycle-exact simulation of the generated hardware, a",
-        "command a cycle: a *free host*, so that only the accelerator and its memory count. They",
-        "lie in `benchmarks/replayed`. The first run of each begins with cold caches.",
+        "accelerator's command port on a cycle-exact simulation of the generated hardware: a *free",
+        "host*, so that only the accelerator and its memory count. It took a cycle a command there",
+        "and two more an iteration of a program's loops, which are left out here. The streams lie",
+        "in `benchmarks/replayed`. The first run of each begins with cold caches.",
         "",
         f"Of {len(found)} runs {near} are at most {LIMIT:.0%} off; on average "
         f"{sum(errors) / len(errors):.1%}, half of them at most {errors[len(errors) // 2]:.1%}, at "
@@ -99,11 +102,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.replayed_report", description=__doc__.partition("\n")[0]
     )
-    parser.add_argument("--output", type=Path, default=RESULTS, help="folder of the report")
+    parser.add_argument("--output", type=Path, default=REPORT, help="the report's file")
     options = parser.parse_args(arguments)
+    return report_errors(parser.prog, lambda: _write(options.output))
+
+
+def _write(output: Path) -> int:
+    check_can_write(output)
     text = markdown(list(replays()))
-    options.output.mkdir(parents=True, exist_ok=True)
-    write_atomically(options.output / "replayed.md", text.encode())
+    write_atomically(output, text.encode())
     print(text)
     return 0
 

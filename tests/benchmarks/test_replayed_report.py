@@ -6,8 +6,7 @@ import json
 
 import pytest
 
-from benchmarks.places import RESULTS
-from benchmarks.replayed_report import FOLDER, LIMIT, Replay, main, markdown, replays
+from benchmarks.replayed_report import FOLDER, LIMIT, REPORT, Replay, main, markdown, replays
 
 # What is further off, and by how much: docs/simulator.md says what is known of why.
 FURTHER = {
@@ -47,15 +46,20 @@ def test_every_stream_is_replayed(replayed):
 
 def test_the_page_says_what_the_simulator_says(replayed):
     """Written anew by `python -m benchmarks.replayed_report`."""
-    page = (RESULTS / "replayed.md").read_text(encoding="utf-8")
+    page = REPORT.read_text(encoding="utf-8")
     assert page == markdown(list(replayed.values()))
 
 
 def test_it_is_written_where_one_says(tmp_path, capsys):
-    assert main(["--output", str(tmp_path / "pages")]) == 0
-    assert (tmp_path / "pages" / "replayed.md").read_text(
-        encoding="utf-8"
-    ) in capsys.readouterr().out
+    page = tmp_path / "page.md"
+    assert main(["--output", str(page)]) == 0
+    assert page.read_text(encoding="utf-8") in capsys.readouterr().out
+
+
+def test_a_page_that_cannot_be_written_is_said_first(tmp_path, capsys):
+    assert main(["--output", str(tmp_path / "nowhere" / "page.md")]) == 1
+    said = capsys.readouterr()
+    assert str(tmp_path / "nowhere") in said.err and not said.out
 
 
 def test_errors_count_by_what_the_rtl_took():
