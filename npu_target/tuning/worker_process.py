@@ -85,9 +85,10 @@ class WorkerProcess:
     def stop(self) -> None:
         """End the process; a call under way raises WorkerDied, and so do later ones."""
         self._stopped = True
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
+        process = self._process  # a call that ends meanwhile takes it away
+        if process is not None:
+            process.kill()
+            process.wait()
 
     def start(self) -> Connection:
         """Have the process running; raises WorkerDied when it does not come up."""

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import threading
 import time
 
@@ -56,6 +57,30 @@ def test_stopping_from_another_thread_ends_a_call(worker):
     assert time.monotonic() - started < 10
     with pytest.raises(WorkerDied, match="was stopped"):
         worker.call(max, 1, 2, timeout_seconds=30)
+
+
+def test_a_process_that_a_call_loses_while_it_is_stopped(worker, monkeypatch):
+    """The call's thread sees the end of the process that `stop` killed before `stop` goes on."""
+    worker.call(os.getpid, timeout_seconds=30)
+    died = []
+
+    def call():
+        with pytest.raises(WorkerDied) as error:
+            worker.call(time.sleep, 60, timeout_seconds=60)
+        died.append(error.value)
+
+    calling = threading.Thread(target=call)
+    kill = subprocess.Popen.kill
+
+    def kill_and_let_the_call_end(process):
+        kill(process)
+        if threading.current_thread() is threading.main_thread():
+            calling.join(30)
+
+    monkeypatch.setattr(subprocess.Popen, "kill", kill_and_let_the_call_end)
+    calling.start()
+    worker.stop()
+    assert len(died) == 1 and not calling.is_alive()
 
 
 def test_what_it_prints_goes_to_the_file(worker, tmp_path):
