@@ -123,7 +123,7 @@ class Emitter:
         if not late:
             return None
         first, rest = ([operation.merged() for operation in part] for part in (early, late))
-        return waiting.rest(lambda: first), waiting.rest(lambda: rest), cycles
+        return waiting.rest(lambda: first, opened), waiting.rest(lambda: rest, opened), cycles
 
     def copy_cycles(self, waiting: Waiting) -> float:
         """About how long a copy keeps its engine: as long as in the first iteration."""

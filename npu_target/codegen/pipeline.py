@@ -6,7 +6,8 @@ comes: what lies between the two is then distributed by its dependences
 
 A loop becomes a prologue (its first iterations, whose neighbours are others), a steady state and an
 epilogue: the nest that an iteration leaves open is closed by the next one, so the loop of the
-program runs from the middle of one iteration to the middle of the next.
+program runs from the middle of one iteration to the middle of the next.  Two iterations are enough
+for a prologue, one where it leaves open what all others do, as those do that are loops themselves.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from .statements import Branch, Repeat, Sequence, Statement
 from .waiting import Open, Waiting, closed, deferred, distributed, relieved, shared
 from .walk import Walk
 
-# Iterations of a loop before its steady state.
+# Iterations of a loop before its steady state, at most.
 _PROLOGUE = 2
 
 
@@ -41,13 +42,24 @@ class _State(NamedTuple):
     open: Open | None = None
     behind: tuple[Waiting, ...] = ()
 
+    @property
+    def waiting(self) -> list[tuple[Waiting, ...]]:
+        """All copies, by where they are."""
+        opened = self.open
+        return [self.behind, *((opened.due, opened.free, opened.held) if opened else ())]
+
     def signature(self) -> object:
         """What is open and waits, whatever the iteration."""
-        waiting = [self.behind]
-        if self.open is not None:
-            waiting += [self.open.due, self.open.free, self.open.held]
-        opened = None if self.open is None else id(self.open.nest)
-        return opened, [[id(one.nest) for one in part] for part in waiting]
+        opened = None if self.open is None else (id(self.open.nest), self.open.is_first)
+        return opened, [[id(one.nest) for one in part] for part in self.waiting]
+
+    def origins(self, inner: Values) -> object:
+        """What that is of, in which iterations, where loops have these values."""
+        copies = [one for part in self.waiting for one in part]
+        return [
+            one and (id(one.nest), {key: x.substitute(inner) for key, x in one.values.items()})
+            for one in (self.open, *copies, *[copy.beside for copy in copies])
+        ]
 
 
 class Pipeline(Walk):
@@ -133,30 +145,51 @@ class Pipeline(Walk):
             return ()
         placed = []
         first = 0
-        while first < min(stmt.extent, _PROLOGUE) or (first < stmt.extent and self._is_special):
+        while first < stmt.extent and not self._may_begin(stmt, body, first):
             placed += body(Linear(first))
             first += 1
         return (*placed, *self.steady(stmt, body, first))
 
-    @property
-    def _is_special(self) -> bool:
-        """Whether what is open has copies that it would not have in another iteration."""
-        return self.state.open is not None and self.state.open.took_over
+    def _may_begin(
+        self, stmt: Repeat, body: Callable[[Linear], tuple[Placed, ...]], first: int
+    ) -> bool:
+        """Whether the steady state of a loop may begin with the ``first``-th iteration, before
+        which the walk is: what is left is that of the iteration before, and what others leave."""
+        if first == 0 or (self.state.open is not None and self.state.open.took_over):
+            return False  # what is open has copies that it would not have in another iteration
+        if first >= _PROLOGUE:
+            return True
+        if _bodies(stmt, first) >= _bodies(stmt, _PROLOGUE):
+            return False
+        left = self.state
+        if self._left_before(body, Linear(stmt.extent)).signature() != left.signature():
+            return False
+        loop, index = self._looping(stmt, first)
+        other = self._left_before(body, index)
+        is_same = other.signature() == left.signature()
+        return is_same and other.origins({loop: Linear()}) == left.origins({})
+
+    def _looping(self, stmt: Repeat, first: int) -> tuple[int, Linear]:
+        """A loop over the iterations of a loop from the ``first`` on, and which one is its
+        variable's."""
+        loop = self.ids.loop((stmt.extent - first) // stmt.period).loop_id
+        return loop, Linear.loop(loop) * stmt.period + first
+
+    def _left_before(self, body: Callable[[Linear], tuple[Placed, ...]], index: Linear) -> _State:
+        """What is open and waits before an iteration that others precede."""
+        before = self.state
+        self.settle(body, index)
+        left, self.state = self.state, before
+        return left
 
     def is_steady(self, stmt: Repeat, body: Callable[[Linear], tuple[Placed, ...]]) -> bool:
         """Whether all iterations of a loop from the `_PROLOGUE`-th on leave the same open."""
         if (stmt.extent - _PROLOGUE) // stmt.period <= 1:
             return True  # there is no loop
         if stmt not in self._steady:
-            before = self.state
-            repeated = (stmt.extent - _PROLOGUE) // stmt.period
-            loop = Linear.loop(self.ids.loop(repeated).loop_id) * stmt.period + _PROLOGUE
-            found = []
-            for index in (loop, Linear(_PROLOGUE), Linear(stmt.extent)):
-                self.settle(body, index)
-                found.append(self.state.signature())
-            self.state = before
-            self._steady[stmt] = found[0] == found[1] == found[2]
+            indices = Linear(_PROLOGUE), self._looping(stmt, _PROLOGUE)[1], Linear(stmt.extent)
+            first, other, last = (self._left_before(body, x).signature() for x in indices)
+            self._steady[stmt] = first == other == last
         return self._steady[stmt]
 
     def steady(
@@ -192,6 +225,12 @@ class Pipeline(Walk):
                 body(index - before)
         finally:  # a phase that needs too many settings is made again
             self.is_dry = outer
+
+
+def _bodies(stmt: Repeat, first: int) -> int:
+    """How often the body of a loop is written down whose steady state begins with an iteration."""
+    repeated, rest = divmod(stmt.extent - first, stmt.period)
+    return first + (stmt.period if repeated > 1 else repeated * stmt.period) + rest
 
 
 def _has_steps(stmt: Statement) -> bool:

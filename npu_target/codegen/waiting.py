@@ -19,20 +19,28 @@ from .parts import Copy
 
 
 class Waiting:
-    """A copy that is to be placed, its operations made when they are; ``by_steps``: by the engine
-    of the steps."""
+    """A copy that is to be placed, its operations made when they are.
+
+    values : of the loops around.
+    by_steps : whether the engine of the steps does it.
+    beside : the nest of steps that decides which part of a copy it is; None of a whole one.
+    """
 
     def __init__(
         self,
         nest: CopyNest,
+        values: Values,
         touched: list[Touched],
         make: Callable[[], list[CopyOperation]],
         *,
         by_steps: bool = False,
+        beside: Open | None = None,
     ) -> None:
         self.nest = nest
+        self.values = values
         self.touched = touched
         self.by_steps = by_steps
+        self.beside = beside
         self._make = make
 
     @cached_property
@@ -40,9 +48,10 @@ class Waiting:
         """In the order in which they are issued."""
         return self._make()
 
-    def rest(self, make: Callable[[], list[CopyOperation]]) -> Waiting:
-        """A part of it."""
-        return Waiting(self.nest, self.touched, make, by_steps=self.by_steps)
+    def rest(self, make: Callable[[], list[CopyOperation]], beside: Open) -> Waiting:
+        """A part of it, that the steps of a nest decide."""
+        others = self.nest, self.values, self.touched
+        return Waiting(*others, make, by_steps=self.by_steps, beside=beside)
 
     def conflicts(self, others: Iterable[Waiting]) -> bool:
         """Whether it may touch rows that one of the others does."""
@@ -106,7 +115,7 @@ def distributed(
     kept = [*before.free, *after, *before.held, *before.last]
     reloads = [w for w in due if w.nest.is_static and not w.conflicts(kept)]
     shared = (*reloads, *stores)
-    due = [w.rest(partial(rest, before, w)) if w in shared else w for w in (*stores, *due)]
+    due = [w.rest(partial(rest, before, w), before) if w in shared else w for w in (*stores, *due)]
     steps = steps._replace(due=tuple(due), free=tuple(free), held=tuple(held))
     return before._replace(after=after, reloads=shared), (), steps
 

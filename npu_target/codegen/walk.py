@@ -78,4 +78,4 @@ class Walk(ABC):
                 raise CodegenError(text, nest.leaf) from error
 
         by_steps = self.rules.steps_load_sums and nest.is_load and nest.sums is not None
-        return Waiting(nest, nest.touched(values), make, by_steps=by_steps)
+        return Waiting(nest, values, nest.touched(values), make, by_steps=by_steps)
