@@ -157,9 +157,9 @@ class Pipeline(Walk):
         which the walk is: what is left is that of the iteration before, and what others leave."""
         if first == 0 or (self.state.open is not None and self.state.open.took_over):
             return False  # what is open has copies that it would not have in another iteration
-        if first >= _PROLOGUE:
-            return True
-        if _bodies(stmt, first) >= _bodies(stmt, _PROLOGUE):
+        if first >= _PROLOGUE or not _becomes_loop(stmt):
+            return first >= _PROLOGUE
+        if _alone(stmt, first) >= _alone(stmt, _PROLOGUE):
             return False
         left = self.state
         if self._left_before(body, Linear(stmt.extent)).signature() != left.signature():
@@ -184,8 +184,8 @@ class Pipeline(Walk):
 
     def is_steady(self, stmt: Repeat, body: Callable[[Linear], tuple[Placed, ...]]) -> bool:
         """Whether all iterations of a loop from the `_PROLOGUE`-th on leave the same open."""
-        if (stmt.extent - _PROLOGUE) // stmt.period <= 1:
-            return True  # there is no loop
+        if not _becomes_loop(stmt):
+            return True
         if stmt not in self._steady:
             indices = Linear(_PROLOGUE), self._looping(stmt, _PROLOGUE)[1], Linear(stmt.extent)
             first, other, last = (self._left_before(body, x).signature() for x in indices)
@@ -227,10 +227,14 @@ class Pipeline(Walk):
             self.is_dry = outer
 
 
-def _bodies(stmt: Repeat, first: int) -> int:
-    """How often the body of a loop is written down whose steady state begins with an iteration."""
-    repeated, rest = divmod(stmt.extent - first, stmt.period)
-    return first + (stmt.period if repeated > 1 else repeated * stmt.period) + rest
+def _becomes_loop(stmt: Repeat) -> bool:
+    """Whether some iterations are a loop of the program; of few, each is better by itself."""
+    return (stmt.extent - _PROLOGUE) // stmt.period > 1
+
+
+def _alone(stmt: Repeat, first: int) -> int:
+    """Iterations by themselves of a loop whose steady state begins with the ``first``."""
+    return first + (stmt.extent - first) % stmt.period
 
 
 def _has_steps(stmt: Statement) -> bool:
