@@ -187,9 +187,9 @@ class Pipeline(Walk):
         if not _becomes_loop(stmt):
             return True
         if stmt not in self._steady:
-            indices = Linear(_PROLOGUE), self._looping(stmt, _PROLOGUE)[1], Linear(stmt.extent)
-            first, other, last = (self._left_before(body, x).signature() for x in indices)
-            self._steady[stmt] = first == other == last
+            indices = self._looping(stmt, _PROLOGUE)[1], Linear(_PROLOGUE), Linear(stmt.extent)
+            any_other, first, last = (self._left_before(body, x).signature() for x in indices)
+            self._steady[stmt] = any_other == first == last
         return self._steady[stmt]
 
     def steady(
