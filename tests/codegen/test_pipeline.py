@@ -21,7 +21,7 @@ from npu_target.codegen_tir import build_program
 from npu_target.device import preset
 from npu_target.devices.gemmini.gemm import Gemm
 from npu_target.intrin import ENDS, HALVED
-from npu_target.program import Program
+from npu_target.program import Loop, Program
 
 CONFIG = preset("gemmini-8x8")
 GEMM_CALL = Gemm.call
@@ -177,6 +177,27 @@ def check(statements: list[Leaf | Around]) -> Program:
     func = Writer([everywhere("a", "b", "zeros"), *statements, everywhere("store")]).func
     check_rows(func, CONFIG)
     return build_program(func, CONFIG, "statements")
+
+
+def nest(kind: str, end: int, *, alternates: bool = True) -> Leaf:
+    """Over the first blocks of the first tile."""
+    return Leaf(kind, 0, 0, end, (0, 0), alternates)
+
+
+@pytest.mark.parametrize("kinds", [("a", "step"), ("a", "step", "store")])
+def test_a_loop_of_loops_needs_one_iteration_of_its_own(kinds: tuple[str, ...]) -> None:
+    """Its first one, which other statements precede: what that leaves open all others do."""
+    inner = Around(6, tuple(nest(kind, 2) for kind in kinds))
+    program = check([Around(9, (inner,))])
+    assert 8 in [node.extent.value for node in program.body if isinstance(node, Loop)]
+
+
+def test_parts_of_copies_that_steps_before_a_loop_decide_are_not_those_of_its_iterations() -> None:
+    """The rest of the first load is what the steps before the loop leave of it, which are of fewer
+    blocks than those that precede the other iterations."""
+    before = [nest(kind, 1, alternates=False) for kind in ("a", "step")]
+    inner = [nest(kind, 2, alternates=False) for kind in ("a", "step")]
+    check([*before, Around(4, tuple(inner))])
 
 
 @pytest.mark.long
