@@ -157,18 +157,22 @@ def _choose(
         if found is not None and least is not None and found < least:
             chosen, least = other, found
 
+    def look_at_orders(structure: MacStructure) -> None:
+        for order in sorted(STEP_ORDERS.keys() - {structure.step_order}):
+            look(step_order=order)
+
     if isinstance(chosen.structure, MacStructure) and chosen.structure.pipelined:
         assert isinstance(operator, MacOperator)
         if may_pack:
             look(packed=not packed)
+        look_at_orders(chosen.structure)
         if chosen.structure.may_be_halved:
             look(halved=True)
         look(ends=True)
         if any(structure.in_order for structure in structures(sch, operator)):
             look(in_order=True, halved=False, ends=False)
         if chosen.structure.in_order:  # that order was the best beside the next tile's copies
-            for order in sorted(STEP_ORDERS.keys() - {chosen.structure.step_order}):
-                look(step_order=order)
+            look_at_orders(chosen.structure)
     return chosen
 
 

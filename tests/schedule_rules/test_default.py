@@ -49,17 +49,24 @@ def test_steps_without_a_loop():
     check_schedule(operator, default_schedule(operator.kernel(), config), config, 0)
 
 
-@pytest.mark.parametrize("dim, operator", [(8, topi.Add(64, 200, 8)), (16, topi.Add(49, 512, 16))])
-def test_program_order_has_the_better_order_of_steps(dim, operator):
+@pytest.mark.parametrize(
+    "dim, operator, in_order",
+    [
+        (8, topi.Add(64, 200, 8), True),
+        (16, topi.Add(49, 512, 16), True),
+        (16, topi.Conv2d(1, 1, 196, 576, 96, 1, 1, (1, 1), (0, 0, 0, 0), True, False), False),
+    ],
+)
+def test_the_better_order_of_steps(dim, operator, in_order):
     config = preset(f"gemmini-{dim}x{dim}")
     choice = default_choice(operator.canonical(), config)
     assert isinstance(choice, Tiling) and isinstance(choice.structure, MacStructure)
-    assert choice.structure.in_order
+    assert choice.structure.in_order == in_order
 
     def cycles(tiling: Tiling) -> float:
         schedule = Schedule(definition(operator.canonical(), config))
         tiling.apply(schedule, config)
-        return ranked_cycles(build_program(schedule.mod["main"], config, "add").to_bytes())
+        return ranked_cycles(build_program(schedule.mod["main"], config, "layer").to_bytes())
 
     by_order = {order: cycles(choice.with_structure(step_order=order)) for order in STEP_ORDERS}
     assert by_order[choice.structure.step_order] == min(by_order.values())
