@@ -97,6 +97,12 @@ class Reader:
                 return StepNest(self, loops, leaf, call)
         if isinstance(stmt, tirx.For):
             return self._repeat(stmt)
+        if isinstance(leaf, tirx.IfThenElse):
+            return Unsupported(
+                f"`if {leaf.condition}` has an `else`, and holds in some iterations of a loop that "
+                "stays one: write a condition of its own for each of the two cases",
+                leaf,
+            )
         return Unsupported(f"no command performs `{stmt}`", leaf)
 
     def fresh(self) -> int:

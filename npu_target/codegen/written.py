@@ -60,14 +60,28 @@ class _Rows:
             self._ranges[stmt.symbol] = range(stmt.start, stmt.start + stmt.extent)
             self.visit(stmt.body)
         elif isinstance(stmt, Branch):
-            self.visit(stmt.then)
-            self.visit(stmt.otherwise)
+            self._visit_where(stmt, True, stmt.then)
+            self._visit_where(stmt, False, stmt.otherwise)
         elif isinstance(stmt, Unsupported):
             self.unsupported = self.unsupported or stmt
         elif isinstance(stmt, CopyNest):
             self._copy(stmt)
         elif isinstance(stmt, StepNest):
             self._steps(stmt)
+
+    def _visit_where(self, branch: Branch, holds: bool, stmt: Statement) -> None:
+        """A statement that is under a condition, for the iterations in which that holds, or does
+        not: all of them where it is not a matter of one loop."""
+        symbol = next(iter(branch.symbols)) if len(branch.symbols) == 1 else None
+        if not isinstance(symbol, int) or symbol not in self._ranges:
+            self.visit(stmt)
+            return
+        before = self._ranges[symbol]
+        taken = [i for i in before if branch.holds({symbol: Linear(i)}) in (holds, None)]
+        if taken:
+            self._ranges[symbol] = range(taken[0], taken[-1] + 1)
+            self.visit(stmt)
+            self._ranges[symbol] = before
 
     def _copy(self, nest: CopyNest) -> None:
         for copy, loops in nest.parts:

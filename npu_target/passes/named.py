@@ -49,10 +49,10 @@ def _blocks_at(func: tirx.PrimFunc, at: tirx.Stmt | str | None) -> dict[str, tir
         return {}
     if isinstance(at, str):
         return {name: stmt for name, stmt, touched in _blocks(func) if touched.written == at}
-    found = _blocks(func)
-    wanted = _touched(at, {})
-    its_own = {name: stmt for name, stmt, _ in found if stmt.same_as(at)}
-    return its_own or {name: stmt for name, stmt, touched in found if touched == wanted}
+    found, leaves = _blocks(func), _leaves(at)
+    wanted = {_touched(leaf, {}) for leaf in leaves}
+    its_own = {name: stmt for name, stmt, _ in found if any(map(stmt.same_as, leaves))}
+    return its_own or {name: stmt for name, stmt, touched in found if touched in wanted}
 
 
 def _blocks(func: tirx.PrimFunc) -> list[tuple[str, tirx.Stmt, _Touched]]:
@@ -68,14 +68,17 @@ def _blocks(func: tirx.PrimFunc) -> list[tuple[str, tirx.Stmt, _Touched]]:
         matched = {
             str(match.buffer.name): str(match.source.source.name) for match in block.match_buffers
         }
-        leaves: list[tirx.Stmt] = []
-        for part in (block.init, block.body):
-            if part is not None:
-                tvm_ffi.structural_walk(
-                    part, ((BufferStore, leaves.append), (tirx.Evaluate, leaves.append))
-                )
+        parts = [part for part in (block.init, block.body) if part is not None]
+        leaves = [leaf for part in parts for leaf in _leaves(part)]
         found += [(str(block.name_hint), leaf, _touched(leaf, matched)) for leaf in leaves]
     return found
+
+
+def _leaves(stmt: tirx.Stmt) -> list[tirx.Stmt]:
+    """The statements in a statement that do something: a store or a call each."""
+    leaves: list[tirx.Stmt] = []
+    tvm_ffi.structural_walk(stmt, ((BufferStore, leaves.append), (tirx.Evaluate, leaves.append)))
+    return leaves
 
 
 def _touched(stmt: tirx.Stmt, matched: dict[str, str]) -> _Touched:

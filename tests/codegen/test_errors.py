@@ -120,6 +120,20 @@ def condition_of_two_cases(x: T.Buffer((8, D), "int8"), y: T.Buffer((8, D), "int
 
 
 @T.prim_func(s_tir=True)
+def condition_with_another_case(x: T.Buffer((64, D), "int8"), y: T.Buffer((64, D), "int8")):
+    t = T.alloc_buffer((8, D), "int8", scope=SPAD)
+    for i in range(8):
+        for r, c in T.grid(8, D):
+            t[r, c] = x[i * 8 + r, c]
+        if i < 5:
+            for r, c in T.grid(8, D):
+                y[i * 8 + r, c] = t[r, c]
+        else:
+            for r, c in T.grid(8, D):
+                y[i * 8 + r, c] = t[7, c]
+
+
+@T.prim_func(s_tir=True)
 def scalar_argument(x: T.Buffer((8, D), "int8"), n: T.int32, y: T.Buffer((8, D), "int8")):
     t = T.alloc_buffer((8, D), "int8", scope=SPAD)
     for r, c in T.grid(8, D):
@@ -158,6 +172,7 @@ def symbolic_shape(x_handle: T.handle, y: T.Buffer((8, D), "int8")):
         (unknown_call, "no command performs `.*memset"),
         (step_inside_a_row, r"`T.call_extern\(.*npu.gemm.*\)`: .* is not the start of a row"),
         (condition_of_two_cases, r"condition .* \(Or\) is not supported"),
+        (condition_with_another_case, "`if i < 5` has an `else`, .*: write a condition of its own"),
         (scalar_argument, "argument n is no tensor"),
         (symbolic_shape, "extent n is not a constant"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hand_written
 import numpy as np
 import pytest
 import tvm
@@ -77,6 +78,34 @@ def test_rows_between_those_of_an_iteration(inside_out: bool, store_with_it: boo
     arrays, expected = inputs()
     found = run(build_program(func, CONFIG, "k"), arrays, UNWRITTEN, seed=1)
     np.testing.assert_array_equal(found, expected)
+
+
+# With a stage in between, what TVM makes before and behind the loop has conditions: the versions
+# of a tile are counted from the first iteration in which they are there.
+@pytest.mark.parametrize("steps", [3, 4, 8])
+@pytest.mark.parametrize(
+    ("stages", "order"),
+    [
+        ([0, 1, 2], [0, 1, 2]),
+        ([0, 1, 2], [2, 1, 0]),
+        ([0, 1, 2], [0, 2, 1]),
+        ([0, 0, 2], [0, 1, 2]),
+        ([0, 2, 2], [0, 1, 2]),
+        ([0, 2, 3], [0, 1, 2]),
+    ],
+)
+def test_rows_under_conditions(steps: int, stages: list[int], order: list[int]) -> None:
+    side = hand_written.CONFIG.dim
+
+    def place(sch: Schedule, a, b, c, loops) -> None:
+        sch.compute_at(a, loops[0])
+        sch.reverse_compute_at(c, loops[0])
+        sch.annotate(loops[0], "software_pipeline_stage", stages)
+        sch.annotate(loops[0], "software_pipeline_order", order)
+
+    sch = Schedule(hand_written.matmul(steps * side, 3 * side, 2 * side))
+    hand_written.by_hand(sch, side, place)
+    hand_written.run(sch.mod["main"], seed=steps)
 
 
 def test_tvm_computes_wrong_values_of_it() -> None:
