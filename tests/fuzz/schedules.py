@@ -169,10 +169,21 @@ class Moves:
         ahead = {str(sch.get(caches[load]).name_hint) for load in ("load_a", "load_b")}
         if draw.random() < 0.5:
             ahead.add("mac_init")
-        stages = [0 if ahead.issuperset(held) else 1 for held in names]
+        steps = draw.choice([1, 1, 1, 2])
+        stored = steps + draw.choice([0, 0, 0, 1])
+        store = [str(sch.get(caches["store"]).name_hint)]
+        stages = [
+            0 if ahead.issuperset(held) else stored if held == store else steps for held in names
+        ]
+        placed = list(range(len(stages)))
+        if draw.random() < 0.3:
+            # Those of different stages are of different iterations, and may come in any order.
+            by_stage = draw.sample(range(stored + 1), stored + 1)
+            placed.sort(key=lambda at: by_stage[stages[at]])
+        order = [placed.index(at) for at in range(len(stages))]
         sch.annotate(changing, "software_pipeline_stage", stages)
-        sch.annotate(changing, "software_pipeline_order", list(range(len(stages))))
-        self.made.append(f"pipeline {stages} of {names}")
+        sch.annotate(changing, "software_pipeline_order", order)
+        self.made.append(f"pipeline {stages} {order} of {names}")
         if self.definition.loads and draw.random() < 0.2:
             self.wide(caches["store"])
 
