@@ -14,7 +14,7 @@ from ..pipeline_options import DEFAULT, PipelineOptions
 from .blocks import block_tiles
 from .errors import CodegenError
 from .padding import hide_padding, show_padding
-from .pipelined import wrong_pipeline
+from .pipelined import too_few_iterations, wrong_pipeline
 from .runs import cut_into_runs
 from .sources import separate_sources
 
@@ -104,6 +104,9 @@ def _lowered(
     buffers = [*_block_buffers(mod["main"]), *allocated_buffers(mod["main"])]
     ranks = {buffer.name: len(buffer.shape) for buffer in buffers}
     prefetching = (_PREFETCHING,) if options.prefetching else ()
+    reason = too_few_iterations(mod["main"]) if prefetching else None
+    if reason is not None:
+        raise CodegenError(reason)
     func = by_tvm(mod, [*prefetching, *_TILES_TO_LOOPS])["main"]
     buffers = allocated_buffers(func)
     versions = {

@@ -44,6 +44,24 @@ def wrong_pipeline(func: tirx.PrimFunc) -> str | None:
     return None
 
 
+def too_few_iterations(func: tirx.PrimFunc) -> str | None:
+    """Which pipelined loop has fewer iterations than stages lie between its first and its last, of
+    which TVM's pass makes a loop before and one behind that run some of them twice; None if none.
+    """
+    loops: list[tirx.For] = []
+    tvm_ffi.structural_walk(func.body, (tirx.For, loops.append))
+    for loop in loops:
+        last = max(_numbers(loop, _STAGE), default=0) if _STAGE in loop.annotations else 0
+        extent = int(loop.extent)
+        if extent < last:
+            return (
+                f"loop `{loop.loop_var.name}`: software_pipeline_stage goes to {last}, the loop "
+                f"has {extent} iteration{'s' if extent > 1 else ''}: needs as many iterations as "
+                "its last stage"
+            )
+    return None
+
+
 def _numbers(loop: tirx.For, name: str) -> list[int]:
     return [int(number) for number in loop.annotations[name]]
 

@@ -222,6 +222,10 @@ FAILURES = {
         pipeline([0, 1], [0, 1]),
         r"loop `i_0`: software_pipeline_stage is \[0, 1\], the loop holds 3 statements \(`A_global",
     ),
+    "fewer iterations than stages": (
+        pipeline([0, 1, 3], [0, 1, 2]),
+        r"loop `i_0`: software_pipeline_stage goes to 3, the loop has 2 iterations: needs as many",
+    ),
     "an order that is none": (
         pipeline([0, 1, 1], [0, 2, 2]),
         r"loop `i_0`: software_pipeline_order is \[0, 2, 2\], needs each of 0 to 2 once",

@@ -169,8 +169,10 @@ class Moves:
         ahead = {str(sch.get(caches[load]).name_hint) for load in ("load_a", "load_b")}
         if draw.random() < 0.5:
             ahead.add("mac_init")
-        steps = draw.choice([1, 1, 1, 2])
-        stored = steps + draw.choice([0, 0, 0, 1])
+        # Stages are at most as many as iterations; more are refused.
+        most = int(sch.get(changing).extent) if draw.random() < 0.97 else 3
+        steps = min(most, draw.choice([1, 1, 1, 2]))
+        stored = min(most, steps + draw.choice([0, 0, 0, 1]))
         store = [str(sch.get(caches["store"]).name_hint)]
         stages = [
             0 if ahead.issuperset(held) else stored if held == store else steps for held in names
