@@ -26,6 +26,13 @@ def wrong_pipeline(func: tirx.PrimFunc) -> str | None:
             continue
         statements = _statements(loop)
         where = f"loop `{loop.loop_var.name}`"
+        inner = _pipelined_in(loop.body)
+        if inner is not None:
+            return (
+                f"{where}: holds loop `{inner.loop_var.name}`, which is pipelined, too: what TVM "
+                "makes of it counts as up to three statements, those before, the loop and those "
+                f"behind: give {_STAGE} and {_ORDER} a number for each"
+            )
         names = ", ".join(map(_name, statements))
         for name in (_STAGE, _ORDER):
             if name not in annotated:
@@ -42,6 +49,13 @@ def wrong_pipeline(func: tirx.PrimFunc) -> str | None:
         if reason is not None:
             return f"{where}: {reason}"
     return None
+
+
+def _pipelined_in(stmt: tirx.Stmt) -> tirx.For | None:
+    """A pipelined loop in a statement."""
+    found: list[tirx.For] = []
+    tvm_ffi.structural_walk(stmt, (tirx.For, found.append))
+    return next((loop for loop in found if _STAGE in loop.annotations), None)
 
 
 def too_few_iterations(func: tirx.PrimFunc) -> str | None:

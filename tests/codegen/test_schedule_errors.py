@@ -55,6 +55,14 @@ def pipeline(stages, order):
     return product(change)
 
 
+def pipelined_twice(sch, a, b, c, loops):
+    sch.compute_at(a, loops[0])
+    sch.compute_at(b, loops[1])
+    sch.reverse_compute_at(c, loops[0])
+    for loop in loops[:2]:
+        annotate(sch, loop, [0, 1, 1], [0, 1, 2])
+
+
 def split_copy(size):
     return product(lambda sch, a, b, c, loops: sch.split(sch.get_loops(b)[-1], [None, size]))
 
@@ -225,6 +233,10 @@ FAILURES = {
     "fewer iterations than stages": (
         pipeline([0, 1, 3], [0, 1, 2]),
         r"loop `i_0`: software_pipeline_stage goes to 3, the loop has 2 iterations: needs as many",
+    ),
+    "a pipeline in a pipeline": (
+        product(pipelined_twice),
+        "loop `i_0`: holds loop `j_0`, which is pipelined, too: .* counts as up to three",
     ),
     "an order that is none": (
         pipeline([0, 1, 1], [0, 2, 2]),
