@@ -140,8 +140,13 @@ class Pipeline(Walk):
             self.report.leave()
             return tuple(placed)
         if self.is_dry:
-            for index in range(max(0, stmt.extent - _PROLOGUE), stmt.extent):
-                body(Linear(index))
+            before = self.state
+            for number in range(min(_PROLOGUE, stmt.extent), stmt.extent + 1):
+                self.state = before
+                for index in range(stmt.extent - number, stmt.extent):
+                    body(Linear(index))
+                if not self._holds_others(stmt):
+                    break
             return ()
         placed = []
         first = 0
@@ -158,7 +163,7 @@ class Pipeline(Walk):
         if first == 0 or (self.state.open is not None and self.state.open.took_over):
             return False  # what is open has copies that it would not have in another iteration
         if first >= _PROLOGUE or not _becomes_loop(stmt):
-            return first >= _PROLOGUE
+            return first >= _PROLOGUE and not self._holds_others(stmt)
         if _alone(stmt, first) >= _alone(stmt, _PROLOGUE):
             return False
         left = self.state
@@ -168,6 +173,11 @@ class Pipeline(Walk):
         other = self._left_before(body, index)
         is_same = other.signature() == left.signature()
         return is_same and other.origins({loop: Linear()}) == left.origins({})
+
+    def _holds_others(self, stmt: Repeat) -> bool:
+        """Whether copies wait that are from before a loop: steps with nothing between them hand on
+        some of theirs, which other iterations do not have."""
+        return any(stmt.symbol not in one.values for part in self.state.waiting for one in part)
 
     def _looping(self, stmt: Repeat, first: int) -> tuple[int, Linear]:
         """A loop over the iterations of a loop from the ``first`` on, and which one is its

@@ -6,7 +6,7 @@ the iterations of a loop alternate between.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -64,32 +64,52 @@ class Around:
 
 NUMBERS = st.integers(0, BLOCKS - 1)
 TILE = st.integers(0, TILES - 1)
-LEAVES = st.builds(
-    lambda kind, tile, ends, operands, *flags: Leaf(
-        kind, tile, min(ends), max(ends) + 1, operands, *flags
-    ),
-    st.sampled_from(["a", "b", "bias", "zeros", "step", "step", "step", "store"]),
-    TILE,
-    st.tuples(NUMBERS, NUMBERS),
-    st.tuples(TILE, TILE),
-    st.booleans(),
-    st.booleans(),
-    st.booleans(),
-    st.booleans(),
+
+
+def leaves(*kinds: str) -> st.SearchStrategy[tuple[Leaf]]:
+    """One statement of these kinds."""
+    return st.builds(
+        lambda kind, tile, ends, operands, *flags: (
+            Leaf(kind, tile, min(ends), max(ends) + 1, operands, *flags),
+        ),
+        st.sampled_from(kinds),
+        TILE,
+        st.tuples(NUMBERS, NUMBERS),
+        st.tuples(TILE, TILE),
+        *[st.booleans()] * 4,
+    )
+
+
+def functions(one: st.SearchStrategy[tuple[Leaf, ...]]) -> st.SearchStrategy[list[Leaf | Around]]:
+    """Some statements, and loops around others."""
+
+    def together(parts: list[tuple[Any, ...]]) -> tuple[Any, ...]:
+        return tuple(stmt for part in parts for stmt in part)
+
+    # Two statements at least: a perfect nest around a load is one copy, whose iterations may come
+    # in another order, and so have to touch rows of their own.
+    bodies = st.lists(one, min_size=2, max_size=6) | st.lists(PRODUCTS, min_size=1, max_size=2)
+    loops = st.builds(
+        lambda times, body: (Around(times, together(body)),), st.integers(2, 7), bodies
+    )
+    nested = st.builds(
+        lambda times, body: (Around(times, together(body)),),
+        st.integers(2, 4),
+        st.lists(one | loops, min_size=1, max_size=4),
+    )
+    return st.lists(one | loops | nested, min_size=1, max_size=6).map(
+        lambda parts: list(together(parts))
+    )
+
+
+# Steps that add to zeros of their own, which they may overwrite.
+PRODUCTS = leaves("step").map(
+    lambda one: (replace(one[0], kind="zeros", halved=False, ends=False, sums_up=False), *one)
 )
-# Two statements at least: a perfect nest around a load is one copy, whose iterations may come
-# in another order, and so have to touch rows of their own.
-LOOPS = st.builds(
-    lambda times, body: Around(times, tuple(body)),
-    st.integers(2, 7),
-    st.lists(LEAVES, min_size=2, max_size=6),
-)
-NESTED = st.builds(
-    lambda times, body: Around(times, tuple(body)),
-    st.integers(2, 4),
-    st.lists(LEAVES | LOOPS, min_size=1, max_size=4),
-)
-FUNCTIONS = st.lists(LEAVES | LOOPS | NESTED, min_size=1, max_size=6)
+KINDS = ("a", "b", "bias", "step", "step", "step", "store")
+FUNCTIONS = functions(leaves(*KINDS, "zeros"))
+# Where no other statement sets sums to zero.
+OF_PRODUCTS = functions(leaves("a", "b", "a", "b", "bias", "store") | PRODUCTS)
 
 
 class Writer:
@@ -173,8 +193,9 @@ def everywhere(*kinds: str) -> Around:
     return Around(2, tuple(nests))
 
 
-def check(statements: list[Leaf | Around]) -> Program:
-    func = Writer([everywhere("a", "b", "zeros"), *statements, everywhere("store")]).func
+def check(statements: list[Leaf | Around], sums: str = "zeros") -> Program:
+    """Statements between some that write all tiles, the ``sums`` by such a kind, and stores."""
+    func = Writer([everywhere("a", "b", sums), *statements, everywhere("store")]).func
     check_rows(func, CONFIG)
     return build_program(func, CONFIG, "statements")
 
@@ -200,6 +221,18 @@ def test_parts_of_copies_that_steps_before_a_loop_decide_are_not_those_of_its_it
     check([*before, Around(4, tuple(inner))])
 
 
+@pytest.mark.parametrize("times", [4, 5, 7])
+def test_steps_hand_on_what_waits_before_their_loop(times: int) -> None:
+    """Steps overwrite the sums, so that nothing is between those of one iteration and the next: the
+    loads before the loop, for steps behind it, are shared out among some of them."""
+    loads = [Leaf(kind, 1, 0, BLOCKS, (0, 0), False) for kind in ("a", "b")]
+    inner = [nest(kind, 3, alternates=False) for kind in ("zeros", "step")]
+    others = [Leaf(kind, 1, 0, 3, (1, 1), False) for kind in ("zeros", "step", "store")]
+    whole = [*loads, Around(times, tuple(inner)), nest("store", 3, alternates=False), *others]
+    check(whole, "bias")
+    check([Around(6, tuple(whole))], "bias")
+
+
 @pytest.mark.long
 @given(FUNCTIONS)
 @settings(max_examples=60)
@@ -207,8 +240,22 @@ def test_every_row_sees_statements_in_their_order(statements: list[Leaf | Around
     check(statements)
 
 
+@pytest.mark.long
+@given(OF_PRODUCTS)
+@settings(max_examples=40)
+def test_every_row_sees_products_in_their_order(statements: list[Leaf | Around]) -> None:
+    check(statements, "bias")
+
+
 @pytest.mark.slow
 @given(FUNCTIONS)
 @settings(max_examples=3000)
 def test_every_row_sees_many_statements_in_their_order(statements: list[Leaf | Around]) -> None:
     check(statements)
+
+
+@pytest.mark.slow
+@given(OF_PRODUCTS)
+@settings(max_examples=3000)
+def test_every_row_sees_many_products_in_their_order(statements: list[Leaf | Around]) -> None:
+    check(statements, "bias")
