@@ -140,6 +140,7 @@ class Moves:
         for name in ("load_a", "load_b"):
             at = draw.randrange(-1, places)
             if at < 0:
+                self.own_loops(caches[name], 0)
                 continue
             units = draw.random() < 0.7
             if self.attempt(
@@ -149,6 +150,7 @@ class Moves:
                 ),
             ):
                 changing = loops[at] if changing is None or draw.random() < 0.5 else changing
+                self.own_loops(caches[name], at + 1)
         if spatial and draw.random() < 0.85:
             where = draw.choice(spatial)
             self.attempt(
@@ -156,6 +158,24 @@ class Moves:
                 lambda: sch.reverse_compute_at(caches["store"], where) or True,
             )
         return changing
+
+    def own_loops(self, copy: Any, depth: int) -> None:
+        """Now and then another order of a copy's loops inside of so many, or other ones."""
+        sch, draw = self.sch, self.draw
+        *own, columns = sch.get_loops(copy)[depth:]
+        if not own or draw.random() < 0.7:
+            return
+        name = str(sch.get(copy).name_hint)
+        move = draw.choice(["reorder", "fuse", "split"])
+        if move == "reorder":
+            draw.shuffle(own)
+            self.attempt(f"reorder {name}", lambda: sch.reorder(*own, columns) or True)
+        elif move == "fuse" and len(own) > 1:
+            self.attempt(f"fuse {name}", lambda: sch.fuse(*own[:2]))
+        else:
+            loop = draw.choice(own)
+            size = draw.randint(1, int(sch.get(loop).extent))
+            self.attempt(f"split {name} {size}", lambda: sch.split(loop, [None, size]))
 
     def pipeline(self, changing: Any, caches: dict[str, Any]) -> None:
         """Overlap the statements of a loop, as the templates do."""
