@@ -7,7 +7,8 @@ comes: what lies between the two is then distributed by its dependences
 A loop becomes a prologue (its first iterations, whose neighbours are others), a steady state and an
 epilogue: the nest that an iteration leaves open is closed by the next one, so the loop of the
 program runs from the middle of one iteration to the middle of the next.  Two iterations are enough
-for a prologue, one where it leaves open what all others do, as those do that are loops themselves.
+for a prologue, one where it leaves open what all others do, as those do that are loops themselves;
+it takes more where steps hand on copies from before the loop.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from .statements import Branch, Repeat, Sequence, Statement
 from .waiting import Open, Waiting, closed, deferred, distributed, relieved, shared
 from .walk import Walk
 
-# Iterations of a loop before its steady state, at most.
+# Iterations of a loop before its steady state, unless they hand on copies from before the loop.
 _PROLOGUE = 2
 
 
