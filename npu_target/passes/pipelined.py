@@ -18,6 +18,7 @@ def wrong_pipeline(func: tirx.PrimFunc) -> str | None:
     their numbers, and what the statements read and write, tell."""
     loops: list[tirx.For] = []
     tvm_ffi.structural_walk(func.body, (tirx.For, loops.append))
+    nested = None  # said where nothing else is wrong: TVM counts other statements then
     for loop in loops:
         annotated = {
             name: loop.annotations[name] for name in (_STAGE, _ORDER) if name in loop.annotations
@@ -28,11 +29,12 @@ def wrong_pipeline(func: tirx.PrimFunc) -> str | None:
         where = f"loop `{loop.loop_var.name}`"
         inner = _pipelined_in(loop.body)
         if inner is not None:
-            return (
+            nested = (
                 f"{where}: holds loop `{inner.loop_var.name}`, which is pipelined, too: what TVM "
                 "makes of it counts as up to three statements, those before, the loop and those "
                 f"behind: give {_STAGE} and {_ORDER} a number for each"
             )
+            continue
         names = ", ".join(map(_name, statements))
         for name in (_STAGE, _ORDER):
             if name not in annotated:
@@ -48,7 +50,7 @@ def wrong_pipeline(func: tirx.PrimFunc) -> str | None:
         reason = _out_of_order(statements, _numbers(loop, _STAGE), _numbers(loop, _ORDER))
         if reason is not None:
             return f"{where}: {reason}"
-    return None
+    return nested
 
 
 def _pipelined_in(stmt: tirx.Stmt) -> tirx.For | None:

@@ -55,12 +55,15 @@ def pipeline(stages, order):
     return product(change)
 
 
-def pipelined_twice(sch, a, b, c, loops):
-    sch.compute_at(a, loops[0])
-    sch.compute_at(b, loops[1])
-    sch.reverse_compute_at(c, loops[0])
-    for loop in loops[:2]:
-        annotate(sch, loop, [0, 1, 1], [0, 1, 2])
+def pipelined_twice(*inner):
+    def change(sch, a, b, c, loops):
+        sch.compute_at(a, loops[0])
+        sch.compute_at(b, loops[1])
+        sch.reverse_compute_at(c, loops[0])
+        annotate(sch, loops[0], [0, 1, 1], [0, 1, 2])
+        annotate(sch, loops[1], *inner)
+
+    return product(change)
 
 
 def split_copy(size):
@@ -235,8 +238,12 @@ FAILURES = {
         r"loop `i_0`: software_pipeline_stage goes to 3, the loop has 2 iterations: needs as many",
     ),
     "a pipeline in a pipeline": (
-        product(pipelined_twice),
+        pipelined_twice([0, 1, 1], [0, 1, 2]),
         "loop `i_0`: holds loop `j_0`, which is pipelined, too: .* counts as up to three",
+    ),
+    "a wrong pipeline in a pipeline": (
+        pipelined_twice([0, 1], [0, 1]),
+        r"loop `j_0`: software_pipeline_stage is \[0, 1\], the loop holds 3 statements",
     ),
     "an order that is none": (
         pipeline([0, 1, 1], [0, 2, 2]),
