@@ -8,8 +8,11 @@ from tvm import tirx
 from tvm.tirx import BufferStore
 
 from ..device.copy_rules import CopyRules
+from ..intrin import PACKED
 from ..packing import Packing
+from ..passes.bounds import counting
 from ..passes.copies import Load, Store
+from ..passes.errors import CodegenError
 from ..passes.linear import Linear, all_linear
 from ..passes.packings import packed_element, tile_number
 from ..passes.transfers import LoopExtent, Transfer, plan_transfer
@@ -21,13 +24,24 @@ class PackedNest(CopyNest):
     of whole lines."""
 
     def __init__(
-        self, reader: TileReader, loops: list[tirx.For], leaf: BufferStore, packing: Packing
+        self,
+        reader: TileReader,
+        loops: list[tirx.For],
+        guards: list[tirx.Expr],
+        leaf: BufferStore,
+        packing: Packing,
     ) -> None:
-        super().__init__(reader, loops, [], leaf)
-        own = [loop.loop_id for loop in self.loops]
+        super().__init__(reader, loops, guards, leaf)
+        own = {loop.loop_id: loop.extent for loop in self.loops}
         element = packed_element(leaf, reader.config.memories.weights.dtype)
         indices = all_linear(element.indices, self._symbols)
         as_it_is = self._recognised()
+        if counting(as_it_is.row, own) is None:
+            raise CodegenError(
+                f"a load marked {PACKED} fills rows of tile {self.tile} with others between them: "
+                "all loops over the tile's inner dimensions have to be inside of the marked one",
+                leaf,
+            )
         first_row = as_it_is.row.without(*own)
         tile = tile_number(packing, [index.without(*own) for index in indices])
         dim, line = packing.dim, packing.blocks * packing.dim

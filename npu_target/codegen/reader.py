@@ -84,7 +84,7 @@ class Reader:
                 element = packed_element(leaf, self.config.memories.weights.dtype)
                 packing = self.packings[element.source.name]
                 with about(leaf):
-                    return PackedNest(self, loops, leaf, packing)
+                    return PackedNest(self, loops, guards, leaf, packing)
             with about(leaf):
                 return CopyNest(self, loops, guards, leaf)
         if isinstance(leaf, tirx.Evaluate) and not guards:

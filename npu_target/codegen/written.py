@@ -1,19 +1,24 @@
-"""Rows of tiles that are read: a function has to write them all.
+"""Rows of tiles that are read: a function has to write them all, and before.
 
 TVM takes the rows that a loop goes through for all those between the first and the last. Where the
 loop over tiles is inside of the one over their parts that is not so: rows 0, 2, 4 are made in one
 iteration of the outer loop, 1, 3, 5 in the next. `reverse_compute_at` then puts a copy of rows 0 to
 4 into that loop, and the tile, which is allocated in it, holds in each iteration what was there
-before. TVM's own code generators compute wrong values of such a schedule; here it is refused.
-When rows are written is not asked: definitions do that before they are read.
+before. It also puts a load behind the steps that read what it loads. TVM's own code generators
+compute wrong values of such schedules; here they are refused.
+
+Whether rows are written before they are read is asked of the first iterations: of each loop around
+several statements those find what statements before it left, and nothing of its own iterations.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from ..device.intrinsic import Access
-from ..passes.copies import Store
+from ..passes.bounds import least
+from ..passes.copies import Load, Store
 from ..passes.errors import CodegenError
 from ..passes.linear import Linear
 from ..passes.transfers import LoopExtent, names_of
@@ -23,10 +28,11 @@ from .statements import Branch, Repeat, Sequence, Statement, Unsupported
 
 
 def check_written(parts: Iterable[Statement]) -> None:
-    """Raise CodegenError where statements read rows of a tile that none of them writes."""
+    """Raise CodegenError where statements read rows of a tile that none of them writes, or that
+    are written behind them for the first time."""
     rows = _Rows()
     for part in parts:
-        rows.visit(part)
+        rows.visit(part, is_first=True)
     for tile, read in rows.read.items():
         if read & ~rows.written.get(tile, 0):
             if rows.unsupported is not None:
@@ -38,6 +44,27 @@ def check_written(parts: Iterable[Statement]) -> None:
                 "behind these loops",
                 tile,
             )
+    if rows.unsupported is None and rows.too_early is not None:
+        tile, nest = rows.too_early
+        raise CodegenError(
+            f"rows of tile {tile} are read before anything writes them: what does comes behind, in "
+            "the same iteration of the loops around; put it before",
+            nest.leaf,
+        )
+
+
+Nest = CopyNest | StepNest
+
+
+class _Use(NamedTuple):
+    """Rows of a tile that a nest reads or writes: those of ``mask``, moved by ``row``."""
+
+    tile: str
+    is_read: bool
+    row: Linear
+    mask: int
+    loops: tuple[LoopExtent, ...]  # of the nest
+    valid: tuple[Linear, ...]  # forms that are at least 0 where it does
 
 
 class _Rows:
@@ -46,74 +73,98 @@ class _Rows:
     def __init__(self) -> None:
         self.written: dict[str, int] = {}
         self.read: dict[str, int] = {}
+        self.too_early: tuple[str, Nest] | None = None  # the first one
         self.unsupported: Unsupported | None = None  # the first one
         self._ranges: dict[int, range] = {}
         self._names: dict[int, str] = {}  # of loops
+        self._uses: dict[Nest, list[_Use]] = {}
 
-    def visit(self, stmt: Statement) -> None:
-        """A statement with all that is in it."""
+    def visit(self, stmt: Statement, is_first: bool) -> None:
+        """A statement with all that is in it; whether it is come to for the first time, with all
+        that is done before in the rows so far."""
         if isinstance(stmt, Sequence):
             for part in stmt.parts:
-                self.visit(part)
+                self.visit(part, is_first)
         elif isinstance(stmt, Repeat):
             self._names[stmt.symbol] = stmt.name
-            self._ranges[stmt.symbol] = range(stmt.start, stmt.start + stmt.extent)
-            self.visit(stmt.body)
+            if is_first:
+                self._ranges[stmt.symbol] = range(stmt.start, stmt.start + 1)
+                self.visit(stmt.body, True)
+            if not is_first or stmt.extent > 1:
+                self._ranges[stmt.symbol] = range(stmt.start, stmt.start + stmt.extent)
+                self.visit(stmt.body, False)
         elif isinstance(stmt, Branch):
-            self._visit_where(stmt, True, stmt.then)
-            self._visit_where(stmt, False, stmt.otherwise)
+            self._visit_where(stmt, True, stmt.then, is_first)
+            self._visit_where(stmt, False, stmt.otherwise, is_first)
         elif isinstance(stmt, Unsupported):
             self.unsupported = self.unsupported or stmt
-        elif isinstance(stmt, CopyNest):
-            self._copy(stmt)
-        elif isinstance(stmt, StepNest):
-            self._steps(stmt)
+        elif isinstance(stmt, (CopyNest, StepNest)):
+            self._nest(stmt, is_first)
 
-    def _visit_where(self, branch: Branch, holds: bool, stmt: Statement) -> None:
+    def _visit_where(self, branch: Branch, holds: bool, stmt: Statement, is_first: bool) -> None:
         """A statement that is under a condition, for the iterations in which that holds, or does
         not: all of them where it is not a matter of one loop."""
         symbol = next(iter(branch.symbols)) if len(branch.symbols) == 1 else None
         if not isinstance(symbol, int) or symbol not in self._ranges:
-            self.visit(stmt)
+            self.visit(stmt, False)  # maybe not in the first iterations
             return
         before = self._ranges[symbol]
         taken = [i for i in before if branch.holds({symbol: Linear(i)}) in (holds, None)]
         if taken:
             self._ranges[symbol] = range(taken[0], taken[-1] + 1)
-            self.visit(stmt)
+            self.visit(stmt, is_first)
             self._ranges[symbol] = before
 
-    def _copy(self, nest: CopyNest) -> None:
-        for copy, loops in nest.parts:
-            if isinstance(copy, Store):
-                offsets = [0]
-                if copy.pooling is not None:
-                    size, line_rows = copy.pooling
-                    offsets = [i * line_rows + j for i in range(size) for j in range(size)]
-                self._add(self.read, nest.tile, loops, copy.row, mask_of(offsets))
-            else:
-                rows = self.read if copy.accumulate else self.written
-                self._add(rows, nest.tile, loops, copy.row, 1)
-
-    def _steps(self, nest: StepNest) -> None:
-        step = nest.step({})
-        for tile, operand, row in zip(nest.tiles, step.operands, step.first_rows, strict=True):
-            rows = self.written if operand.access is Access.WRITE else self.read
-            self._add(rows, tile, nest.loops, row, mask_of(operand.offsets()))
-
-    def _add(
-        self,
-        rows: dict[str, int],
-        tile: str,
-        loops: Iterable[LoopExtent],
-        row: Linear,
-        mask: int,
-    ) -> None:
-        ranges = self._ranges | {loop.loop_id: range(loop.extent) for loop in loops}
-        found = rows_over(row, ranges, mask)
-        if found is None:
-            text = row.text({**self._names, **names_of(list(loops))})
-            raise CodegenError(
-                f"which rows of tile {tile} are used cannot be told from {text}", tile
+    def _nest(self, nest: Nest, is_first: bool) -> None:
+        if nest not in self._uses:
+            found = _of_copy(nest) if isinstance(nest, CopyNest) else _of_steps(nest)
+            self._uses[nest] = list(found)
+        uses = self._uses[nest]
+        for use in uses:
+            rows = self._rows(use)
+            of_tile = self.read if use.is_read else self.written
+            of_tile[use.tile] = of_tile.get(use.tile, 0) | rows
+        if is_first and self.too_early is None:
+            early = (
+                use.tile
+                for use in uses
+                if use.is_read
+                and self._rows(use) & ~self.written.get(use.tile, 0)
+                and self._is_done(use)
             )
-        rows[tile] = rows.get(tile, 0) | found
+            if (tile := next(early, None)) is not None:
+                self.too_early = tile, nest
+
+    def _rows(self, use: _Use) -> int:
+        ranges = self._ranges | {loop.loop_id: range(loop.extent) for loop in use.loops}
+        found = rows_over(use.row, ranges, use.mask)
+        if found is None:
+            text = use.row.text({**self._names, **names_of(list(use.loops))})
+            raise CodegenError(
+                f"which rows of tile {use.tile} are used cannot be told from {text}", use.tile
+            )
+        return found
+
+    def _is_done(self, use: _Use) -> bool:
+        """Whether the rows are used whatever the iteration of the loops as they are now."""
+        firsts = {symbol: Linear(values[0]) for symbol, values in self._ranges.items()}
+        extents = {loop.loop_id: loop.extent for loop in use.loops}
+        return all(least(form.substitute(firsts), extents) >= 0 for form in use.valid)
+
+
+def _of_copy(nest: CopyNest) -> Iterable[_Use]:
+    for copy, loops in nest.parts:
+        is_read, mask = isinstance(copy, Store), 1
+        if isinstance(copy, Store) and copy.pooling is not None:
+            size, line_rows = copy.pooling
+            mask = mask_of(i * line_rows + j for i in range(size) for j in range(size))
+        if isinstance(copy, Load):
+            is_read = copy.accumulate
+        yield _Use(nest.tile, is_read, copy.row, mask, tuple(loops), tuple(copy.valid))
+
+
+def _of_steps(nest: StepNest) -> Iterable[_Use]:
+    step = nest.step({})
+    for tile, operand, row in zip(nest.tiles, step.operands, step.first_rows, strict=True):
+        is_read = operand.access is not Access.WRITE
+        yield _Use(tile, is_read, row, mask_of(operand.offsets()), tuple(nest.loops), ())

@@ -43,6 +43,26 @@ def implies(given: Sequence[Linear], wanted: Linear, extents: Extents) -> bool:
     return bool(np.all(holds))
 
 
+def counting(form: Linear, extents: Extents) -> list[int] | None:
+    """Of the loops of ``extents`` those that a form walks, outermost first, if it takes one value
+    after the other in that order of them, each once; else None.  Loops of one iteration walk
+    nothing, others than these may move it as a whole."""
+    steps = []
+    for key, step in form.items:
+        if isinstance(key, Atom):
+            if not extents.keys().isdisjoint(key.a.variables() | key.b.variables()):
+                return None
+        elif extents.get(key, 1) > 1:
+            steps.append((step, key))
+    reached, found = 1, []
+    for step, key in sorted(steps):
+        if step != reached:
+            return None
+        reached *= extents[key]
+        found.append(key)
+    return found[::-1]
+
+
 def _points(ids: set[int], extents: Extents) -> int:
     """How many iterations loops have together."""
     return math.prod(extents[loop_id] for loop_id in ids)

@@ -20,6 +20,7 @@ from ..device import DeviceConfig, kind_of
 from ..intrin import PACKED
 from ..packing import Packing, TileLoop
 from ..topi.routed import served_by
+from .bounds import counting
 from .copies import is_call
 from .errors import CodegenError
 from .linear import Linear, all_linear, combine, comparisons, linear
@@ -113,7 +114,10 @@ def tile_number(packing: Packing, first: Sequence[Linear]) -> Linear:
     for dimension in packing.tile_order:
         index, span = first[dimension], Linear(packing.spans[dimension])
         if combine("floormod", index, span) != Linear():
-            raise CodegenError(f"a packed load begins inside of a tile, at index {index}")
+            raise CodegenError(
+                f"a packed load begins inside of a tile: along dimension {dimension} of the "
+                f"argument tiles have {span.const} elements, and not all loads begin at a multiple"
+            )
         total = total * packing.tiles[dimension] + combine("floordiv", index, span)
     return total
 
@@ -139,24 +143,54 @@ def _packing(marked: tirx.For, config: DeviceConfig) -> tuple[str, Packing]:
     shape = tuple(int(extent) for extent in element.source.shape)
     _check_zeros(store, env, indices, shape)
     order = (*(int(place) for place in marked.annotations[PACKED]), len(store.indices) - 1)
-    tile_loops = []
+    extents = {number: int(loop.extent.value) for number, loop in enumerate(loops)}
+    tile_loops: list[TileLoop] = []
+    if not (isinstance(stmt.predicate, tirx.IntImm) and stmt.predicate.value):
+        raise CodegenError(
+            f"a packed load of {element.source.name} is made where `{stmt.predicate}` only: split "
+            "its loops by what divides them"
+        )
     for place in order:
         along = linear(store.indices[place], env)
-        for number, loop in enumerate(loops):
-            extent = int(loop.extent.value)
-            if extent == 1 or along.coefficient(number) != 1:
-                continue
-            steps = [form.coefficient(number) for form in indices]
-            if sum(map(bool, steps)) != 1:
-                raise CodegenError(f"a packed tile of {element.source.name} is no box of it")
-            dimension = next(d for d, step in enumerate(steps) if step)
-            tile_loops.append(TileLoop(dimension, steps[dimension], extent))
+        found = _loops_along(along, indices, extents)
+        if found is None:
+            raise CodegenError(
+                f"a packed tile of {element.source.name} is no box of it: each loop of its load "
+                f"has to walk one of its dimensions, `{store.indices[place]}` is another walk"
+            )
+        tile_loops += found
+    if [loop.extent for loop in tile_loops[-2:]] != [weights.columns] * 2:
+        raise CodegenError(
+            f"a packed load of {element.source.name} loads parts of blocks: all loops over the "
+            f"{weights.columns} rows and {weights.columns} columns of a block have to be inside of "
+            f"the loop marked {PACKED}"
+        )
     packing = Packing(shape, tuple(tile_loops), 1)
     rules = kind_of(config).copy_rules(config)
     widest = rules.most_load_columns(np.dtype(weights.dtype).itemsize)
     blocks = min(packing.tile_blocks, widest // weights.columns)
     packing = Packing(shape, tuple(tile_loops), blocks, rules.transposed_weights)
     return str(element.source.name), packing
+
+
+def _loops_along(
+    along: Linear, indices: Sequence[Linear], extents: Mapping[int, int]
+) -> list[TileLoop] | None:
+    """The loops that walk one dimension of a tile, outermost first, where those of ``extents`` are
+    at these indices of the argument; two that are one loop in parts are that loop.  None where that
+    is no walk along dimensions of it."""
+    order = counting(along, extents)
+    found: list[TileLoop] = []
+    for number in order or ():
+        steps = [form.coefficient(number) for form in indices]
+        if sum(map(bool, steps)) != 1:
+            return None
+        dimension = next(d for d, step in enumerate(steps) if step)
+        loop = TileLoop(dimension, steps[dimension], extents[number])
+        if found and found[-1] == (dimension, loop.step * loop.extent, found[-1].extent):
+            loop = loop._replace(extent=found.pop().extent * loop.extent)
+        found.append(loop)
+    return None if order is None else found
 
 
 def _number(values: Sequence[tirx.Expr], loops: Mapping[Var, int], env: dict[Var, Linear]) -> None:

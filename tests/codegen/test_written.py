@@ -1,4 +1,5 @@
-"""Tiles of which more is read than is written: where tiles are inside out."""
+"""Tiles of which rows are read that nothing has written: where tiles are inside out, or their loads
+behind the steps."""
 
 from __future__ import annotations
 
@@ -78,6 +79,25 @@ def test_rows_between_those_of_an_iteration(inside_out: bool, store_with_it: boo
     arrays, expected = inputs()
     found = run(build_program(func, CONFIG, "k"), arrays, UNWRITTEN, seed=1)
     np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("stages", [None, [0, 0, 1], [0, 1, 1]])
+@pytest.mark.parametrize("load", ["a", "b"])
+def test_a_load_behind_the_steps_that_read_it(load: str, stages: list[int] | None) -> None:
+    """`reverse_compute_at` puts it there, and asks for no order of the two."""
+    sch = scheduled(inside_out=False, store_with_it=True)
+    tiles = sch.get_loops(sch.get_sblock("mac_update_o"))[0]
+    sch.reverse_compute_at(sch.get_sblock(f"{load}_{SCRATCHPAD}"), tiles)
+    statements = len(sch.get(tiles).body.seq)
+    if stages is not None:
+        stages = [*stages, *[1] * (statements - len(stages))]
+        sch.annotate(tiles, "software_pipeline_stage", stages)
+        sch.annotate(tiles, "software_pipeline_order", list(range(statements)))
+    with pytest.raises(
+        CodegenError,
+        match=rf"^k: block `mac_update_o`: rows of tile {load}_\S+ are read before anything writes",
+    ):
+        build_program(sch.mod["main"], CONFIG, "k")
 
 
 # With a stage in between, what TVM makes before and behind the loop has conditions: the versions

@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from npu_target.passes.bounds import implies, least
-from npu_target.passes.linear import Linear, combine
+from npu_target.passes.bounds import counting, implies, least
+from npu_target.passes.linear import Atom, Linear, combine
 
 EXTENTS = {0: 3, 1: 4, 2: 2}
 VARIABLES = st.sampled_from([Linear.loop(loop_id) for loop_id in EXTENTS])
@@ -52,3 +52,24 @@ def test_implication_is_that_of_all_points(conditions: list[Linear], wanted: Lin
     given_hold = np.all(rows >= 0, axis=0)
     holds = bool(np.all((np.array(values(wanted)) >= 0) | ~given_hold))
     assert implies(conditions, wanted, EXTENTS) == holds
+
+
+@given(FORMS)
+def test_what_counts_takes_one_value_after_the_other(form: Linear) -> None:
+    def walk(order: tuple[int, ...]) -> list[int]:
+        points = itertools.product(*(range(EXTENTS[loop_id]) for loop_id in order))
+        at = [dict.fromkeys(EXTENTS, 0) | dict(zip(order, point, strict=True)) for point in points]
+        return [form.substitute({k: Linear(v) for k, v in one.items()}).const for one in at]
+
+    def counts(order: tuple[int, ...]) -> bool:
+        return all(b - a == 1 for a, b in itertools.pairwise(walk(order)))
+
+    order = counting(form, EXTENTS)
+    walked = [loop_id for loop_id in EXTENTS if form.depends_on(loop_id)]
+    if order is None:
+        # A form that is no sum may count all the same; nobody needs to know.
+        assert any(type(key) is Atom for key, _ in form.items) or not any(
+            map(counts, itertools.permutations(walked))
+        )
+    else:
+        assert sorted(order) == walked and counts(tuple(order))

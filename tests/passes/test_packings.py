@@ -87,8 +87,8 @@ def loads(zero_from: int):
     return Schedule(func)
 
 
-def marked(schedule, block, order):
-    schedule.annotate(schedule.get_loops(schedule.get_sblock(block))[0], PACKED, order)
+def marked(schedule, block, order, loop=0):
+    schedule.annotate(schedule.get_loops(schedule.get_sblock(block))[loop], PACKED, order)
     return schedule.mod["main"]
 
 
@@ -99,7 +99,12 @@ def test_two_loads_of_an_argument_must_agree():
     schedule = loads(32)
     marked(schedule, "load_1", [0, 1])
     with pytest.raises(CodegenError, match="b is packed in two ways"):
-        packings(marked(schedule, "load_2", [1, 0]), CONFIG)
+        packings(marked(schedule, "load_2", [0, 1], loop=1), CONFIG)  # a block at a time
+
+
+def test_whole_blocks_are_packed():
+    with pytest.raises(CodegenError, match="a packed load of b loads parts of blocks"):
+        packings(marked(loads(32), "load_1", [1, 0]), CONFIG)
 
 
 def test_zeros_must_be_past_the_arguments_end():
