@@ -22,7 +22,7 @@ from ..packing import Packing, TileLoop
 from ..topi.routed import served_by
 from .bounds import counting
 from .copies import is_call
-from .errors import CodegenError
+from .errors import CodegenError, about
 from .linear import Linear, all_linear, combine, comparisons, linear
 
 
@@ -46,7 +46,9 @@ def packings(func: tirx.PrimFunc, config: DeviceConfig) -> dict[str, Packing]:
     for loop in loops:
         if PACKED not in loop.annotations:
             continue
-        name, packing = _packing(loop, config)
+        nest, load = _marked_nest(loop)
+        with about(load.block.body):
+            name, packing = _packing(nest, load, config)
         if found.setdefault(name, packing) != packing:
             raise CodegenError(f"argument {name} is packed in two ways: it can lie in one")
     return found
@@ -122,32 +124,42 @@ def tile_number(packing: Packing, first: Sequence[Linear]) -> Linear:
     return total
 
 
-def _packing(marked: tirx.For, config: DeviceConfig) -> tuple[str, Packing]:
-    """The packed argument of a marked load, and its layout."""
+def _marked_nest(marked: tirx.For) -> tuple[list[tirx.For], s_tir.SBlockRealize]:
+    """The loops from a marked one on, and the block in them that loads."""
     loops: list[tirx.For] = []
     stmt: tirx.Stmt = marked
     while isinstance(stmt, tirx.For):
         loops.append(stmt)
         stmt = stmt.body
     if not isinstance(stmt, s_tir.SBlockRealize) or not isinstance(stmt.block.body, BufferStore):
-        raise CodegenError("what is marked as packed is no load")
-    store = stmt.block.body
+        raise CodegenError(
+            f"loop `{marked.loop_var.name}`, which is marked {PACKED}, holds more than one load: "
+            "mark the outermost of the load's own loops"
+        )
+    return loops, stmt
+
+
+def _packing(
+    loops: Sequence[tirx.For], load: s_tir.SBlockRealize, config: DeviceConfig
+) -> tuple[str, Packing]:
+    """The packed argument of a load in marked loops, and its layout."""
+    store = load.block.body
     weights = config.memories.weights
     element = packed_element(store, weights.dtype)
     numbers = {loop.loop_var: number for number, loop in enumerate(loops)}
     env: dict[Var, Linear] = {}
-    _number(stmt.iter_values, numbers, env)
-    for iterator, value in zip(stmt.block.iter_vars, stmt.iter_values, strict=True):
+    _number(load.iter_values, numbers, env)
+    for iterator, value in zip(load.block.iter_vars, load.iter_values, strict=True):
         env[iterator.var] = linear(value, env)
     indices = all_linear(element.indices, env)
     shape = tuple(int(extent) for extent in element.source.shape)
     _check_zeros(store, env, indices, shape)
-    order = (*(int(place) for place in marked.annotations[PACKED]), len(store.indices) - 1)
+    order = (*(int(place) for place in loops[0].annotations[PACKED]), len(store.indices) - 1)
     extents = {number: int(loop.extent.value) for number, loop in enumerate(loops)}
     tile_loops: list[TileLoop] = []
-    if not (isinstance(stmt.predicate, tirx.IntImm) and stmt.predicate.value):
+    if not (isinstance(load.predicate, tirx.IntImm) and load.predicate.value):
         raise CodegenError(
-            f"a packed load of {element.source.name} is made where `{stmt.predicate}` only: split "
+            f"a packed load of {element.source.name} is made where `{load.predicate}` only: split "
             "its loops by what divides them"
         )
     for place in order:

@@ -17,6 +17,7 @@ from tvm.s_tir.schedule import ScheduleError
 
 from npu_target.codegen_tir import build
 from npu_target.device import preset
+from npu_target.intrin import PACKED
 from npu_target.packing import packed
 from npu_target.passes.errors import CodegenError
 from npu_target.topi import Matmul
@@ -63,8 +64,14 @@ def test_a_dimension_in_two_loops(order: str, dimension: int, in_turn: bool) -> 
 
 REFUSED: dict[str, tuple[str, Callable[[Schedule, list], None]]] = {
     "not by a divisor": (
-        r"a packed load of b is made where `.* < 4` only: split its loops by what divides them",
+        r"block `load_b`: a packed load of b is made where `.* < 4` only: split its loops by what",
         lambda sch, own: sch.split(own[1], [None, 3]),
+    ),
+    "a load and more": (
+        "loop `kb_0`, which is marked npu.packed, holds more than one load",
+        lambda sch, own: sch.annotate(
+            sch.get_loops(sch.get_sblock("load_b"))[-_OWN - 1], PACKED, [0, 1, 2, 3]
+        ),
     ),
     "two dimensions in one loop": (
         "a packed tile of b is no box of it: each loop of its load has to walk one of its",
