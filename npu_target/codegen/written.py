@@ -119,21 +119,16 @@ class _Rows:
         if nest not in self._uses:
             found = _of_copy(nest) if isinstance(nest, CopyNest) else _of_steps(nest)
             self._uses[nest] = list(found)
-        uses = self._uses[nest]
-        for use in uses:
-            rows = self._rows(use)
+        uses = [(use, self._rows(use)) for use in self._uses[nest]]
+        for use, rows in uses:
             of_tile = self.read if use.is_read else self.written
             of_tile[use.tile] = of_tile.get(use.tile, 0) | rows
         if is_first and self.too_early is None:
-            early = (
-                use.tile
-                for use in uses
-                if use.is_read
-                and self._rows(use) & ~self.written.get(use.tile, 0)
-                and self._is_done(use)
-            )
-            if (tile := next(early, None)) is not None:
-                self.too_early = tile, nest
+            for use, rows in uses:
+                missing = use.is_read and rows & ~self.written.get(use.tile, 0)
+                if missing and self._is_done(use):
+                    self.too_early = use.tile, nest
+                    return
 
     def _rows(self, use: _Use) -> int:
         ranges = self._ranges | {loop.loop_id: range(loop.extent) for loop in use.loops}
@@ -146,7 +141,7 @@ class _Rows:
         return found
 
     def _is_done(self, use: _Use) -> bool:
-        """Whether the rows are used whatever the iteration of the loops as they are now."""
+        """Whether all of the rows are used in the first iteration of the loops as they are now."""
         firsts = {symbol: Linear(values[0]) for symbol, values in self._ranges.items()}
         extents = {loop.loop_id: loop.extent for loop in use.loops}
         return all(least(form.substitute(firsts), extents) >= 0 for form in use.valid)
