@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from ..device.intrinsic import Access
 from ..passes.bounds import least
-from ..passes.copies import Load, Store
+from ..passes.copies import Store
 from ..passes.errors import CodegenError
 from ..passes.linear import Linear
 from ..passes.transfers import LoopExtent, names_of
@@ -109,10 +109,11 @@ class _Rows:
             self.visit(stmt, False)  # maybe not in the first iterations
             return
         before = self._ranges[symbol]
-        taken = [i for i in before if branch.holds({symbol: Linear(i)}) in (holds, None)]
+        found = {i: branch.holds({symbol: Linear(i)}) for i in before}
+        taken = [i for i in before if found[i] in (holds, None)]
         if taken:
             self._ranges[symbol] = range(taken[0], taken[-1] + 1)
-            self.visit(stmt, is_first)
+            self.visit(stmt, is_first and None not in found.values())
             self._ranges[symbol] = before
 
     def _nest(self, nest: Nest, is_first: bool) -> None:
@@ -149,12 +150,10 @@ class _Rows:
 
 def _of_copy(nest: CopyNest) -> Iterable[_Use]:
     for copy, loops in nest.parts:
-        is_read, mask = isinstance(copy, Store), 1
+        is_read, mask = isinstance(copy, Store) or copy.accumulate, 1
         if isinstance(copy, Store) and copy.pooling is not None:
             size, line_rows = copy.pooling
             mask = mask_of(i * line_rows + j for i in range(size) for j in range(size))
-        if isinstance(copy, Load):
-            is_read = copy.accumulate
         yield _Use(nest.tile, is_read, copy.row, mask, tuple(loops), tuple(copy.valid))
 
 
