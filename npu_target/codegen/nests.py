@@ -172,7 +172,7 @@ class CopyNest(Nest):
     @cached_property
     def _may_lack_columns(self) -> bool:
         """Whether there may be rows of which no column satisfies the conditions."""
-        extents = {loop.loop_id: loop.extent for loop in self.loops} | self._reader.extents
+        extents = {loop.loop_id: loop.extent for loop in self._copy[1]} | self._reader.extents
         column = self.copy.column.variables()
         forms = [form.without(*column) for form in self.copy.valid if form.variables() & column]
         return any(least(form, extents) < 0 for form in forms)
@@ -215,7 +215,7 @@ class CopyNest(Nest):
     def _deciding(self) -> list[int]:
         """The symbols of loops around whose values decide how the nest's loops are dealt with:
         those of conditions, and those of which and of the nest's loops something is no sum."""
-        copy, own = self.copy, [loop.loop_id for loop in self.loops]
+        copy, own = self.copy, [loop.loop_id for loop in self.parts[0][1]]
         forms = [*copy.valid]
         places = [copy.row, copy.column, copy.offset]
         if isinstance(copy, Store):

@@ -126,8 +126,8 @@ class _Rows:
             of_tile[use.tile] = of_tile.get(use.tile, 0) | rows
         if is_first and self.too_early is None:
             for use, rows in uses:
-                missing = use.is_read and rows & ~self.written.get(use.tile, 0)
-                if missing and self._is_done(use):
+                known = rows & self.written.get(use.tile, 0)
+                if use.is_read and not known and self._is_done(use):
                     self.too_early = use.tile, nest
                     return
 

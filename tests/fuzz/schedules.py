@@ -233,7 +233,8 @@ def in_parts(func: PrimFunc, draw: random.Random) -> PrimFunc:
     whole: set[Var] = set()
 
     def visit(loop: tirx.For) -> None:
-        if "software_pipeline_stage" in loop.annotations:
+        is_pipelined = "software_pipeline_stage" in loop.annotations
+        if is_pipelined and isinstance(loop.body, tirx.SeqStmt):
             whole.update(part.loop_var for part in loop.body.seq if isinstance(part, tirx.For))
 
     tvm_ffi.structural_walk(func.body, (tirx.For, visit))
