@@ -220,7 +220,7 @@ def _body(
     stmts = body.seq if isinstance(body, tirx.SeqStmt) else [body]
     parts = [reader.statement(stmt) for stmt in stmts]
     show("statements", parts)
-    check_written(parts)
+    check_written(parts, reader.allocated_in)
     overwritten = overwritten_sums(parts, config.memories) if options.overwriting else set()
     ids = LoopIds()
     emission = kind_of(config).emission(config, arguments, ids, lowered.func)

@@ -51,6 +51,10 @@ class Reader:
         self._moduli: list[tuple[int, list[Var]]] = []
         self.symbols: dict[Var, Linear] = {}  # of the loops that are no part of a nest
         self.extents: dict[int, int] = {}  # of those, by their symbols
+        self._around: list[int] = []  # those that a statement is in now
+        # Of a tile the loops that it is allocated in (several of a name, where loops are in parts):
+        # what it holds is of one iteration of theirs.
+        self.allocated_in: dict[str, set[int]] = {}
 
     def statement(self, stmt: tirx.Stmt) -> Statement:
         """A statement with all that is in it."""
@@ -59,6 +63,7 @@ class Reader:
         if isinstance(stmt, tirx.SeqStmt):
             return Sequence(tuple(self.statement(part) for part in stmt.seq))
         if isinstance(stmt, tirx.AllocBuffer):
+            self.allocated_in.setdefault(str(stmt.buffer.name), set()).update(self._around)
             return Sequence(())
         return self.nest(stmt)
 
@@ -187,7 +192,9 @@ class Reader:
         self.symbols[stmt.loop_var] = Linear.loop(symbol)
         self.extents[symbol] = constant(stmt.min) + extent
         before = len(self._moduli)
+        self._around.append(symbol)
         body = self.statement(stmt.body)
+        self._around.pop()
         if stmt.kind == tirx.ForKind.UNROLLED:
             period = extent
         else:

@@ -4,8 +4,9 @@ TVM takes the rows that a loop goes through for all those between the first and 
 loop over tiles is inside of the one over their parts that is not so: rows 0, 2, 4 are made in one
 iteration of the outer loop, 1, 3, 5 in the next. `reverse_compute_at` then puts a copy of rows 0 to
 4 into that loop, and the tile, which is allocated in it, holds in each iteration what was there
-before. It also puts a load behind the steps that read what it loads. TVM's own code generators
-compute wrong values of such schedules; here they are refused.
+before; so does one whose loops are ordered such that a window's rows come in different iterations.
+It also puts a load behind the steps that read what it loads. TVM's own code generators compute
+wrong values of such schedules; here they are refused.
 
 Whether rows are written before they are read is asked of the first iterations: of each loop around
 several statements those find what statements before it left, and nothing of its own iterations.
@@ -13,7 +14,7 @@ several statements those find what statements before it left, and nothing of its
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Set
 from typing import NamedTuple
 
 from ..device.intrinsic import Access
@@ -27,10 +28,11 @@ from .rows import mask_of, rows_over
 from .statements import Branch, Repeat, Sequence, Statement, Unsupported
 
 
-def check_written(parts: Iterable[Statement]) -> None:
-    """Raise CodegenError where statements read rows of a tile that none of them writes, or that
-    are written behind them for the first time."""
-    rows = _Rows()
+def check_written(parts: Iterable[Statement], allocated_in: Mapping[str, Set[int]]) -> None:
+    """Raise CodegenError where statements read rows of a tile that none of them writes in the same
+    iteration of the loops that the tile is ``allocated_in``, by symbols, or that none has written
+    before."""
+    rows = _Rows(allocated_in)
     for part in parts:
         rows.visit(part, is_first=True)
     for tile, read in rows.read.items():
@@ -70,13 +72,15 @@ class _Use(NamedTuple):
 class _Rows:
     """Collects the rows of each tile that statements write (beside adding to them) and read."""
 
-    def __init__(self) -> None:
+    def __init__(self, allocated_in: Mapping[str, Set[int]]) -> None:
+        self._allocated_in = allocated_in
         self.written: dict[str, int] = {}
         self.read: dict[str, int] = {}
         self.too_early: tuple[str, Nest] | None = None  # the first one
         self.unsupported: Unsupported | None = None  # the first one
         self._ranges: dict[int, range] = {}
-        self._names: dict[int, str] = {}  # of loops
+        self._starts: dict[int, int] = {}  # of loops
+        self._names: dict[int, str] = {}
         self._uses: dict[Nest, list[_Use]] = {}
 
     def visit(self, stmt: Statement, is_first: bool) -> None:
@@ -87,6 +91,7 @@ class _Rows:
                 self.visit(part, is_first)
         elif isinstance(stmt, Repeat):
             self._names[stmt.symbol] = stmt.name
+            self._starts[stmt.symbol] = stmt.start
             if is_first:
                 self._ranges[stmt.symbol] = range(stmt.start, stmt.start + 1)
                 self.visit(stmt.body, True)
@@ -133,6 +138,9 @@ class _Rows:
 
     def _rows(self, use: _Use) -> int:
         ranges = self._ranges | {loop.loop_id: range(loop.extent) for loop in use.loops}
+        for symbol in self._allocated_in.get(use.tile, ()):
+            if symbol in self._starts:
+                ranges[symbol] = range(self._starts[symbol], self._starts[symbol] + 1)
         found = rows_over(use.row, ranges, use.mask)
         if found is None:
             text = use.row.text({**self._names, **names_of(list(use.loops))})

@@ -14,6 +14,7 @@ from tvm.script import tirx as T
 from npu_target.codegen_tir import CodegenError, build_program
 from npu_target.devices.gemmini import GemminiConfig
 from npu_target.intrin import gemm_intrinsic
+from npu_target.topi import MaxPool2d
 
 CONFIG = GemminiConfig()
 SCRATCHPAD, ACCUMULATOR = (memory.scope for memory in CONFIG.memories.all)
@@ -96,6 +97,22 @@ def test_a_load_behind_the_steps_that_read_it(load: str, stages: list[int] | Non
     with pytest.raises(
         CodegenError,
         match=rf"^k: block `mac_update_o`: rows of tile {load}_\S+ are read before anything writes",
+    ):
+        build_program(sch.mod["main"], CONFIG, "k")
+
+
+def test_rows_of_another_iteration_of_the_loops_that_hold_the_tile() -> None:
+    """The store of a window after each of its rows: TVM allocates the tile where both are, inside
+    of the loops over rows, so that it has the same rows for every image."""
+    pool = MaxPool2d(2, 4, 4, 16, size=2, stride=2, pad=(0, 0, 0, 0))
+    sch = Schedule(pool.prim_func(CONFIG))
+    load, store = sch.get_sblock("load_a"), sch.get_sblock("store")
+    sch.set_scope(load, 0, ACCUMULATOR)
+    image, block, line, pixel, _ = sch.get_loops(load)
+    sch.reorder(line, pixel, image, block)
+    sch.reverse_compute_at(store, block)
+    with pytest.raises(
+        CodegenError, match=r"^k: block `load_a`: rows of tile a\S* are read that nothing writes"
     ):
         build_program(sch.mod["main"], CONFIG, "k")
 
