@@ -135,14 +135,18 @@ class Pipeline(Walk):
         def alone(index: Linear) -> tuple[Placed, ...]:
             return (*body(index), *self.flush())
 
-        if not _has_steps(stmt.body) or not self.is_steady(stmt, body):
-            self.report.enter(1, NOT_STEADY.format(stmt.name) if _has_steps(stmt.body) else "")
+        # Steps under a condition that does not hold leave open what is before them, not their own.
+        has_steps = _has_steps(stmt.body, values)
+        if not has_steps or not self.is_steady(stmt, body):
+            self.report.enter(1, NOT_STEADY.format(stmt.name) if has_steps else "")
             placed = [*self.flush(), *self.steady(stmt, alone, 0)]
             self.report.leave()
             return tuple(placed)
         if self.is_dry:
             before = self.state
-            for number in range(min(_PROLOGUE, stmt.extent), stmt.extent + 1):
+            # Of iterations that conditions tell apart the last ones may have no steps.
+            last = stmt.extent if _tells_apart(stmt.body, stmt.symbol) else _PROLOGUE
+            for number in range(min(last, stmt.extent), stmt.extent + 1):
                 self.state = before
                 for index in range(stmt.extent - number, stmt.extent):
                     body(Linear(index))
@@ -248,9 +252,24 @@ def _alone(stmt: Repeat, first: int) -> int:
     return first + (stmt.extent - first) % stmt.period
 
 
-def _has_steps(stmt: Statement) -> bool:
+def _tells_apart(stmt: Statement, symbol: int) -> bool:
+    """Whether a statement has conditions on this loop."""
     if isinstance(stmt, Sequence):
-        return any(_has_steps(part) for part in stmt.parts)
+        return any(_tells_apart(part, symbol) for part in stmt.parts)
     if isinstance(stmt, Branch):
-        return _has_steps(stmt.then) or _has_steps(stmt.otherwise)
-    return isinstance(stmt, StepNest) or (isinstance(stmt, Repeat) and _has_steps(stmt.body))
+        cases = (stmt.then, stmt.otherwise)
+        return symbol in stmt.symbols or any(_tells_apart(case, symbol) for case in cases)
+    return isinstance(stmt, Repeat) and _tells_apart(stmt.body, symbol)
+
+
+def _has_steps(stmt: Statement, values: Values) -> bool:
+    """Whether there are steps in a statement, where these are the values of the loops around."""
+    if isinstance(stmt, Sequence):
+        return any(_has_steps(part, values) for part in stmt.parts)
+    if isinstance(stmt, Branch):
+        holds = stmt.holds(values)
+        cases = [stmt.then] * (holds is not False) + [stmt.otherwise] * (holds is not True)
+        return any(_has_steps(case, values) for case in cases)
+    return isinstance(stmt, StepNest) or (
+        isinstance(stmt, Repeat) and _has_steps(stmt.body, values)
+    )

@@ -102,6 +102,12 @@ class Reader:
                 return StepNest(self, loops, leaf, call)
         if isinstance(stmt, tirx.For):
             return self._repeat(stmt)
+        if isinstance(leaf, tirx.Evaluate):
+            return Unsupported(
+                f"steps are done only where `{guards[-1]}`, in some iterations of a loop that "
+                "stays one: split that loop where the condition changes, or by what divides it",
+                leaf,
+            )
         if isinstance(leaf, tirx.IfThenElse):
             return Unsupported(
                 f"`if {leaf.condition}` has an `else`, and holds in some iterations of a loop that "

@@ -17,7 +17,7 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-from npu_target.codegen_tir import build_program
+from npu_target.codegen_tir import CodegenError, build_program
 from npu_target.device import preset
 from npu_target.devices.gemmini.gemm import Gemm
 from npu_target.intrin import ENDS, HALVED
@@ -59,6 +59,16 @@ class Around:
     """A loop around statements."""
 
     times: int
+    body: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class When:
+    """Statements in the first ``below`` iterations only of the loop around, or, ``up`` 1, of the
+    loop around that."""
+
+    up: int
+    below: int
     body: tuple[Any, ...]
 
 
@@ -140,16 +150,23 @@ class Writer:
                     for index, tile in enumerate(tiles):
                         IRBuilder.name(f"{kind}{index}", tile)
                 for stmt in statements:
-                    self.write(stmt, None, 0, 1)
+                    self.write(stmt, (), 0, 1)
         self.func: tirx.PrimFunc = builder.get()
 
-    def write(self, stmt: Leaf | Around, time: Any, index: Any, times: int) -> None:
-        """``time`` is the variable of the loop around, ``index`` counts all iterations."""
+    def write(self, stmt: Leaf | Around | When, around: tuple, index: Any, times: int) -> None:
+        """``around`` are the variables of loops, outermost first; ``index`` counts iterations."""
         if isinstance(stmt, Around):
             with T.serial(stmt.times) as inner:
                 for part in stmt.body:
-                    self.write(part, inner, index * stmt.times + inner, times * stmt.times)
+                    more = index * stmt.times + inner, times * stmt.times
+                    self.write(part, (*around, inner), *more)
             return
+        if isinstance(stmt, When):
+            with T.If(around[-1 - stmt.up] < stmt.below), T.Then():
+                for part in stmt.body:
+                    self.write(part, around, index, times)
+            return
+        time = around[-1] if around else None
         place = index + self.places
         self.places += times
         version = time % 2 if stmt.alternates and time is not None else 0
@@ -180,11 +197,11 @@ class Writer:
                 T.buffer_store(tile, self.x[place, at, r, c], [version, at, r, c])
 
 
-def count(stmt: Leaf | Around) -> int:
+def count(stmt: Leaf | Around | When) -> int:
     """How often nests of a statement are run."""
     if isinstance(stmt, Leaf):
         return 1
-    return stmt.times * sum(map(count, stmt.body))
+    return (stmt.times if isinstance(stmt, Around) else 1) * sum(map(count, stmt.body))
 
 
 def everywhere(*kinds: str) -> Around:
@@ -219,6 +236,26 @@ def test_parts_of_copies_that_steps_before_a_loop_decide_are_not_those_of_its_it
     before = [nest(kind, 1, alternates=False) for kind in ("a", "step")]
     inner = [nest(kind, 2, alternates=False) for kind in ("a", "step")]
     check([*before, Around(4, tuple(inner))])
+
+
+@pytest.mark.parametrize("times", [1, 2, 5, 7])
+@pytest.mark.parametrize("below", [0, 1, 2])
+@pytest.mark.parametrize("up", [0, 1])
+def test_steps_under_a_condition(up: int, below: int, times: int) -> None:
+    """Where it does not hold, those before them are still open."""
+    before, inner, behind = (Leaf("step", 0, first, 3, (0, 0), False) for first in (0, 1, 2))
+    loop = Around(times if up else 3, (When(up, below, (inner,)),))
+    load = Leaf("b", 0, 0, 3, (0, 0), False)
+    for parts in ((before, loop), (load, before, loop, behind), (loop, behind, load)):
+        check([Around(3 if up else 6, parts), behind])
+        check([Around(2, (Around(2, parts), before)), behind])
+
+
+def test_a_condition_of_steps_on_a_loop_that_stays_one() -> None:
+    steps = Leaf("step", 0, 0, 3, (0, 0), False)
+    message = "steps are done only where `v < 1`, in some iterations of a loop that stays one"
+    with pytest.raises(CodegenError, match=message):
+        check([Around(6, (Around(5, (When(1, 1, (steps,)),)), steps))])
 
 
 @pytest.mark.parametrize("times", [4, 5, 7])
