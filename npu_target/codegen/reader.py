@@ -102,16 +102,17 @@ class Reader:
                 return StepNest(self, loops, leaf, call)
         if isinstance(stmt, tirx.For):
             return self._repeat(stmt)
-        if isinstance(leaf, tirx.Evaluate):
-            return Unsupported(
-                f"steps are done only where `{guards[-1]}`, in some iterations of a loop that "
-                "stays one: split that loop where the condition changes, or by what divides it",
-                leaf,
-            )
         if isinstance(leaf, tirx.IfThenElse):
             return Unsupported(
                 f"`if {leaf.condition}` has an `else`, and holds in some iterations of a loop that "
                 "stays one: write a condition of its own for each of the two cases",
+                leaf,
+            )
+        if guards:
+            what = "steps are" if isinstance(leaf, tirx.Evaluate) else "several statements are"
+            return Unsupported(
+                f"{what} done only where `{guards[-1]}`, in some iterations of a loop that stays "
+                "one: split that loop where the condition changes, or by what divides it",
                 leaf,
             )
         return Unsupported(f"no command performs `{stmt}`", leaf)

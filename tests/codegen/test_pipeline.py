@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from plain_programs import check_rows
 from tvm import tirx
@@ -118,6 +118,17 @@ PRODUCTS = leaves("step").map(
 )
 KINDS = ("a", "b", "bias", "step", "step", "step", "store")
 FUNCTIONS = functions(leaves(*KINDS, "zeros"))
+# Some under conditions on the loops around.
+CONDITIONAL = functions(
+    leaves(*KINDS, "zeros")
+    | st.builds(
+        lambda up, below, *parts: (When(up, below, tuple(x for part in parts for x in part)),),
+        st.integers(0, 1),
+        st.integers(0, 3),
+        leaves(*KINDS, "zeros"),
+        leaves(*KINDS, "zeros"),
+    )
+)
 # Where no other statement sets sums to zero.
 OF_PRODUCTS = functions(leaves("a", "b", "a", "b", "bias", "store") | PRODUCTS)
 
@@ -162,7 +173,8 @@ class Writer:
                     self.write(part, (*around, inner), *more)
             return
         if isinstance(stmt, When):
-            with T.If(around[-1 - stmt.up] < stmt.below), T.Then():
+            holds = around[-1 - stmt.up] < stmt.below if len(around) > stmt.up else stmt.below > 0
+            with T.If(holds), T.Then():
                 for part in stmt.body:
                     self.write(part, around, index, times)
             return
@@ -251,11 +263,13 @@ def test_steps_under_a_condition(up: int, below: int, times: int) -> None:
         check([Around(2, (Around(2, parts), before)), behind])
 
 
-def test_a_condition_of_steps_on_a_loop_that_stays_one() -> None:
+@pytest.mark.parametrize(("kinds", "what"), [(("step",), "steps"), (("a", "b"), "several")])
+def test_a_condition_on_a_loop_that_stays_one(kinds: tuple[str, ...], what: str) -> None:
+    statements = tuple(Leaf(kind, 0, 0, 3, (0, 0), False) for kind in kinds)
     steps = Leaf("step", 0, 0, 3, (0, 0), False)
-    message = "steps are done only where `v < 1`, in some iterations of a loop that stays one"
+    message = rf"{what} \w*\s?are done only where `v < 1`, in some iterations of a loop that"
     with pytest.raises(CodegenError, match=message):
-        check([Around(6, (Around(5, (When(1, 1, (steps,)),)), steps))])
+        check([Around(6, (Around(5, (When(1, 1, statements),)), steps))])
 
 
 @pytest.mark.parametrize("times", [4, 5, 7])
@@ -282,6 +296,16 @@ def test_every_row_sees_statements_in_their_order(statements: list[Leaf | Around
 @settings(max_examples=40)
 def test_every_row_sees_products_in_their_order(statements: list[Leaf | Around]) -> None:
     check(statements, "bias")
+
+
+@pytest.mark.long
+@given(CONDITIONAL)
+@settings(max_examples=40)
+def test_every_row_sees_statements_under_conditions(statements: list[Leaf | Around | When]) -> None:
+    try:
+        check(statements)
+    except CodegenError:
+        reject()
 
 
 @pytest.mark.slow
