@@ -161,6 +161,7 @@ class Reader:
         """The loops over the pixels of several steps of wide sums that a nest loads or stores, with
         the rows of a step.  Raises CodegenError where it begins or ends inside of a step."""
         numbers = {stmt.loop_var: self.fresh() for stmt in loops}
+        own = set(numbers.values())  # of which one over more rows is two, over steps and rows
         env = {**self.symbols, **{var: Linear.loop(n) for var, n in numbers.items()}}
         found: dict[Var, int] = {}
         extents = self.extents | {numbers[stmt.loop_var]: constant(stmt.extent) for stmt in loops}
@@ -175,7 +176,7 @@ class Reader:
                     found[stmt.loop_var] = rows
             in_step = Linear(pixel.const % rows)  # at most, and what of it runs
             for key, value in pixel.items:
-                if value == 1 and type(key) is int and extents[key] % rows == 0:
+                if value == 1 and key in own and extents[key] % rows == 0:
                     in_step = in_step + (rows - 1)
                 elif value % rows:
                     in_step = in_step + Linear.of(0, {key: value})

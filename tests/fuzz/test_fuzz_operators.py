@@ -17,11 +17,11 @@ from tvm.s_tir import Schedule
 from tvm.s_tir.schedule import Trace
 
 from npu_target.codegen_tir import CodegenError, build
-from npu_target.device import DeviceConfig
+from npu_target.device import DeviceConfig, preset
 from npu_target.devices.gemmini import PRESETS
 from npu_target.packing import packed
 from npu_target.passes.errors import DoesNotFit
-from npu_target.topi import Operator
+from npu_target.topi import Conv2d, Matmul, MaxPool2d, Operator
 from npu_target.tuning.search import point_space
 from npu_target.tuning.workload import workload_module
 
@@ -72,6 +72,21 @@ def _drawn(data: st.DataObject) -> None:
     space = data.draw(st.sampled_from(["template", "rules", "both"]))
     if operator.macs <= _MOST_MACS:
         check(operator, config, space, data.draw(st.integers(0, 1 << 30)))
+
+
+# A wide store whose loop over pixels holds two nests; steps under a condition; a window's rows in
+# different iterations of the loops around the tile; loops over lines and pixels fused.
+FOUND = [
+    ("gemmini-8x8", Matmul(batch=1, m=29, k=25, n=25, bias=False, sums=True), "template", 3187),
+    ("gemmini-8x8", Matmul(batch=2, m=2, k=9, n=161, bias=False, sums=True), "template", 3438),
+    ("gemmini-16x16", MaxPool2d(2, 1, 1, 1, size=2, stride=2, pad=(0, 2, 1, 1)), "template", 36),
+    ("gemmini-8x8", Conv2d(1, 5, 8, 2, 1, 2, 5, bias=False, sums=True), "rules", 60),
+]
+
+
+@pytest.mark.parametrize(("device", "operator", "space", "seed"), FOUND)
+def test_what_was_found(device: str, operator: Operator, space: str, seed: int) -> None:
+    check(operator.canonical().kernel(), preset(device), space, seed)
 
 
 @pytest.mark.long
