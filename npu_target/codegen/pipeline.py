@@ -145,7 +145,7 @@ class Pipeline(Walk):
         if self.is_dry:
             before = self.state
             # Of iterations that conditions tell apart the last ones may have no steps.
-            last = stmt.extent if _tells_apart(stmt.body, stmt.symbol) else _PROLOGUE
+            last = stmt.extent if stmt.symbol in _conditions(stmt.body) else _PROLOGUE
             for number in range(min(last, stmt.extent), stmt.extent + 1):
                 self.state = before
                 for index in range(stmt.extent - number, stmt.extent):
@@ -201,11 +201,14 @@ class Pipeline(Walk):
         """Whether all iterations of a loop from the `_PROLOGUE`-th on leave the same open."""
         if not _becomes_loop(stmt):
             return True
-        if stmt not in self._steady:
+        found = self._steady.get(stmt)
+        if found is None:
             indices = self._looping(stmt, _PROLOGUE)[1], Linear(_PROLOGUE), Linear(stmt.extent)
             any_other, first, last = (self._left_before(body, x).signature() for x in indices)
-            self._steady[stmt] = any_other == first == last
-        return self._steady[stmt]
+            found = any_other == first == last
+            if not _conditions(stmt.body):  # in other iterations of loops around as well
+                self._steady[stmt] = found
+        return found
 
     def steady(
         self, stmt: Repeat, body: Callable[[Linear], tuple[Placed, ...]], first: int
@@ -252,14 +255,14 @@ def _alone(stmt: Repeat, first: int) -> int:
     return first + (stmt.extent - first) % stmt.period
 
 
-def _tells_apart(stmt: Statement, symbol: int) -> bool:
-    """Whether a statement has conditions on this loop."""
+def _conditions(stmt: Statement) -> set[int]:
+    """The loops on which conditions in a statement depend."""
     if isinstance(stmt, Sequence):
-        return any(_tells_apart(part, symbol) for part in stmt.parts)
+        return set().union(*map(_conditions, stmt.parts))
     if isinstance(stmt, Branch):
-        cases = (stmt.then, stmt.otherwise)
-        return symbol in stmt.symbols or any(_tells_apart(case, symbol) for case in cases)
-    return isinstance(stmt, Repeat) and _tells_apart(stmt.body, symbol)
+        loops = {symbol for symbol in stmt.symbols if isinstance(symbol, int)}
+        return loops | _conditions(stmt.then) | _conditions(stmt.otherwise)
+    return _conditions(stmt.body) if isinstance(stmt, Repeat) else set()
 
 
 def _has_steps(stmt: Statement, values: Values) -> bool:

@@ -8,8 +8,9 @@ before; so does one whose loops are ordered such that a window's rows come in di
 It also puts a load behind the steps that read what it loads. TVM's own code generators compute
 wrong values of such schedules; here they are refused.
 
-Whether rows are written before they are read is asked of the first iterations: of each loop around
-several statements those find what statements before it left, and nothing of its own iterations.
+Whether rows are written before they are read is asked of what steps read, in the first iterations:
+of each loop around several statements those find what statements before it left, and nothing of its
+own iterations. Sums may be added to and stored before they are set: what counts is set later.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from collections.abc import Iterable, Mapping, Set
 from typing import NamedTuple
 
 from ..device.intrinsic import Access
-from ..passes.bounds import least
 from ..passes.copies import Store
 from ..passes.errors import CodegenError
 from ..passes.linear import Linear
@@ -30,8 +30,8 @@ from .statements import Branch, Repeat, Sequence, Statement, Unsupported
 
 def check_written(parts: Iterable[Statement], allocated_in: Mapping[str, Set[int]]) -> None:
     """Raise CodegenError where statements read rows of a tile that none of them writes in the same
-    iteration of the loops that the tile is ``allocated_in``, by symbols, or that none has written
-    before."""
+    iteration of the loops that the tile is ``allocated_in``, by symbols, and where steps read rows
+    of which nothing has been written before."""
     rows = _Rows(allocated_in)
     for part in parts:
         rows.visit(part, is_first=True)
@@ -63,10 +63,10 @@ class _Use(NamedTuple):
 
     tile: str
     is_read: bool
+    is_operand: bool  # of a step, which only reads it
     row: Linear
     mask: int
     loops: tuple[LoopExtent, ...]  # of the nest
-    valid: tuple[Linear, ...]  # forms that are at least 0 where it does
 
 
 class _Rows:
@@ -132,7 +132,7 @@ class _Rows:
         if is_first and self.too_early is None:
             for use, rows in uses:
                 known = rows & self.written.get(use.tile, 0)
-                if use.is_read and not known and self._is_done(use):
+                if use.is_operand and not known:
                     self.too_early = use.tile, nest
                     return
 
@@ -149,12 +149,6 @@ class _Rows:
             )
         return found
 
-    def _is_done(self, use: _Use) -> bool:
-        """Whether all of the rows are used in the first iteration of the loops as they are now."""
-        firsts = {symbol: Linear(values[0]) for symbol, values in self._ranges.items()}
-        extents = {loop.loop_id: loop.extent for loop in use.loops}
-        return all(least(form.substitute(firsts), extents) >= 0 for form in use.valid)
-
 
 def _of_copy(nest: CopyNest) -> Iterable[_Use]:
     for copy, loops in nest.parts:
@@ -162,11 +156,12 @@ def _of_copy(nest: CopyNest) -> Iterable[_Use]:
         if isinstance(copy, Store) and copy.pooling is not None:
             size, line_rows = copy.pooling
             mask = mask_of(i * line_rows + j for i in range(size) for j in range(size))
-        yield _Use(nest.tile, is_read, copy.row, mask, tuple(loops), tuple(copy.valid))
+        yield _Use(nest.tile, is_read, False, copy.row, mask, tuple(loops))
 
 
 def _of_steps(nest: StepNest) -> Iterable[_Use]:
     step = nest.step({})
     for tile, operand, row in zip(nest.tiles, step.operands, step.first_rows, strict=True):
-        is_read = operand.access is not Access.WRITE
-        yield _Use(tile, is_read, row, mask_of(operand.offsets()), tuple(nest.loops), ())
+        is_read, is_operand = operand.access is not Access.WRITE, operand.access is Access.READ
+        mask = mask_of(operand.offsets())
+        yield _Use(tile, is_read, is_operand, row, mask, tuple(nest.loops))
