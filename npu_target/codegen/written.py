@@ -5,8 +5,9 @@ loop over tiles is inside of the one over their parts that is not so: rows 0, 2,
 iteration of the outer loop, 1, 3, 5 in the next. `reverse_compute_at` then puts a copy of rows 0 to
 4 into that loop, and the tile, which is allocated in it, holds in each iteration what was there
 before; so does one whose loops are ordered such that a window's rows come in different iterations.
-It also puts a load behind the steps that read what it loads. TVM's own code generators compute
-wrong values of such schedules; here they are refused.
+TVM's own code generators compute wrong values of such schedules; here they are refused. So is a
+load behind the steps that read what it loads, where `reverse_compute_at` puts it if these are
+tensorized.
 
 Whether rows are written before they are read is asked of what steps read, in the first iterations:
 of each loop around several statements those find what statements before it left, and nothing of its

@@ -85,7 +85,7 @@ def test_rows_between_those_of_an_iteration(inside_out: bool, store_with_it: boo
 @pytest.mark.parametrize("stages", [None, [0, 0, 1], [0, 1, 1]])
 @pytest.mark.parametrize("load", ["a", "b"])
 def test_a_load_behind_the_steps_that_read_it(load: str, stages: list[int] | None) -> None:
-    """`reverse_compute_at` puts it there, and asks for no order of the two."""
+    """`reverse_compute_at` puts it there where the steps are tensorized."""
     sch = scheduled(inside_out=False, store_with_it=True)
     tiles = sch.get_loops(sch.get_sblock("mac_update_o"))[0]
     sch.reverse_compute_at(sch.get_sblock(f"{load}_{SCRATCHPAD}"), tiles)
