@@ -34,10 +34,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def own_logs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The user's tuning logs are not looked at, and get nothing from tests."""
+def own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The user's tuning logs, and what is kept, are not looked at, and get nothing from tests."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("data")))
+        patch.setenv("XDG_CACHE_HOME", os.environ[KEPT])
         yield
 
 

@@ -107,6 +107,7 @@ def test_a_build_takes_the_faster_of_tuned_and_default(
     network, logs, tmp_path, capsys, monkeypatch
 ):
     # Defaults are hard to beat: here they are what costs most, so that logs have better ones.
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     chosen = importlib.import_module("npu_target.schedule_rules.default")
     monkeypatch.setattr(chosen, "_chosen", {})
     monkeypatch.setattr(chosen, "cheapest", lambda estimates, *_: int(estimates.argmax()))

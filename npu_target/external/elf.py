@@ -11,8 +11,9 @@ import numpy as np
 from ..device import DeviceConfig
 from ..program import Program
 from ..program.c import constant_names, kernel_name, kernel_source
+from ..user_cache import user_cache
 from .errors import ElfError
-from .objects import common_object, default_cache
+from .objects import common_object
 from .toolchain import BAREMETAL, EMULATED, Toolchain
 
 PAGE_BYTES = 4096
@@ -43,7 +44,7 @@ class ElfBuilder:
     ) -> None:
         self.config = config
         self.toolchain = toolchain
-        self._cache = default_cache() if cache is None else cache
+        self._cache = user_cache() if cache is None else cache
         self._common: Path | None = None
         toolchain.check()
 

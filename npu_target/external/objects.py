@@ -35,12 +35,6 @@ _KEPT = (".h", ".ld")
 _COMPILE_SECONDS = 1800.0
 
 
-def default_cache() -> Path:
-    """The user's folder for what may be made again."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "npu_target"
-
-
 def common_object(config: DeviceConfig, toolchain: Toolchain, cache: Path) -> Path:
     """The folder with headers, linker scripts and `common.o` for ELFs of this kind of device,
     made in `cache` unless it is there.

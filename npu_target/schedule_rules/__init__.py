@@ -1,6 +1,6 @@
 """How definitions are scheduled: the default, and the spaces that tuning searches."""
 
-from .default import default_choice, default_schedule, remember_default
+from .default import default_choice, default_schedule, knows_default, remember_default
 from .routed import routed_designs
 from .space import SPACES, Design, TracedDesign, designs, space_generator, traced_designs
 
@@ -11,6 +11,7 @@ __all__ = [
     "default_choice",
     "default_schedule",
     "designs",
+    "knows_default",
     "remember_default",
     "routed_designs",
     "space_generator",

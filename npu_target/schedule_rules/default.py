@@ -10,7 +10,6 @@ equal schedules.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache, partial
 from math import prod
 from typing import Any
@@ -30,24 +29,12 @@ from ..topi.mac_structure import KERNEL_LOOPS, STEP_ORDERS, MacStructure
 from ..topi.pool_operator import PoolOperator
 from ..topi.routed import routes_of, take_route, unserved
 from .cheapest import cheapest
+from .choice import Choice, RouteTaken
 from .host_bounds import ranked_cycles
 from .space import structures
 from .template_tilings import TemplateTiling, cheapest_of_templates
 from .tilings import Tiling, mac_tilings, pool_tilings
 
-
-@dataclass(frozen=True)
-class RouteTaken:
-    """A route of the device's, by its name."""
-
-    name: str
-
-    def apply(self, sch: Schedule, config: DeviceConfig) -> None:
-        """Have the operator's definition computed so, in place."""
-        take_route(sch, self.name)
-
-
-Choice = Tiling | TemplateTiling | RouteTaken
 _Key = tuple[Operator, MacShape | None, DeviceConfig]
 # What was chosen in this process, by what schedules see of an operator.
 _chosen: dict[_Key, Choice] = {}
@@ -84,8 +71,14 @@ def default_choice(
     operator: Operator, config: DeviceConfig, func: PrimFunc | None = None
 ) -> Choice:
     """What `default_schedule` takes, for another process to remember. Raises as that does."""
-    default_schedule(operator, config, func)
+    if not knows_default(operator, config):
+        default_schedule(operator, config, func)
     return _chosen[_key(operator, config)]
+
+
+def knows_default(operator: Operator, config: DeviceConfig) -> bool:
+    """Whether `default_schedule` answers at once."""
+    return _key(operator, config) in _chosen
 
 
 def remember_default(operator: Operator, config: DeviceConfig, choice: Choice) -> None:

@@ -1,5 +1,5 @@
-"""Default schedules of a network's operators, chosen in all processes at once: each takes a second
-or two of one processor."""
+"""Default schedules of a network's operators, chosen in all processes at once, where they were not
+before: each takes a second or two of one processor."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from tempfile import TemporaryDirectory
 
 from ..device import DeviceConfig
 from ..schedule_rules import default_choice, remember_default
-from ..schedule_rules.default import Choice
+from ..schedule_rules.choice import Choice
 from ..topi import Operator
 from .build_pool import BuildPool
+from .kept_defaults import KeptDefaults
 from .schedules import default_of
 from .worker_process import WorkerError
 from .workload import workload_module
@@ -35,14 +36,54 @@ def choose_defaults(
 ) -> None:
     """Have `default_of` of these operators answer at once from now on.
 
-    The processes begin with the first operators, this one with the last: by then they may not be
-    up yet. What a process cannot choose is chosen here.
+    What was chosen before is taken from there. Of the others, the processes begin with the first,
+    this one with the last: by then they may not be up yet. What a process cannot choose is chosen
+    here.
 
     interrupted : is asked between two operators, and while others choose.
-    progress : is told how many of all are chosen.
+    progress : is told how many are chosen of those that were not before.
 
     Raises KeyboardInterrupt when interrupted, and as `default_of` does.
     """
+    kept = KeptDefaults(config)
+    _choose(_missing(operators, kept), config, kept, builders, interrupted, progress)
+
+
+def choose_defaults_together(
+    operators: Sequence[Operator],
+    config: DeviceConfig,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> None:
+    """`choose_defaults` by processes that are started for it, where there are operators enough."""
+    kept = KeptDefaults(config)
+    missing = _missing(operators, kept)
+    if len(missing) < _LEAST_OPERATORS:
+        for done, operator in enumerate(missing):
+            progress(done, len(missing))
+            default_of(operator, config)
+            kept.keep(operator)
+        return
+    with (
+        TemporaryDirectory() as folder,
+        BuildPool(os.cpu_count() or 1, Path(folder) / "output.log") as builders,
+    ):
+        _choose(missing, config, kept, builders, lambda: False, progress)
+
+
+def _missing(operators: Sequence[Operator], kept: KeptDefaults) -> list[Operator]:
+    """The canonical ones for which nothing was chosen."""
+    distinct = dict.fromkeys(operator.canonical() for operator in operators)
+    return [operator for operator in distinct if not kept.recall(operator)]
+
+
+def _choose(
+    operators: Sequence[Operator],
+    config: DeviceConfig,
+    kept: KeptDefaults,
+    builders: BuildPool,
+    interrupted: Callable[[], bool],
+    progress: Callable[[int, int], None],
+) -> None:
     futures = [
         builders.call(_choice, operator, config, timeout_seconds=_TIMEOUT_SECONDS, lost=_nothing)
         for operator in operators
@@ -56,28 +97,13 @@ def choose_defaults(
             raise KeyboardInterrupt
         if is_ours or not _is_remembered(operator, config, future):
             default_of(operator, config)
+        kept.keep(operator)
     progress(len(futures), len(futures))
-
-
-def choose_defaults_together(
-    operators: Sequence[Operator],
-    config: DeviceConfig,
-    progress: Callable[[int, int], None] = lambda done, total: None,
-) -> None:
-    """`choose_defaults` by processes that are started for it, where there are operators enough."""
-    distinct = list(dict.fromkeys(operator.canonical() for operator in operators))
-    if len(distinct) < _LEAST_OPERATORS:
-        return
-    with (
-        TemporaryDirectory() as folder,
-        BuildPool(os.cpu_count() or 1, Path(folder) / "output.log") as builders,
-    ):
-        choose_defaults(distinct, config, builders, progress=progress)
 
 
 def _choice(operator: Operator, config: DeviceConfig) -> Choice:
     func = workload_module(operator, config)["main"]
-    return default_choice(operator.canonical(), config, func)
+    return default_choice(operator, config, func)
 
 
 def _nothing(reason: str) -> Choice | None:
@@ -90,5 +116,5 @@ def _is_remembered(operator: Operator, config: DeviceConfig, future: Future[Choi
     except WorkerError:  # it is raised again where it is chosen here
         return False
     if choice is not None:
-        remember_default(operator.canonical(), config, choice)
+        remember_default(operator, config, choice)
     return choice is not None

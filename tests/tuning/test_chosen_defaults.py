@@ -48,10 +48,11 @@ class Builders:
 
 
 @pytest.fixture
-def chosen(monkeypatch):
-    """The operators that this process chose for."""
+def chosen(monkeypatch, tmp_path):
+    """The operators that this process chose for; none was chosen before."""
     found = []
     choose = default._choose
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(default, "_chosen", {})
     monkeypatch.setattr(
         default,
@@ -96,7 +97,29 @@ def test_an_interruption_is_seen_while_others_choose(chosen):
     assert not chosen
 
 
-def test_processes_are_started_where_there_are_operators_enough(chosen, monkeypatch):
+@pytest.mark.parametrize("count", [1, 3])
+def test_what_was_chosen_is_kept_and_not_chosen_again(chosen, count):
+    choose_defaults_together(OPERATORS[:count], CONFIG)
+    assert chosen == OPERATORS[:count]
+    expected = traces()[:count]
+    default._chosen.clear()
+    chosen.clear()
+    told = []
+    choose_defaults_together(
+        OPERATORS[:count], CONFIG, progress=lambda *counts: told.append(counts)
+    )
+    assert traces()[:count] == expected and not set(chosen) & set(OPERATORS[:count])
+    assert not told  # as nothing had to be chosen
+
+
+def test_of_those_that_are_kept_no_process_is_asked(chosen):
+    choose_defaults(OPERATORS[:2], CONFIG, Builders("never"))
+    default._chosen.clear()
+    choose_defaults(OPERATORS, CONFIG, Builders("never"))
+    assert chosen == [*OPERATORS[1::-1], OPERATORS[2]]
+
+
+def test_processes_are_started_where_there_are_operators_enough(chosen, monkeypatch, tmp_path):
     started = []
     monkeypatch.setattr(
         chosen_defaults,
@@ -105,6 +128,8 @@ def test_processes_are_started_where_there_are_operators_enough(chosen, monkeypa
     )
     choose_defaults_together([*OPERATORS, *OPERATORS], CONFIG)  # of which three are different
     assert not started
+    default._chosen.clear()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "another"))
     choose_defaults_together([*OPERATORS, topi.Matmul(1, 16, 16, 16)], CONFIG)
     assert started
     chosen.clear()
