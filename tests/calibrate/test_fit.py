@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import pytest
 from calibrate.fake_hardware import with_values
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -73,14 +74,17 @@ def test_it_finds_hidden_values(seed: int, values: dict[str, int]) -> None:
     assert np.max(np.abs(problem.errors(DEFAULT.replace(**fitted.values)))) < 0.01
 
 
-@settings(max_examples=8)
-@given(st.integers(0, 2**32), st.floats(0.001, 0.02))
-def test_noise_changes_nothing(seed: int, noise: float) -> None:
-    """What has no reason is not explained, however many fields there are to try."""
-    device = Linear(seed)
-    factors = np.exp(np.random.default_rng(seed).normal(0, noise, PROGRAMS))
-    problem = Problem(device, device(DEFAULT) * factors, noise)
-    assert not Fitter(problem, DEFAULT, FIELDS).fit().values
+@pytest.mark.long
+def test_noise_changes_next_to_nothing() -> None:
+    """What has no reason is not explained, however many fields there are to try: a change that pays
+    by luck alone is found in one of a hundred measurements, the same ones always."""
+    changed = 0
+    for seed in range(200):
+        device, random = Linear(seed), np.random.default_rng(1000 + seed)
+        noise = random.uniform(0.001, 0.02)
+        measured = device(DEFAULT) * np.exp(random.normal(0, noise, PROGRAMS))
+        changed += bool(Fitter(Problem(device, measured, noise), DEFAULT, FIELDS).fit().values)
+    assert changed <= 2
 
 
 @settings(max_examples=5)
