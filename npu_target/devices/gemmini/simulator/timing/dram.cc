@@ -33,25 +33,23 @@ Ticks Dram::burst(uint64_t line, Ticks at, bool is_write) {
   if (rarely(at >= next_refresh_)) refresh(at);
   Bank& bank = banks_[bank_count_.remainder(line)];
   const uint64_t row = lines_per_row_.divide(bank_count_.divide(line));
-  Opening& latest = bank.openings[0];
-  return serves(latest, row, at) ? burst_to(latest, at, is_write)
-                                 : burst_to_other(bank, row, at, is_write);
+  Opening& latest = bank.opening(0);
+  if (serves(latest, row, at)) return burst_to(latest, at, is_write);
+  if (at <= latest.may_close + row_idle_) return burst_to_other(bank, row, at, is_write);
+  // It has closed by itself, so that all have, and nothing is to come after the new one.
+  --bank.first;
+  return burst_to(open(bank, 0, row, at), at, is_write);
 }
 
 Ticks Dram::burst_to_other(Bank& bank, uint64_t row, Ticks at, bool is_write) {
-  // Where the latest has closed by itself, all have, and nothing is to come after the new one.
-  if (at > bank.openings[0].may_close + row_idle_) {
-    add_opening(bank, row, at);
-    return burst_to(bank.openings[0], at, is_write);
-  }
   unsigned i = 1;
-  while (i != kOpenings && !serves(bank.openings[i], row, at)) ++i;
+  while (i != kOpenings && !serves(bank.opening(i), row, at)) ++i;
   if (i == kOpenings) i = add_opening(bank, row, at);
-  const Ticks command = burst_to(bank.openings[i], at, is_write);
+  const Ticks command = burst_to(bank.opening(i), at, is_write);
   // What was to come after it comes later.
   for (; i > 0; --i) {
-    Opening& next = bank.openings[i - 1];
-    const Ticks late = bank.openings[i].may_close + precharge_ - next.activated;
+    Opening& next = bank.opening(i - 1);
+    const Ticks late = bank.opening(i).may_close + precharge_ - next.activated;
     if (late <= 0) break;
     next.activated += late;
     next.next_burst += late;
@@ -73,18 +71,22 @@ Ticks Dram::burst_to(Opening& opening, Ticks at, bool is_write) {
 unsigned Dram::add_opening(Bank& bank, uint64_t row, Ticks at) const {
   // Before those that were asked for later and have not begun.
   unsigned i = 0;
-  while (i + 1 != kOpenings && bank.openings[i].asked > at && bank.openings[i].activated > at) ++i;
-  for (unsigned later = kOpenings - 1; later != i; --later) {
-    bank.openings[later] = bank.openings[later - 1];
-  }
+  while (i + 1 != kOpenings && bank.opening(i).asked > at && bank.opening(i).activated > at) ++i;
+  --bank.first;
+  for (unsigned later = 0; later != i; ++later) bank.opening(later) = bank.opening(later + 1);
+  open(bank, i, row, at);
+  return i;
+}
+
+Dram::Opening& Dram::open(Bank& bank, unsigned i, uint64_t row, Ticks at) const {
   const bool is_awake = at <= last_close_ + row_idle_ + precharge_;
   Ticks activated = std::max(at + (is_awake ? 0 : wake_), bank.refreshed);
   if (i + 1 != kOpenings) {
-    activated = std::max(activated, bank.openings[i + 1].may_close + precharge_);
+    activated = std::max(activated, bank.opening(i + 1).may_close + precharge_);
   }
-  bank.openings[i] = {row,       row_accesses_,         at,
-                      activated, activated + activate_, activated + row_open_};
-  return i;
+  Opening& opening = bank.opening(i);
+  opening = {row, row_accesses_, at, activated, activated + activate_, activated + row_open_};
+  return opening;
 }
 
 void Dram::refresh(Ticks until) {
@@ -92,7 +94,7 @@ void Dram::refresh(Ticks until) {
   next_refresh_ += (until - next_refresh_) / refresh_period_ * refresh_period_;
   Ticks closed = next_refresh_;
   for (const Bank& bank : banks_) {
-    closed = std::max(closed, bank.openings[0].may_close + precharge_);
+    closed = std::max(closed, bank.opening(0).may_close + precharge_);
   }
   for (Bank& bank : banks_) {
     bank.openings.fill({});

@@ -55,7 +55,12 @@ class Dram {
   // Openings of a bank that are remembered: more than the requests under way can need.
   static constexpr unsigned kOpenings = 4;
   struct Bank {
-    std::array<Opening, kOpenings> openings;  // the latest first
+    // The latest is the first.
+    Opening& opening(unsigned i) { return openings[(first + i) % kOpenings]; }
+    const Opening& opening(unsigned i) const { return openings[(first + i) % kOpenings]; }
+
+    std::array<Opening, kOpenings> openings;  // a ring
+    unsigned first = 0;
     Ticks refreshed = 0;
   };
 
@@ -67,7 +72,7 @@ class Dram {
 
   // A burst to the line. Returns when its command goes out.
   NPU_INLINE Ticks burst(uint64_t line, Ticks at, bool is_write);
-  // One to a row that the latest opening does not serve.
+  // One to a row that the latest opening does not serve, which is still open.
   NPU_RARE Ticks burst_to_other(Bank& bank, uint64_t row, Ticks at, bool is_write);
   NPU_INLINE bool serves(const Opening& opening, uint64_t row, Ticks at) const {
     // Without a branch for each: which of them fails could not be foreseen.
@@ -77,7 +82,9 @@ class Dram {
   }
   NPU_INLINE Ticks burst_to(Opening& opening, Ticks at, bool is_write);
   // Where in the bank's openings a new one comes to be.
-  NPU_INLINE unsigned add_opening(Bank& bank, uint64_t row, Ticks at) const;
+  unsigned add_opening(Bank& bank, uint64_t row, Ticks at) const;
+  // Makes one of the bank's the opening of the row, after the one behind it.
+  NPU_INLINE Opening& open(Bank& bank, unsigned i, uint64_t row, Ticks at) const;
   // The first write that waits.
   void write_next();
   // Catches up with the refreshes up to `until`.

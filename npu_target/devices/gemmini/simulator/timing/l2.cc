@@ -4,7 +4,6 @@ namespace npu::gemmini::timing {
 
 L2::L2(const Config& config)
     : ways_(static_cast<uint64_t>(config.l2_ways)),
-      sets_(static_cast<uint64_t>(config.l2_bytes / (config.l2_ways * config.l2_line_bytes))),
       line_bytes_("l2_line_bytes", config.l2_line_bytes),
       bus_bytes_("bus_bytes", config.bus_bytes),
       hit_latency_(config.l2_hit_latency_cycles),
@@ -14,11 +13,12 @@ L2::L2(const Config& config)
                                      kL2FillTicks)),
       data_(bus_.line_cycles(), to_ticks(config.l2_mshrs * line_beats_.value())),
       mshrs_(config.l2_mshrs, bus_, data_),
-      lines_(ways_ * sets_.value(), kNoLine),
-      is_dirty_(ways_ * sets_.value(), 0) {}
+      places_(ways_,
+              static_cast<uint64_t>(config.l2_bytes / (config.l2_ways * config.l2_line_bytes))),
+      is_dirty_(places_.count(), 0) {}
 
 void L2::invalidate() {
-  std::fill(lines_.begin(), lines_.end(), kNoLine);
+  places_.clear();
   lfsr_ = 1;
 }
 
@@ -53,7 +53,7 @@ L2::Arrival L2::fetch(const Piece& piece, uint64_t victim, bool is_dirty, Cycle 
 
 Cycle L2::serve(const Piece& piece) {
   Cycle ready = piece.ready;
-  const uint64_t set = set_of(piece.line);
+  const uint64_t set = places_.set_of(piece.line);
   const Mshrs::Id mshr = mshrs_.allocate(piece.line, set, ready);
   const Cycle left = ready - hit_latency_;
   Arrival arrival;
@@ -61,10 +61,10 @@ Cycle L2::serve(const Piece& piece) {
   if (piece.is_partial) duration += piece.beats * kL2PartialBeatTicks;
   if (piece.place == kNowhere) {
     ++misses_;
-    const uint64_t place = set * ways_ + ((lfsr_ * ways_) >> 16);
-    const uint64_t victim = lines_[place];
+    const uint64_t place = places_.place(set, (lfsr_ * ways_) >> 16);
+    const uint64_t victim = places_.line_at(place);
     const bool is_dirty = is_dirty_[place] != 0;
-    lines_[place] = piece.line;
+    places_.put(place, piece.line);
     is_dirty_[place] = piece.is_write;
     arrival = fetch(piece, victim, is_dirty, ready, mshr);
     ready = std::max(ready, arrival.begins);

@@ -9,6 +9,7 @@
 #include "gemmini/simulator/timing/data_pipeline.h"
 #include "gemmini/simulator/timing/door.h"
 #include "gemmini/simulator/timing/inline.h"
+#include "gemmini/simulator/timing/line_places.h"
 #include "gemmini/simulator/timing/memory_bus.h"
 #include "gemmini/simulator/timing/mshrs.h"
 #include "gemmini/simulator/timing/power_of_two.h"
@@ -64,9 +65,8 @@ class L2 {
   int64_t lines_written() const { return bus_.lines_written(); }
 
  private:
-  static constexpr uint64_t kNoLine = ~uint64_t{0};
-
-  static constexpr uint64_t kNowhere = ~uint64_t{0};
+  static constexpr uint64_t kNoLine = LinePlaces::kNoLine;
+  static constexpr uint64_t kNowhere = LinePlaces::kNowhere;
 
   // Part of a request, or all: so many beats of a line.
   struct Piece {
@@ -81,7 +81,6 @@ class L2 {
     bool is_partial;   // a write that leaves bytes of its beats out
   };
 
-  uint64_t set_of(uint64_t line) const { return sets_.remainder(line); }
   // Looks a line up. Returns its place, kNowhere if it is not there.
   NPU_INLINE uint64_t find(uint64_t line);
   // A read that misses, or comes while others are under way. Returns the cycle of its first beat.
@@ -109,7 +108,6 @@ class L2 {
                                Cycle at);
 
   const uint64_t ways_;
-  const Divisor sets_;
   const PowerOfTwo line_bytes_;
   const PowerOfTwo bus_bytes_;
   const Cycle hit_latency_;
@@ -119,11 +117,10 @@ class L2 {
   DataPipeline data_;
   Mshrs mshrs_;
   Door door_;
-  // By place: set * ways + way.
-  std::vector<uint64_t> lines_;
-  std::vector<uint8_t> is_dirty_;
-  uint64_t lfsr_ = 1;  // 16 bits
-  Cycle quiet_ = 0;    // requests from then on find none under way
+  LinePlaces places_;
+  std::vector<uint8_t> is_dirty_;  // by place
+  uint64_t lfsr_ = 1;              // 16 bits
+  Cycle quiet_ = 0;                // requests from then on find none under way
   int64_t hits_ = 0;
   int64_t misses_ = 0;
 };
@@ -132,22 +129,7 @@ uint64_t L2::find(uint64_t line) {
   // Every lookup clocks the LFSR (taps 16, 14, 13, 11).
   const uint64_t feedback = (lfsr_ ^ (lfsr_ >> 2) ^ (lfsr_ >> 3) ^ (lfsr_ >> 5)) & 1;
   lfsr_ = (lfsr_ >> 1) | (feedback << 15);
-  const uint64_t first = set_of(line) * ways_;
-  // All ways without a branch: a line is in a random one, so that none could be foreseen.
-  uint64_t found = kNowhere;
-  const auto look = [&](uint64_t ways) {
-#pragma GCC unroll 8
-    for (uint64_t place = first; place < first + ways; ++place) {
-      found = lines_[place] == line ? place : found;
-    }
-  };
-  // Most devices' number, for which there is no loop then.
-  if (ways_ == 8) {
-    look(8);
-  } else {
-    look(ways_);
-  }
-  return found;
+  return places_.find(line);
 }
 
 Cycle L2::read(uint64_t address, int64_t bytes, Cycle at, Cycle taken) {
