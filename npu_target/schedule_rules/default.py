@@ -89,7 +89,7 @@ def remember_default(operator: Operator, config: DeviceConfig, choice: Choice) -
 def _key(operator: Operator, config: DeviceConfig) -> _Key:
     shape = None
     if isinstance(operator, MacOperator) and kind_of(config).has_schedules:
-        shape = operator.mac_shape(config)
+        shape = operator.mac_shape(config).canonical
     return operator.canonical(), shape, config
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -77,6 +77,12 @@ class MacShape:
     same_a_rows: int | None = None
     same_b_rows: int | None = None
     windows: Parts | None = None
+
+    @property
+    def canonical(self) -> MacShape:
+        """One for all that the same schedules serve equally: the value of a padding does not change
+        the time that they take."""
+        return self if self.window is None else replace(self, window=self.window.canonical)
 
     def extent(self, name: str) -> int:
         """The extent of one of :data:`TILED`."""

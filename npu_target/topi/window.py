@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -65,6 +65,11 @@ class Window:
     def canonical_pad_value(self) -> int:
         """One for all values that are loaded."""
         return -128 if self.fill else 0
+
+    @property
+    def canonical(self) -> Window:
+        """One for all that load alike."""
+        return replace(self, pad_value=self.canonical_pad_value)
 
     @property
     def out_h(self) -> int:

@@ -14,7 +14,7 @@ from tvm.s_tir import Schedule
 from npu_target import topi
 from npu_target.codegen_tir import build_program
 from npu_target.device import preset
-from npu_target.schedule_rules import default_schedule
+from npu_target.schedule_rules import default, default_schedule
 from npu_target.schedule_rules.default import default_choice
 from npu_target.schedule_rules.host_bounds import ranked_cycles
 from npu_target.schedule_rules.tilings import Tiling
@@ -40,6 +40,15 @@ def check_default(op: str, data: st.DataObject) -> None:
 @given(data=st.data())
 def test_equals_numpy(op, data):
     check_default(op, data)
+
+
+@pytest.mark.parametrize("op", sorted(topi.operators()))
+@given(data=st.data())
+def test_a_kernel_has_that_of_its_canonical_operator(op, data):
+    """So that what a build compiles, with its own scales and paddings, is what was compared."""
+    config = data.draw(devices)
+    operator = data.draw(operators(config)[op])
+    assert default._key(operator.kernel(), config) == default._key(operator.canonical(), config)
 
 
 def test_steps_without_a_loop():
