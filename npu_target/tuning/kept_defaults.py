@@ -94,22 +94,26 @@ def _package_of(kind: type) -> str:
 def _version(packages: tuple[str, ...]) -> str | None:
     """Of these packages' code; None where that is not known."""
     found = hashlib.sha256(repr((tvm.__version__, np.__version__)).encode())
-    for package in packages:
-        files = _files(package)
-        if not files or max(path.stat().st_mtime for path in files) > _began_at():
-            return None
-        for path in files:
-            found.update(repr((path.name, path.stat().st_size)).encode())
-            found.update(path.read_bytes())
+    try:
+        for package in packages:
+            files = _files(package)
+            if not files or max(path.stat().st_mtime for path in files) > _began_at():
+                return None
+            for path in files:
+                found.update(repr((path.name, path.stat().st_size)).encode())
+                found.update(path.read_bytes())
+    except OSError:
+        return None
     return found.hexdigest()[:16]
 
 
 def _files(package: str) -> list[Path]:
-    """A package's, or those of a module that is none."""
-    module = sys.modules[package]
+    """A package's, or that of a module that is none; none of what was typed in."""
+    module = sys.modules.get(package)
     folders = [Path(path) for path in getattr(module, "__path__", ())]
     if not folders:
-        return [Path(module.__file__)] if module.__file__ else []
+        file = getattr(module, "__file__", None)
+        return [Path(file)] if file else []
     return sorted(path for folder in folders for path in folder.rglob("*") if path.suffix in _CODE)
 
 

@@ -6,7 +6,9 @@ import dataclasses
 import importlib
 import os
 import sys
+import time
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -24,9 +26,10 @@ HOUR_SECONDS = 3600
 
 @pytest.fixture(autouse=True)
 def folder(monkeypatch, tmp_path):
-    """Where they are kept; nothing is known at first."""
+    """Where they are kept; nothing is known at first, and what was edited a moment ago is code."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(default, "_chosen", {})
+    monkeypatch.setattr(kept_defaults, "_began_at", time.time)
     kept_defaults._version.cache_clear()
     yield tmp_path / "cache" / "npu_target" / "defaults"
     kept_defaults._version.cache_clear()
@@ -113,10 +116,19 @@ def test_code_newer_than_this_process_keeps_nothing(package, folder):
     assert not folder.exists()
 
 
-def test_code_that_is_in_no_file_keeps_nothing(folder, monkeypatch):
-    monkeypatch.setattr(kept_defaults, "_files", lambda package: [])
-    keep()
-    assert recalled() is None and not folder.exists()
+@pytest.mark.parametrize("file", [None, "/no/such/file.py"])
+def test_code_that_is_in_no_file_keeps_nothing(folder, monkeypatch, file):
+    """As an operator's that was typed into an interpreter, or whose file is gone."""
+    module = ModuleType("typed_in")
+    if file is not None:
+        module.__file__ = file
+    product = type("Product", (topi.Matmul,), {"__module__": module.__name__})
+    operator = product(1, 16, 16, 16)
+    for known in (False, True):
+        if known:
+            monkeypatch.setitem(sys.modules, module.__name__, module)
+        keep(operator)
+        assert recalled(operator) is None and not folder.exists()
 
 
 @pytest.mark.parametrize(
