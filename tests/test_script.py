@@ -43,3 +43,55 @@ def test_a_mistake_is_shown_where_it_is():
 
     text = str(caught.value)
     assert "test_script.py" in text and "a[0] = missing" in text
+
+
+def scaled_by(extent, by):
+    @script.prim_func(s_tir=True)
+    def scaled(a: T.Buffer((extent,), "int32"), b: T.Buffer((extent,), "int32")):
+        for i in range(extent):
+            with T.sblock("scaled"):
+                vi = T.axis.spatial(extent, i)
+                if vi % 2 == 0:
+                    b[vi] = a[vi] * by
+
+    return scaled
+
+
+def scaled_by_tvm(extent, by):
+    @T.prim_func(s_tir=True)
+    def scaled(a: T.Buffer((extent,), "int32"), b: T.Buffer((extent,), "int32")):
+        for i in range(extent):
+            with T.sblock("scaled"):
+                vi = T.axis.spatial(extent, i)
+                if vi % 2 == 0:
+                    b[vi] = a[vi] * by
+
+    return scaled
+
+
+def test_a_text_that_was_read_before_is_parsed_with_what_it_names_now(monkeypatch):
+    scaled_by(7, 3)
+    monkeypatch.setattr(inspect, "getsource", lambda of: pytest.fail("it was read again"))
+    found = [scaled_by(*names) for names in ((7, 3), (8, 3), (7, 4), (7, 3))]
+    monkeypatch.undo()
+    for func, names in zip(found, ((7, 3), (8, 3), (7, 4), (7, 3)), strict=True):
+        tvm.ir.assert_structural_equal(func, scaled_by_tvm(*names))
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_what_is_not_well_formed_is_shown_where_it_is(known):
+    def twice():
+        @script.prim_func(s_tir=True)
+        def twice(a: T.Buffer((7,), "int32")):
+            for i in range(7):
+                with T.sblock("twice"):
+                    vi = T.axis.spatial(7, i)
+                    vj = T.axis.spatial(7, vi)
+                    a[vj] = a[i]
+
+        return twice
+
+    for _ in range(1 + known):
+        with pytest.raises(tvm.error.DiagnosticError) as caught:
+            twice()
+    assert "test_script.py" in str(caught.value) and "well-formed" in str(caught.value)
