@@ -64,7 +64,7 @@ class KeptDefaults:
         data = json.dumps(to_json(default_choice(operator, self._config))).encode()
         try:
             if not path.parent.exists():
-                path.parent.mkdir(parents=True)
+                path.parent.mkdir(parents=True, exist_ok=True)  # others may keep some now
                 _remove_old_versions(path.parent.parent)
             write_atomically(path, data)
         except OSError:
