@@ -57,25 +57,17 @@ def scaled_by(extent, by):
     return scaled
 
 
-def scaled_by_tvm(extent, by):
-    @T.prim_func(s_tir=True)
-    def scaled(a: T.Buffer((extent,), "int32"), b: T.Buffer((extent,), "int32")):
-        for i in range(extent):
-            with T.sblock("scaled"):
-                vi = T.axis.spatial(extent, i)
-                if vi % 2 == 0:
-                    b[vi] = a[vi] * by
-
-    return scaled
-
-
 def test_a_text_that_was_read_before_is_parsed_with_what_it_names_now(monkeypatch):
     scaled_by(7, 3)
     monkeypatch.setattr(inspect, "getsource", lambda of: pytest.fail("it was read again"))
-    found = [scaled_by(*names) for names in ((7, 3), (8, 3), (7, 4), (7, 3))]
+    names = [(7, 3), (8, 3), (7, 4), (7, 3)]
+    found = [scaled_by(*named) for named in names]
     monkeypatch.undo()
-    for func, names in zip(found, ((7, 3), (8, 3), (7, 4), (7, 3)), strict=True):
-        tvm.ir.assert_structural_equal(func, scaled_by_tvm(*names))
+    for func, named in zip(found, names, strict=True):
+        script._source_of.cache_clear()
+        tvm.ir.assert_structural_equal(func, scaled_by(*named))
+    with pytest.raises(ValueError):
+        tvm.ir.assert_structural_equal(found[0], found[2])
 
 
 @pytest.mark.parametrize("known", [False, True])
