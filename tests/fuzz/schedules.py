@@ -240,6 +240,8 @@ def in_parts(func: PrimFunc, draw: random.Random) -> PrimFunc:
     tvm_ffi.structural_walk(func.body, (tirx.For, visit))
 
     def cut(loop: tirx.For) -> tirx.Stmt:
+        if not isinstance(loop.extent, tirx.IntImm):  # a block's that others need in part
+            return loop
         extent, variable = int(loop.extent), loop.loop_var
         is_inner = not isinstance(loop.body, (tirx.For, tirx.SeqStmt))  # columns, or one step
         if is_inner or loop.annotations or variable in whole or extent < 2:

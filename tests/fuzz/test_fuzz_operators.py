@@ -75,12 +75,19 @@ def _drawn(data: st.DataObject) -> None:
 
 
 # A wide store whose loop over pixels holds two nests; steps under a condition; a window's rows in
-# different iterations of the loops around the tile; loops over lines and pixels fused.
+# different iterations of the loops around the tile; loops over lines and pixels fused; a loop whose
+# extent is no constant, beside others that are put in parts.
 FOUND = [
     ("gemmini-8x8", Matmul(batch=1, m=29, k=25, n=25, bias=False, sums=True), "template", 3187),
     ("gemmini-8x8", Matmul(batch=2, m=2, k=9, n=161, bias=False, sums=True), "template", 3438),
     ("gemmini-16x16", MaxPool2d(2, 1, 1, 1, size=2, stride=2, pad=(0, 2, 1, 1)), "template", 36),
     ("gemmini-8x8", Conv2d(1, 5, 8, 2, 1, 2, 5, bias=False, sums=True), "rules", 60),
+    (
+        "gemmini-16x16",
+        Conv2d(1, 1, 4, 1, 1, 1, 2, pad=(0, 0, 2, 3), bias=False, sums=True),
+        "template",
+        524286,
+    ),
 ]
 
 
