@@ -93,14 +93,10 @@ class Problem:
         terms = 2 * np.log(self._sizes) + (_FREEDOM + 1) * np.log1p(squares / _FREEDOM)
         return np.asarray(terms.sum(axis=1))
 
-    def score(self, misfit: float, changes: int) -> float:
-        """What to minimize: the misfit, and for each change what makes up for its luck (BIC,
-        doubled since the field is chosen as well as its value)."""
-        return misfit + changes * self.change_costs
-
     @property
-    def change_costs(self) -> float:
-        return 2 * math.log(len(self.measured) + 1)
+    def value_costs(self) -> float:
+        """By how much less luck alone makes the misfit for a number that is fitted (BIC)."""
+        return math.log(len(self.measured) + 1)
 
 
 def changed(config: DeviceConfig, values: Mapping[str, int]) -> DeviceConfig | None:

@@ -64,8 +64,8 @@ def without_effect(fitter: Fitter, fitted: Fitted) -> list[str]:
 
 
 def _is_as_good(fitter: Fitter, other: Fitted, fitted: Fitted) -> bool:
-    # By less than what a change has to bring, there is no telling.
-    return fitter.score(other) <= fitter.score(fitted) + fitter.problem.change_costs / 2
+    # By less than what luck alone brings a value, there is no telling.
+    return fitter.score(other) <= fitter.score(fitted) + fitter.problem.value_costs
 
 
 def _instead(fitter: Fitter, fitted: Fitted, field: str) -> dict[str, Mapping[str, int]]:

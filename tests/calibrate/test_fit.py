@@ -75,16 +75,14 @@ def test_it_finds_hidden_values(seed: int, values: dict[str, int]) -> None:
 
 
 @pytest.mark.long
-def test_noise_changes_next_to_nothing() -> None:
-    """What has no reason is not explained, however many fields there are to try: a change that pays
-    by luck alone is found in one of a hundred measurements, the same ones always."""
-    changed = 0
+def test_noise_changes_nothing() -> None:
+    """What has no reason is not explained. The measurements are the same ones always: however
+    unlikely luck is, of random ones it would find a field in the end."""
     for seed in range(200):
         device, random = Linear(seed), np.random.default_rng(1000 + seed)
         noise = random.uniform(0.001, 0.02)
         measured = device(DEFAULT) * np.exp(random.normal(0, noise, PROGRAMS))
-        changed += bool(Fitter(Problem(device, measured, noise), DEFAULT, FIELDS).fit().values)
-    assert changed <= 2
+        assert not Fitter(Problem(device, measured, noise), DEFAULT, FIELDS).fit().values
 
 
 @settings(max_examples=5)
