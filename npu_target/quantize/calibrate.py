@@ -35,13 +35,24 @@ _PERCENTILE = 0.9999
 
 
 class RangeObserver:
-    """A histogram of magnitudes that widens, by merging bins, as larger values come."""
+    """A histogram of magnitudes that widens, by merging bins, as larger values come.
 
-    def __init__(self, name: str) -> None:
+    counts : of the values in each bin so far, int64 [2048].
+    width : of a bin; 0 until a value other than 0 was seen.
+    largest : of all magnitudes.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        counts: np.ndarray | None = None,
+        width: float = 0.0,
+        largest: float = 0.0,
+    ) -> None:
         self._name = name
-        self._counts = np.zeros(_BINS, "int64")
-        self._width = 0.0  # of a bin; 0 until a value other than 0 was seen
-        self._largest = 0.0
+        self.counts = np.zeros(_BINS, "int64") if counts is None else counts
+        self.width = width
+        self.largest = largest
 
     def update(self, values: np.ndarray) -> None:
         """Take in a tensor; raises :class:`QuantizeError` if a value is not finite."""
@@ -53,27 +64,27 @@ class RangeObserver:
                 f"{self._name}: a value is infinite or not a number on the calibration inputs; "
                 f"check them and the weights, or leave {self._name} in float (keep_float)"
             )
-        self._largest = max(self._largest, largest)
-        if self._width == 0.0:
-            self._width = largest / _BINS
-        if self._width == 0.0:  # all values so far are 0, or too small to tell from it
+        self.largest = max(self.largest, largest)
+        if self.width == 0.0:
+            self.width = largest / _BINS
+        if self.width == 0.0:  # all values so far are 0, or too small to tell from it
             return
-        while largest > self._width * _BINS:
-            self._counts = np.concatenate(
-                [self._counts.reshape(-1, 2).sum(axis=1), np.zeros(_BINS // 2, "int64")]
+        while largest > self.width * _BINS:
+            self.counts = np.concatenate(
+                [self.counts.reshape(-1, 2).sum(axis=1), np.zeros(_BINS // 2, "int64")]
             )
-            self._width *= 2.0
+            self.width *= 2.0
         magnitudes = magnitudes[magnitudes > 0]  # 0 is exact under any scale
-        bins = np.minimum((magnitudes / self._width).astype("int64"), _BINS - 1)
-        self._counts += np.bincount(bins, minlength=_BINS)
+        bins = np.minimum((magnitudes / self.width).astype("int64"), _BINS - 1)
+        self.counts += np.bincount(bins, minlength=_BINS)
 
     def threshold(self, method: Method) -> float:
         """The magnitude that becomes 127; 0 if only zeros were seen."""
-        if self._width == 0.0 or method is Method.MINMAX:
-            return self._largest
+        if self.width == 0.0 or method is Method.MINMAX:
+            return self.largest
         if method is Method.PERCENTILE:
-            share = np.cumsum(self._counts) / self._counts.sum()
-            return min(self._largest, (int(np.searchsorted(share, _PERCENTILE)) + 1) * self._width)
+            share = np.cumsum(self.counts) / self.counts.sum()
+            return min(self.largest, (int(np.searchsorted(share, _PERCENTILE)) + 1) * self.width)
         return self._least_squares_threshold()
 
     def scale(self, method: Method, powers_of_two: bool) -> float:
@@ -86,20 +97,20 @@ class RangeObserver:
         if not powers_of_two:
             return scale
         above = power_of_two_from(scale)
-        if method is not Method.MSE or self._width == 0.0:
+        if method is not Method.MSE or self.width == 0.0:
             return above
         return min((above, above / 2), key=lambda scale: self._squared_errors([scale])[0])
 
     def _least_squares_threshold(self) -> float:
-        candidates = np.linspace(1.0, 0.2, 161) * self._largest
+        candidates = np.linspace(1.0, 0.2, 161) * self.largest
         totals = self._squared_errors([candidate / INT8_LIMIT for candidate in candidates])
         return float(candidates[np.argmin(totals)])
 
     def _squared_errors(self, scales: Sequence[float]) -> list[float]:
         """Of clipping and rounding all values so far, by each scale."""
-        centers = (np.arange(_BINS) + 0.5) * self._width
-        used = self._counts > 0
-        centers, counts = centers[used], self._counts[used]
+        centers = (np.arange(_BINS) + 0.5) * self.width
+        used = self.counts > 0
+        centers, counts = centers[used], self.counts[used]
         totals = []
         for scale in scales:
             error = np.minimum(np.rint(centers / scale), INT8_LIMIT) * scale - centers

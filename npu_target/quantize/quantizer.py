@@ -18,9 +18,10 @@ from ..decompose import decompose_float
 from ..device.requantize import RequantizeRule
 from ..device.scale_rule import ScaleRule
 from ..relax_graph import Graph, replace_function
-from .calibrate import QuantizeError, observe
+from .calibrate import QuantizeError
 from .emitter import Emitter, QuantizeOptions
 from .fold import fold_batch_norm
+from .kept_ranges import ranges_of
 from .plan import Kind, Step, make_plan
 from .shared_scales import share_scales
 
@@ -57,7 +58,8 @@ def quantize(
     """Quantize function ``main`` of ``mod``, whose weights must be constants.
 
     ``inputs``: calibration inputs, each the list of ``main``'s arguments (or the only argument),
-    taken one after the other; ``progress`` is called with how many are done.
+    taken one after the other; ``progress`` is called with how many are done. The ranges of the same
+    network on the same inputs are kept (:mod:`~npu_target.quantize.kept_ranges`).
     ``rule``: how the device that computes it makes int8 of its sums; where that takes powers of
     two only, the scales of all tensors are.
     Operations that have no integer form stay float, between dequantize and quantize.
@@ -73,7 +75,7 @@ def quantize(
     if unknown:
         raise QuantizeError(f"keep_float names bindings that are not there: {sorted(unknown)}")
     steps = make_plan(graph, options.keep_float)
-    observers = observe(mod, graph, _observed(graph, steps), inputs, progress)
+    observers = ranges_of(mod, graph, _observed(graph, steps), inputs, progress)
     scales = {
         var: seen.scale(options.activations, rule.powers_of_two) for var, seen in observers.items()
     }

@@ -23,6 +23,7 @@ from ..quantize import Quantized, quantize
 from ..schedule_rules import default_schedule
 from ..topi import Operator, operators
 from .choose import cycles_of
+from .chosen_defaults import choose_defaults_together
 from .errors import TuningError
 from .layers import Layer, layers_of
 from .models import FileModel, asked_model, inputs_of, load_model
@@ -154,6 +155,7 @@ def _default_cycles(config: DeviceConfig) -> Cycles:
 
     @cache
     def of_canonical(operator: Operator) -> int:
+        choose_defaults_together([operator], config)
         schedule = default_schedule(operator, config)
         return cycles_of(build_program(schedule.mod["main"], config, operator.name))
 

@@ -8,11 +8,11 @@ from contextlib import nullcontext
 
 import pytest
 
-from npu_target import topi
+from npu_target import kept, topi
 from npu_target.device import preset
 from npu_target.schedule_rules import default
 from npu_target.schedule_rules.traces import trace_json
-from npu_target.tuning import chosen_defaults, kept_defaults
+from npu_target.tuning import chosen_defaults
 from npu_target.tuning.build_pool import BuildPool
 from npu_target.tuning.chosen_defaults import choose_defaults, choose_defaults_together
 from npu_target.tuning.schedules import default_of
@@ -54,8 +54,8 @@ def chosen(monkeypatch, tmp_path):
     found = []
     choose = default._choose
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(kept_defaults, "_began_at", time.time)  # code was edited a moment ago
-    kept_defaults._version.cache_clear()
+    monkeypatch.setattr(kept, "_began_at", time.time)  # code was edited a moment ago
+    kept._version.cache_clear()
     monkeypatch.setattr(default, "_chosen", {})
     monkeypatch.setattr(
         default,
