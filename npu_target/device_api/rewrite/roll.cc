@@ -14,7 +14,7 @@ namespace {
 
 // Instructions in whose time the host fetches the code of a command (two instructions or three, 49
 // cycles for 16).
-constexpr int64_t kFetched = 6;
+constexpr int64_t kFetching = 6;
 // A long part in a loop needs more registers than there are: what it begins with is made at once
 // and kept in memory, and the device waits for it. So many nodes are long, in a program of so few.
 constexpr int64_t kLong = 32;
@@ -189,7 +189,7 @@ class Roller {
     if (is_beside_loops && saturated_product(size, repeats.count) <= kBesideLoops) return 0;
     const auto each = static_cast<int64_t>(2 + running.size());
     const int64_t taken = saturated_product(saturated_product(times, repeats.count), each);
-    return saturated_sum(kFetched * (repeats.count - 1) * size, -taken);
+    return saturated_sum(kFetching * (repeats.count - 1) * size, -taken);
   }
 
   // A loop, by its first two iterations.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "rewrite/fetched.h"
 #include "rewrite/replacement.h"
 
 namespace npu::rewrite {
@@ -10,9 +11,6 @@ namespace {
 
 // Instructions of a condition: its operations and the branch.
 constexpr int64_t kAsked = 4;
-// Instructions to be saved for a command more in the program. Its code is fetched once, in the time
-// of six; and what is saved brings nothing while the device is busy anyway.
-constexpr int64_t kFetched = 16;
 
 }  // namespace
 

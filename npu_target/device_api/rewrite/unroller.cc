@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "rewrite/fetched.h"
 #include "rewrite/replacement.h"
 
 namespace npu::rewrite {
@@ -11,8 +12,6 @@ namespace {
 constexpr int64_t kMost = 16;
 // Where iterations are left over, so many others at least.
 constexpr int64_t kLeastWithRest = 4;
-// Instructions to be saved for a command more in the program: see splitter.cc.
-constexpr int64_t kFetched = 16;
 
 // Commands and conditions of a body, or too many where it has loops.
 int64_t size_of(const Node* loop) {

@@ -9,7 +9,7 @@ namespace npu::sim {
 namespace {
 
 // Iterations for which a condition is looked at one by one.
-constexpr int64_t kMostValues = 4096;
+constexpr int64_t kMostIterations = 4096;
 
 bool is_comparison(Op op) { return op == Op::kLt || op == Op::kLe || op == Op::kEq; }
 
@@ -78,7 +78,7 @@ std::optional<double> CommandCounter::mean_value(uint32_t value) {
     const uint32_t slot = exprs.nodes[node].slot;
     if (std::find(slots.begin(), slots.end(), slot) != slots.end()) continue;
     const int64_t extent = extents_[slot].value_or(0);
-    if (extent <= 0 || extent > kMostValues / number) return std::nullopt;
+    if (extent <= 0 || extent > kMostIterations / number) return std::nullopt;
     number *= extent;
     slots.push_back(slot);
     variables_[slot] = 0;

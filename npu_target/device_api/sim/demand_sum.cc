@@ -10,8 +10,6 @@
 namespace npu::sim {
 namespace {
 
-constexpr uint64_t kStepsPerPoll = 1 << 14;
-
 class DemandSum {
  public:
   DemandSum(const Program& program, const HostCode& code, const RunControl& control)
@@ -103,7 +101,7 @@ class DemandSum {
     const int64_t alike = loop.varies ? 1 : extent;
     for (int64_t iteration = 0; iteration < extent; iteration += alike) {
       variables_[loop.slot] = iteration;
-      if (++gone_through_ % kStepsPerPoll == 0 && control_.poll) control_.poll();
+      control_.poll_at(++gone_through_);
       add(all, with_loops(loop.once, index + 1, loop.end), static_cast<uint64_t>(alike));
     }
     loop.is_known = !loop.is_open;

@@ -7,8 +7,6 @@
 namespace npu::sim {
 namespace {
 
-constexpr uint64_t kStepsPerPoll = 1 << 14;
-
 NoDelay no_delay;
 
 }  // namespace
@@ -75,7 +73,7 @@ void HostDemandCounter::run_loop(uint32_t entry) {
     const uint64_t steps_before = steps_;
     variables_[loop.slot] = iteration;
     count_steps(1, 1);
-    if (++since_poll_ % kStepsPerPoll == 0 && control_.poll) control_.poll();
+    control_.poll_at(++since_poll_);
     run(entry + 1, bottom);
     host_.run_and_count(code_.instructions[bottom], 0, no_delay);
     if (varies_[instruction.index]) continue;

@@ -20,6 +20,14 @@ namespace npu::sim {
 struct RunControl {
   uint64_t max_steps = 0;                // 0: no bound
   std::function<void()> poll = nullptr;  // called now and then; stops the run by throwing
+
+  // Calls it, of many times that this is called with one step more.
+  void poll_at(uint64_t step) const {
+    if (step % kStepsPerPoll == 0 && poll) poll();
+  }
+
+ private:
+  static constexpr uint64_t kStepsPerPoll = 1 << 14;
 };
 
 // Of a host whose code comes from a memory that nobody else uses.
@@ -150,10 +158,8 @@ class ProgramRunner {
       throw LimitError(-1, "program '" + program_.name + "': needs at most " +
                                std::to_string(control_.max_steps) + " loop iterations, has more");
     }
-    if (steps_ % kStepsPerPoll == 0 && control_.poll) control_.poll();
+    control_.poll_at(steps_);
   }
-
-  static constexpr uint64_t kStepsPerPoll = 1 << 14;
 
   const Program& program_;
   ProgramCode code_;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/host_core.h"
+#include "src/ffi_bytes.h"
 #include "src/ffi_error.h"
 #include "src/ffi_numbers.h"
 #include "src/simulators.h"
@@ -24,7 +25,7 @@ constexpr int64_t kPastTheLimit = -1;
 // when there are none; -1 past `max_cycles` (0: no limit).
 int64_t program_cycles(const ffi::Bytes& file, int64_t max_cycles, const FfiNumbers& numbers) {
   return with_ffi_errors([&]() -> int64_t {
-    sim::Program program = sim::Program::parse({file.data(), file.size()});
+    sim::Program program = sim::Program::parse(view(file));
     put_on(numbers, program);
     sim::RunOptions options;
     options.max_cycles = static_cast<uint64_t>(max_cycles);
@@ -52,7 +53,7 @@ ffi::Array<int64_t> sequence_cycles(const ffi::Array<ffi::Bytes>& files,
     ffi::Array<int64_t> cycles;
     std::vector<sim::Program> programs;
     for (const ffi::Bytes& file : files) {
-      programs.push_back(sim::Program::parse({file.data(), file.size()}));
+      programs.push_back(sim::Program::parse(view(file)));
     }
     if (addresses.size() != programs.size()) {
       throw sim::SimError(sim::ErrorKind::kBadProgram, -1,

@@ -12,9 +12,6 @@ namespace {
 
 namespace ffi = tvm::ffi;
 
-// About 2 GiB of packed commands: beyond any kernel, and before the memory is gone.
-constexpr int64_t kMaxCommands = int64_t{1} << 26;
-
 ffi::Array<ffi::Array<int64_t>> ranges_of(const sim::MemoryMap& dram) {
   ffi::Array<ffi::Array<int64_t>> ranges;
   for (const sim::MemoryMap::Region& region : dram.regions()) {
@@ -37,9 +34,10 @@ ForeignSimulator::ForeignSimulator(std::string name, ffi::Function simulate,
       dram_(dram) {}
 
 void ForeignSimulator::issue(const sim::Command& command, uint32_t host_cycles) {
-  if (++command_count_ > kMaxCommands) {
-    throw sim::LimitError(command_count_, name_ + ": needs at most " +
-                                              std::to_string(kMaxCommands) + " commands, has more");
+  if (++command_count_ > kMostPackedCommands) {
+    throw sim::LimitError(
+        command_count_,
+        name_ + ": needs at most " + std::to_string(kMostPackedCommands) + " commands, has more");
   }
   append_issue(commands_, {host_cycles, command});
 }

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "sim/byte_reader.h"
+#include "src/ffi_bytes.h"
 #include "src/ffi_error.h"
 #include "src/launch.h"
 
@@ -29,8 +30,6 @@ void append_text(std::string& to, const std::string& text) {
   append_u32(to, text.size());
   to += text;
 }
-
-std::string_view view(const ffi::Bytes& bytes) { return {bytes.data(), bytes.size()}; }
 
 class NpuModule final : public ffi::ModuleObj {
  public:

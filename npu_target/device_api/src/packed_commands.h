@@ -13,6 +13,9 @@
 
 namespace npu {
 
+// As many as some 2 GiB hold: beyond any kernel, and before the memory is gone.
+constexpr int64_t kMostPackedCommands = int64_t{1} << 26;
+
 // A command, and what the host spends before it.
 struct Issue {
   uint32_t host_cycles;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "sim/host_core.h"
+#include "src/ffi_bytes.h"
 #include "src/ffi_error.h"
 #include "src/ffi_numbers.h"
 #include "src/json.h"
@@ -27,8 +28,6 @@ namespace npu {
 namespace {
 
 namespace ffi = tvm::ffi;
-
-std::string_view view(const ffi::Bytes& bytes) { return {bytes.data(), bytes.size()}; }
 
 // Hands slices on until the receiver wants no more.
 sim::Recording recording_to(const ffi::Optional<ffi::Function>& receiver, int64_t from,

@@ -10,6 +10,7 @@
 #include "sim/host_demand.h"
 #include "sim/program_run.h"
 #include "src/command_classes.h"
+#include "src/ffi_bytes.h"
 #include "src/ffi_error.h"
 #include "src/packed_commands.h"
 #include "src/simulators.h"
@@ -19,12 +20,7 @@ namespace {
 
 namespace ffi = tvm::ffi;
 
-// About 1.5 GiB of packed commands: beyond any kernel, and before the memory is gone.
-constexpr uint64_t kMaxCommands = uint64_t{1} << 26;
-
-sim::Program parse(const ffi::Bytes& bytes) {
-  return sim::Program::parse({bytes.data(), bytes.size()});
-}
+sim::Program parse(const ffi::Bytes& bytes) { return sim::Program::parse(view(bytes)); }
 
 // The command stream for given argument addresses, as triples of little-endian uint64.
 ffi::Bytes expand(const ffi::Bytes& bytes, const ffi::Array<int64_t>& addresses) {
@@ -33,14 +29,14 @@ ffi::Bytes expand(const ffi::Bytes& bytes, const ffi::Array<int64_t>& addresses)
     std::vector<uint64_t> bound;
     for (const int64_t address : addresses) bound.push_back(static_cast<uint64_t>(address));
     std::string packed;
-    uint64_t commands = 0;
-    sim::for_each_command(program, bound, {kMaxCommands, stop_if_interrupted},
+    int64_t commands = 0;
+    sim::for_each_command(program, bound, {kMostPackedCommands, stop_if_interrupted},
                           [&](const sim::Command& command, uint32_t) {
-                            if (++commands > kMaxCommands) {
-                              throw sim::SimError(
-                                  sim::ErrorKind::kTimedOut, static_cast<int64_t>(commands),
-                                  "program '" + program.name + "': needs at most " +
-                                      std::to_string(kMaxCommands) + " commands, has more");
+                            if (++commands > kMostPackedCommands) {
+                              throw sim::SimError(sim::ErrorKind::kTimedOut, commands,
+                                                  "program '" + program.name + "': needs at most " +
+                                                      std::to_string(kMostPackedCommands) +
+                                                      " commands, has more");
                             }
                             append_command(packed, command);
                           });
@@ -53,7 +49,7 @@ ffi::Bytes expand(const ffi::Bytes& bytes, const ffi::Array<int64_t>& addresses)
 ffi::Array<int64_t> host_cost(const ffi::Bytes& bytes) {
   return with_ffi_errors([&] {
     const sim::Program program = parse(bytes);
-    const sim::RunControl control{kMaxCommands, stop_if_interrupted};
+    const sim::RunControl control{kMostPackedCommands, stop_if_interrupted};
     sim::HostDemandCounter counter(program, control);
     const sim::HostDemand demand = counter.count();
     return ffi::Array<int64_t>{

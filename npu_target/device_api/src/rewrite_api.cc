@@ -12,6 +12,7 @@
 #include "sim/program_run.h"
 #include "sim/program_write.h"
 #include "src/command_classes.h"
+#include "src/ffi_bytes.h"
 #include "src/ffi_error.h"
 
 namespace npu {
@@ -28,7 +29,7 @@ constexpr uint64_t kMaxIterations = uint64_t{1} << 26;
 ffi::Array<ffi::Any> rewritten(const ffi::Bytes& bytes, const CommandClasses& classes,
                                const ffi::Array<ffi::String>& passes, bool shows) {
   return with_ffi_errors([&] {
-    const sim::Program program = sim::Program::parse({bytes.data(), bytes.size()});
+    const sim::Program program = sim::Program::parse(view(bytes));
     const auto has = [&](const char* name) {
       for (const ffi::String& pass : passes) {
         if (pass == name) return true;

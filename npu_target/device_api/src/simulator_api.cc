@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sim/host_config.h"
+#include "src/ffi_bytes.h"
 #include "src/ffi_error.h"
 #include "src/ffi_numbers.h"
 #include "src/packed_commands.h"
@@ -72,7 +73,7 @@ ffi::Array<ffi::Any> run_stream(const ffi::String& kind, const FfiNumbers& field
     initialize(simulator->memories(), memories);
     const auto host_cycles =
         static_cast<uint32_t>(sim::HostConfig::from_pairs(numbers).host_cycles_per_command);
-    for (const sim::Command& command : unpack_commands({commands.data(), commands.size()})) {
+    for (const sim::Command& command : unpack_commands(view(commands))) {
       simulator->issue(command, host_cycles);
     }
     simulator->finish();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/host_core.h"
+#include "src/ffi_bytes.h"
 #include "src/ffi_error.h"
 #include "src/launch.h"
 #include "src/session.h"
@@ -48,7 +49,7 @@ struct Tensors {
 // the processor seconds of the former, of the latter, and then cycles, MACs and commands.
 ffi::Array<ffi::Any> measure_speed(const ffi::Bytes& file, int64_t repeats) {
   return with_ffi_errors([&] {
-    const sim::Program program = sim::Program::parse({file.data(), file.size()});
+    const sim::Program program = sim::Program::parse(view(file));
     const Tensors tensors(program);
     ffi::Array<double> together;
     ffi::Array<double> timing_alone;

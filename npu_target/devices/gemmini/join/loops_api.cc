@@ -8,6 +8,7 @@
 #include "gemmini/simulator/config.h"
 #include "gemmini/simulator/loops/registers.h"
 #include "gemmini/simulator/loops/sequence.h"
+#include "src/ffi_bytes.h"
 #include "src/ffi_error.h"
 #include "src/ffi_numbers.h"
 #include "src/packed_commands.h"
@@ -25,7 +26,7 @@ ffi::Bytes expand_loops(const FfiNumbers& fields, const ffi::Bytes& commands) {
     loops::LoopRegisters registers(config);
     std::string expanded;
     int64_t index = 0;
-    for (const sim::Command& command : unpack_commands({commands.data(), commands.size()})) {
+    for (const sim::Command& command : unpack_commands(view(commands))) {
       if (!is_loop_command(command.funct)) {
         append_command(expanded, command);
       } else if (const auto loop = registers.take({command, index})) {

@@ -5,6 +5,7 @@
 
 #include "gemmini/simulator/program_work.h"
 #include "sim/program.h"
+#include "src/ffi_bytes.h"
 #include "src/ffi_error.h"
 
 namespace npu::gemmini {
@@ -15,7 +16,7 @@ namespace ffi = tvm::ffi;
 // The numbers of the work of a program file, by their names.
 ffi::Map<ffi::String, double> program_work(const ffi::Bytes& file) {
   return with_ffi_errors([&] {
-    const ProgramWork work = work_of(sim::Program::parse({file.data(), file.size()}));
+    const ProgramWork work = work_of(sim::Program::parse(view(file)));
     ffi::Map<ffi::String, double> numbers;
 #define COUNT(name) numbers.Set(#name, work.name);
 #include "gemmini/work_counts.def"

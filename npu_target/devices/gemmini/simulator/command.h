@@ -37,21 +37,25 @@ enum Activation : uint8_t { kNoActivation = 0, kRelu = 1 };
 constexpr uint64_t bits(uint64_t value, int high, int low) {
   return (value >> low) & ((uint64_t{1} << (high - low + 1)) - 1);
 }
+// The number in them, which is not below 0.
+constexpr int64_t field(uint64_t value, int high, int low) {
+  return static_cast<int64_t>(bits(value, high, low));
+}
 constexpr bool bit(uint64_t value, int position) { return ((value >> position) & 1) != 0; }
 
 // A local address operand: where in the scratchpad or the accumulator, and how much.
 struct LocalOperand {
   constexpr explicit LocalOperand(uint64_t value)
       : address(static_cast<uint32_t>(value)),
-        cols(static_cast<int64_t>(bits(value, 47, 32))),
-        rows(static_cast<int64_t>(bits(value, 63, 48))) {}
+        cols(field(value, 47, 32)),
+        rows(field(value, 63, 48)) {}
 
   constexpr bool is_garbage() const { return address == 0xFFFFFFFFu; }
   constexpr bool is_acc() const { return bit(address, 31); }
   constexpr bool accumulates() const { return bit(address, 30); }
   constexpr bool is_full_width() const { return bit(address, 29); }
   constexpr uint32_t norm_command() const { return static_cast<uint32_t>(bits(address, 28, 26)); }
-  constexpr int64_t row() const { return static_cast<int64_t>(bits(address, 25, 0)); }
+  constexpr int64_t row() const { return field(address, 25, 0); }
 
   uint32_t address;
   int64_t cols;

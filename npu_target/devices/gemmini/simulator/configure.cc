@@ -15,10 +15,6 @@ float as_float(uint64_t pattern) {
   return value;
 }
 
-int64_t field(uint64_t value, int high, int low) {
-  return static_cast<int64_t>(bits(value, high, low));
-}
-
 bool relu_of(const RunningCommand& running, uint64_t activation) {
   if (activation > kRelu) {
     running.fail(ErrorKind::kUnsupportedCommand,

@@ -8,10 +8,6 @@
 namespace npu::gemmini::loops {
 namespace {
 
-int64_t field(uint64_t value, int high, int low) {
-  return static_cast<int64_t>(bits(value, high, low));
-}
-
 void decode_registers(const ConvRegisters& registers, ConvLoop& loop) {
   const auto rs1 = [&](int config) { return registers.configs[config - 1]->rs1; };
   const auto rs2 = [&](int config) { return registers.configs[config - 1]->rs2; };

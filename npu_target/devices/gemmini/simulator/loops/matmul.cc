@@ -8,10 +8,6 @@
 namespace npu::gemmini::loops {
 namespace {
 
-int64_t field(uint64_t value, int high, int low) {
-  return static_cast<int64_t>(bits(value, high, low));
-}
-
 const Command& defined(const RunningCommand& running, const std::optional<Command>& command,
                        int funct) {
   if (!command) fail_undefined(running, "loop_ws", funct);

@@ -10,8 +10,8 @@ namespace {
 
 // As far as a step looks ahead of when it begins, and the next one begins before that: array reads
 // ask for the ports of the cycles that follow.
-constexpr Cycle kStepCycles = 64;
-constexpr Cycle kStepLeadCycles = 16;
+constexpr Cycle kLoadStepCycles = 64;
+constexpr Cycle kLoadLeadCycles = 16;
 
 }  // namespace
 
@@ -30,7 +30,7 @@ LoadUnit::LoadUnit(const Config& config, ReservationStation& station, L2& l2,
 
 Cycle LoadUnit::next_step() const {
   const Cycle late = next_late_write();
-  if (id_ != ReservationStation::kNone) return std::min(late, last_sent_ - kStepLeadCycles);
+  if (id_ != ReservationStation::kNone) return std::min(late, last_sent_ - kLoadLeadCycles);
   const ReservationStation::Id next = station_.pending(Queue::kLoad, 0);
   if (next == ReservationStation::kNone || station_.issued(next) == kNever) return late;
   return std::min(late, std::max({station_.issued(next) + kLoadQueueStages, controller_free_,
@@ -41,7 +41,7 @@ Cycle LoadUnit::next_late_write() const {
   if (late_.empty()) return kNever;
   const LateLoad& late = late_.front();
   const Arrival& arrival = late.arrivals[late.next];
-  return std::max(arrival.from + arrival.written, late_free_) - kStepLeadCycles;
+  return std::max(arrival.from + arrival.written, late_free_) - kLoadLeadCycles;
 }
 
 void LoadUnit::write_late(Cycle now) {
@@ -57,7 +57,7 @@ void LoadUnit::write_late(Cycle now) {
         at = acc_writes_.first_free(BankMask{1} << acc_bank_rows_.divide(row), at);
       }
       late_free_ = at;
-      if (at > now + kStepLeadCycles) return;
+      if (at > now + kLoadLeadCycles) return;
       take_ports(load, arrival.row, block, block, at, at + 1);
       late_free_ = at + 1;
     }
@@ -86,7 +86,7 @@ void LoadUnit::step(Cycle now) {
     }
     begin_reads(load);
   }
-  run_reads(station_.operation(id_).load, now + kStepCycles);
+  run_reads(station_.operation(id_).load, now + kLoadStepCycles);
   if (next_row_ < rows_) return;
   // A command of one row still spends a cycle in each of two states.
   controller_free_ = std::max(

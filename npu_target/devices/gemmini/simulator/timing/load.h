@@ -22,9 +22,9 @@ namespace npu::gemmini::timing {
 // `zerowrite` gives way to rows that end their request). It completes the cycle after its last byte
 // is in SRAM.
 //
-// A step runs some rows of the command at the front: those whose requests leave within kStepCycles,
-// so that the L2 hears of them in about the order in which it does of stores. Data for the
-// scratchpad take the port of the bank they go to, whatever else wants it. Those for the
+// A step runs some rows of the command at the front: those whose requests leave within
+// kLoadStepCycles, so that the L2 hears of them in about the order in which it does of stores. Data
+// for the scratchpad take the port of the bank they go to, whatever else wants it. Those for the
 // accumulator give way to the array's results for the same bank, and whatever comes behind them
 // waits as well (Scratchpad.scala: `exwrite` before `dmawrite`); steps of their own write them, for
 // results are known not long before.

@@ -38,8 +38,8 @@ struct ArrayOperand {
   BankMask spad_banks;  // 0: not read from the scratchpad
 
   uint32_t address() const { return static_cast<uint32_t>(encoded); }
-  int64_t rows() const { return static_cast<int64_t>(bits(encoded, 63, 48)); }
-  int64_t cols() const { return static_cast<int64_t>(bits(encoded, 47, 32)); }
+  int64_t rows() const { return field(encoded, 63, 48); }
+  int64_t cols() const { return field(encoded, 47, 32); }
   bool is_garbage() const { return address() == 0xFFFFFFFFu; }
 };
 

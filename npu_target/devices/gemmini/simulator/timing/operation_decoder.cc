@@ -47,14 +47,14 @@ void OperationDecoder::decode_config(const Command& command, Operation& operatio
         mode_.takes_all_rows =
             !mode_.is_weight_stationary || mode_.is_a_transposed || mode_.is_b_transposed;
       }
-      a_stride_rows_ = static_cast<int64_t>(bits(rs1, 31, 16));
-      c_stride_rows_ = static_cast<int64_t>(bits(rs2, 63, 48));
+      a_stride_rows_ = field(rs1, 31, 16);
+      c_stride_rows_ = field(rs2, 63, 48);
       return;
     case kConfigLd: {
       LoadState& state = loads_[std::min<uint64_t>(bits(rs1, 4, 3), 2)];
       state.is_shrunk = bit(rs1, 2);
-      state.pixel_repeats = std::max<int64_t>(1, static_cast<int64_t>(bits(rs1, 15, 8)));
-      state.block_stride_rows = static_cast<int64_t>(bits(rs1, 31, 16));
+      state.pixel_repeats = std::max<int64_t>(1, field(rs1, 15, 8));
+      state.block_stride_rows = field(rs1, 31, 16);
       state.is_scaled = has_mvin_scale_ && bits(rs1, 63, 32) != kScaleOne;
       state.stride_bytes = rs2;
       return;
@@ -62,15 +62,15 @@ void OperationDecoder::decode_config(const Command& command, Operation& operatio
     default:
       if (bits(rs1, 1, 0) != kConfigSt) return;
       store_.stride_bytes = bits(rs2, 31, 0);
-      store_.pool_stride = has_pooling_ ? static_cast<int64_t>(bits(rs1, 5, 4)) : 0;
-      store_.pool_window = static_cast<int64_t>(bits(rs1, 7, 6));
-      store_.pool_upper_pad = static_cast<int64_t>(bits(rs1, 9, 8));
-      store_.pool_left_pad = static_cast<int64_t>(bits(rs1, 11, 10));
-      store_.pool_dram_row_pixels = static_cast<int64_t>(bits(rs1, 31, 24));
-      store_.pool_out_rows = static_cast<int64_t>(bits(rs1, 39, 32));
-      store_.pool_out_cols = static_cast<int64_t>(bits(rs1, 47, 40));
-      store_.pool_in_rows = static_cast<int64_t>(bits(rs1, 55, 48));
-      store_.pool_in_cols = static_cast<int64_t>(bits(rs1, 63, 56));
+      store_.pool_stride = has_pooling_ ? field(rs1, 5, 4) : 0;
+      store_.pool_window = field(rs1, 7, 6);
+      store_.pool_upper_pad = field(rs1, 9, 8);
+      store_.pool_left_pad = field(rs1, 11, 10);
+      store_.pool_dram_row_pixels = field(rs1, 31, 24);
+      store_.pool_out_rows = field(rs1, 39, 32);
+      store_.pool_out_cols = field(rs1, 47, 40);
+      store_.pool_in_rows = field(rs1, 55, 48);
+      store_.pool_in_cols = field(rs1, 63, 56);
   }
 }
 

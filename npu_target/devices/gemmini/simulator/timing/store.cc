@@ -8,7 +8,7 @@ namespace npu::gemmini::timing {
 namespace {
 
 // Array results are known this long before they reach the accumulator, and DMA writes almost.
-constexpr Cycle kStepCycles = 16;
+constexpr Cycle kStoreStepCycles = 16;
 
 }  // namespace
 
@@ -102,7 +102,7 @@ void StoreUnit::step(Cycle now) {
   InFlight& ahead = store_.is_acc ? acc_ahead_ : spad_ahead_;
   const Cycle read_stages = store_.is_acc ? kStoreAccReadStages : kStoreSpadReadStages;
   const Cycle latency = store_.is_acc ? acc_scale_latency_ : kStoreSpadPipeStages;
-  while (rows_left_ != 0 && next_dispatch_ < now + kStepCycles) {
+  while (rows_left_ != 0 && next_dispatch_ < now + kStoreStepCycles) {
     const Block block = next_block();
     last_read_ = read(
         block, std::max({next_dispatch_ + kStoreDispatchStages, last_read_ + 1, ahead.earliest()}));

@@ -21,7 +21,7 @@ namespace npu::gemmini::timing {
 // `store_write_queue_entries` blocks are between the scaler's input and the writer. The command
 // completes when its last block is read, whatever the memory does after that.
 //
-// A step runs some blocks of the command at the front: as many as begin within kStepCycles, so
+// A step runs some blocks of the command at the front: as many as begin within kStoreStepCycles, so
 // that it does not look further ahead than the other units have written down what they use.
 class StoreUnit {
  public:

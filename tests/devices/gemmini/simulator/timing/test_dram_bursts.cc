@@ -108,8 +108,8 @@ const Test disorder(
           Bursts expected;
           for (int64_t i = 0; i < 1000; ++i) {
             // No earlier than what is remembered, up to some bursts behind the last.
-            const int64_t ready =
-                std::max<int64_t>(1000, expected.last() - 10 * kBurst) + int64_t{random() % most};
+            const int64_t ready = std::max<int64_t>(1000, expected.last() - 10 * kBurst) +
+                                  static_cast<int64_t>(random() % most);
             const bool is_write = random() % 100 < writes;
             const int64_t at = is_write ? write(bursts, ready) : read(bursts, ready);
             CHECK_EQUAL(at, expected.take(ready, is_write));
