@@ -95,7 +95,8 @@ def _digest(folder: Path, toolchain: Toolchain) -> str:
 
 def _compile(toolchain: Toolchain, folder: Path) -> None:
     """All sources as one object file; only that and the headers stay."""
-    sources = sorted(path for path in folder.rglob("*") if path.suffix in (".c", ".cc", ".S"))
+    found = [*folder.iterdir(), *(folder / "simulator").glob("*")]
+    sources = sorted(path for path in found if path.suffix in (".c", ".cc", ".S"))
     objects = [f"{index}.o" for index in range(len(sources))]
 
     def compile_one(source: Path, made: str) -> None:
