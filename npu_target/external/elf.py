@@ -35,7 +35,7 @@ class ElfBuilder:
     """Makes ELFs of programs for one device.
 
     What they have in common is kept in `cache` (None: the user's folder for such things) and is
-    made there when it is first needed, which takes a minute or two where the simulator is a part.
+    made there when it is first needed, which takes some ten seconds where the simulator is a part.
     Raises ElfError for a compiler that is not there.
     """
 
