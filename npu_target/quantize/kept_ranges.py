@@ -55,30 +55,23 @@ def ranges_of(
 def _digest(mod: IRModule, graph: Graph, variables: Sequence[relax.Var], inputs: Inputs) -> str:
     watched = with_outputs(mod, graph, variables)
     digest = hashlib.sha256(platform.machine().encode())
+
+    def add_constant(expr: relax.Expr) -> None:
+        value = constant_of(expr)
+        if value is not None:
+            _add(digest, value)
+
     # The text has numbers in full, but not what is in constants.
     digest.update(watched.script(show_meta=False).encode())
     for function in watched.functions.values():
         if isinstance(function, relax.Function):
-            for value in _constants(function):
-                _add(digest, value)
+            relax.analysis.post_order_visit(function, add_constant)
     for item in inputs:
         arguments = [item] if isinstance(item, np.ndarray) else list(item)
         digest.update(b"input")
         for value in arguments:
             _add(digest, value)
     return digest.hexdigest()[:32]
-
-
-def _constants(function: relax.Function) -> list[np.ndarray]:
-    found: list[np.ndarray] = []
-
-    def visit(expr: relax.Expr) -> None:
-        value = constant_of(expr)
-        if value is not None:
-            found.append(value)
-
-    relax.analysis.post_order_visit(function, visit)
-    return found
 
 
 def _add(digest: hashlib._Hash, value: np.ndarray) -> None:
