@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import sys
+import time
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -114,7 +115,10 @@ def _files(package: str) -> list[Path]:
 def _began_at() -> float:
     """When this process did, in seconds of the system's clock: it may run older code than what has
     been written since."""
-    return psutil.Process().create_time()
+    # The system gives the time of its boot in whole seconds, and what follows pip begins within one
+    # of the library's: hence from now back, not from there on.
+    from_boot = psutil.Process().create_time() - psutil.boot_time()
+    return time.time() - (time.clock_gettime(time.CLOCK_BOOTTIME) - from_boot)
 
 
 def _all_but_last(folder: Path, most: int) -> list[Path]:

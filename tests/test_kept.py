@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -101,6 +102,14 @@ def test_code_newer_than_this_process_keeps_nothing(package, folder):
     os.utime(package / "tiles.py", (written, written))
     things(package.name).write("a", b"one")
     assert things(package.name).read("a") is None and not folder.exists()
+
+
+def test_code_written_just_before_a_process_began_is_what_it_runs():
+    """As pip's, when a command follows it."""
+    before = time.time()
+    script = "from npu_target.kept import _began_at; print(_began_at())"
+    began = float(subprocess.check_output([sys.executable, "-c", script]))
+    assert before - 0.05 <= began <= time.time()
 
 
 @pytest.mark.parametrize("file", [None, "/no/such/file.py"])
