@@ -10,6 +10,7 @@ what it takes and returns.
 from __future__ import annotations
 
 import ctypes
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -129,6 +130,12 @@ def register_simulator(kind: str, simulate: Simulate) -> None:
             return {name: int(value) for name, value in simulate(run).items()}
         except DeviceError as error:
             raise RuntimeError(str(error)) from error  # the kind that callers look for
+        except Exception as error:
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            raise RuntimeError(
+                f"the simulator of {kind} fails at {place.filename}:{place.lineno}: "
+                f"{type(error).__name__}: {error}"
+            ) from error
 
     tvm_ffi.register_global_func(f"npu.simulator.{kind}", call, override=True)
 

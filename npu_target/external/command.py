@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from string import Formatter
 
+from ..device.error_text import device_error_in
 from ..process_tree import descendants, kill_all
 from .errors import BadAnswer, CommandError, RunFailed, RunTimedOut
 
@@ -28,7 +29,6 @@ PLACEHOLDERS = ("elf", "input", "output")
 
 _CYCLES = re.compile(rb"npu cycles[ \t]*(.*?)[ \t\r]*$", re.MULTILINE)
 _OUTPUT = re.compile(rb"npu output (\d+) ([0-9a-fA-F]*)[ \t\r]*$", re.MULTILINE)
-_DEVICE_ERROR = re.compile(r"NpuDeviceError \[(\w+)\] *(.*)")
 _POLL_SECONDS = 0.02
 _MOST_POLL_SECONDS = 0.5
 _LAST_LINES = 3
@@ -202,9 +202,9 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 def _failure(code: int, said: bytes, errors: bytes) -> RunFailed:
     # Without an operating system an ELF has its say on standard output, and what runs it on stderr.
     text = "\n".join(part.decode(errors="replace") for part in (said, errors))
-    device = _DEVICE_ERROR.search(text)
-    if device:
-        return RunFailed(device[2][:_MOST_CHARACTERS], device[1])
+    refusal = device_error_in(text)
+    if refusal is not None:
+        return RunFailed(refusal.message[:_MOST_CHARACTERS], refusal.kind)
     how = f"exit code {code}"
     if code < 0:
         how = f"signal {-code}"

@@ -20,6 +20,7 @@ from tvm.tirx import PrimFunc
 
 from ..codegen_tir import CodegenError, build_program
 from ..device import DeviceConfig, kind_of
+from ..device.error_text import device_error_in
 from ..device_api import program_cycles
 from ..topi import Operator
 from ..topi.definition import definition
@@ -57,6 +58,8 @@ def default_schedule(
         for an operator without templates, or in which anything but sizes of tiles is open.
     CodegenError
         where a device that runs no schedules has no route for it.
+    RuntimeError
+        where the device's simulator fails, or refuses all programs that are tried but for races.
     """
     sch = Schedule(definition(operator, config) if func is None else func, seed=1)
     key = _key(operator, config)
@@ -107,21 +110,58 @@ def _fastest_route(operator: Operator, config: DeviceConfig) -> str:
     return names[0] if len(names) == 1 else min(names, key=cycles)
 
 
+class _Candidates:
+    """Counts the cycles of candidates, and keeps why the device ran none if it runs none."""
+
+    def __init__(self, sch: Schedule, operator: Operator, config: DeviceConfig) -> None:
+        self._sch, self._operator, self._config = sch, operator, config
+        self._has_run = False
+        self._refusal: RuntimeError | None = None
+
+    def cycles(self, tiling: Tiling | TemplateTiling) -> float | None:
+        """Those of a tiling, as they are ranked; None where it cannot be used."""
+        candidate = self._sch.copy()
+        tiling.apply(candidate, self._config)
+        try:
+            program = build_program(candidate.mod["main"], self._config, self._operator.name)
+        except CodegenError:
+            return None
+        try:
+            found = ranked_cycles(program.to_bytes())
+        except RuntimeError as error:
+            refusal = device_error_in(str(error))
+            if refusal is None:  # the simulator itself fails
+                raise
+            if refusal.kind != "race":
+                self._refusal = error
+            return None
+        self._has_run = True
+        return found
+
+    def check(self) -> None:
+        """Raise what the device refused a program with, where it ran no other one."""
+        if self._refusal is not None and not self._has_run:
+            raise self._refusal
+
+
 def _choose(
     sch: Schedule, operator: Operator, shape: MacShape | None, config: DeviceConfig
 ) -> Choice:
     if not kind_of(config).has_schedules:
         return RouteTaken(_fastest_route(operator, config))
+    candidates = _Candidates(sch, operator, config)
+    choice = _cheapest(sch, operator, shape, config, candidates.cycles)
+    candidates.check()
+    return choice
 
-    def cycles(tiling: Tiling | TemplateTiling) -> float | None:
-        candidate = sch.copy()
-        tiling.apply(candidate, config)
-        try:
-            program = build_program(candidate.mod["main"], config, operator.name)
-            return ranked_cycles(program.to_bytes())
-        except (CodegenError, RuntimeError):  # the latter for a program that races
-            return None
 
+def _cheapest(
+    sch: Schedule,
+    operator: Operator,
+    shape: MacShape | None,
+    config: DeviceConfig,
+    cycles: Callable[[Tiling | TemplateTiling], float | None],
+) -> Tiling | TemplateTiling:
     if isinstance(operator, MacOperator):
         assert shape is not None
         tilings = mac_tilings(sch, operator, shape, config)

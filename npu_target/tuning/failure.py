@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from ..device.error_text import device_error_in
+
 # Found while compiling.
 DOES_NOT_APPLY = "does_not_apply"
 DOES_NOT_FIT = "does_not_fit"
@@ -16,7 +18,6 @@ TIMED_OUT = "timed_out"
 DEVICE_LOST = "device_lost"
 RUN_ERROR = "run_error"
 
-_DEVICE_ERROR = re.compile(r"NpuDeviceError \[(\w+)\]\s*(.*)", re.DOTALL)
 _TEXT = re.compile(r"\[(\w+)\] (.*)", re.DOTALL)
 _MOST_CHARACTERS = 500
 
@@ -40,9 +41,9 @@ class Failure:
     @classmethod
     def of_device_error(cls, error: Exception) -> Failure:
         """The failure that an exception of the device, or of the way to it, stands for."""
-        match = _DEVICE_ERROR.search(str(error))
-        if match:
-            return cls(match[1], match[2].splitlines()[0][:_MOST_CHARACTERS])
+        found = device_error_in(str(error))
+        if found is not None:
+            return cls(found.kind, found.message[:_MOST_CHARACTERS])
         return cls(RUN_ERROR, last_line(error))
 
 

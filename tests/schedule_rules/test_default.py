@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
@@ -10,10 +11,13 @@ from hypothesis import strategies as st
 from kernel_runs import check_schedule
 from operator_strategies import devices, operators
 from tvm.s_tir import Schedule
+from vector_unit import device as vector_device
+from vector_unit.installed import vector_unit
 
 from npu_target import topi
 from npu_target.codegen_tir import build_program
 from npu_target.device import preset
+from npu_target.device_api.simulators import DeviceError, DeviceRun, register_simulator
 from npu_target.schedule_rules import default, default_schedule
 from npu_target.schedule_rules.default import default_choice
 from npu_target.schedule_rules.host_bounds import ranked_cycles
@@ -23,6 +27,8 @@ from npu_target.topi.definition import definition
 from npu_target.topi.mac_structure import STEP_ORDERS, MacStructure
 from npu_target.tuning.schedules import default_of
 from npu_target.tuning.search import point_space
+
+__all__ = ["vector_unit"]
 
 seeds = st.integers(0, 2**32)
 
@@ -49,6 +55,34 @@ def test_a_kernel_has_that_of_its_canonical_operator(op, data):
     config = data.draw(devices)
     operator = data.draw(operators(config)[op])
     assert default._key(operator.kernel(), config) == default._key(operator.canonical(), config)
+
+
+def _fails(error: Exception) -> Callable[[DeviceRun], dict[str, int]]:
+    def simulate(run: DeviceRun) -> dict[str, int]:
+        raise error
+
+    return simulate
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (ZeroDivisionError("none here"), r"test_default\.py:\d+: ZeroDivisionError: none here"),
+        (DeviceError("unsupported_command", "opcode 9"), r"\[unsupported_command\] opcode 9"),
+    ],
+)
+def test_a_simulator_that_runs_nothing_is_no_reason_to_choose_blindly(vector_unit, error, text):
+    register_simulator(vector_device.KIND.name, _fails(error))
+    operator = topi.Matmul(1, 8, 16, 8).canonical()
+    with pytest.raises(RuntimeError, match=text):
+        default_schedule(operator, vector_device.CONFIG)
+
+
+def test_programs_that_race_are_passed_over(vector_unit):
+    register_simulator(vector_device.KIND.name, _fails(DeviceError("race", "two loads")))
+    operator = topi.Matmul(1, 8, 16, 8).canonical()
+    schedule = default_schedule(operator, vector_device.CONFIG)
+    assert build_program(schedule.mod["main"], vector_device.CONFIG, "matmul").body
 
 
 def test_steps_without_a_loop():
