@@ -34,7 +34,9 @@ def check(match: Match, operator: type[Operator], config: DeviceConfig) -> Accep
         accepted = operator.accept(requantized, config)
         if isinstance(accepted, Accepted):
             accepted.operator.check_device(config)
-            fitted(accepted.operator, config)
+            operator_there = fitted(accepted.operator, config)
+            if kind_of(config).has_schedules:
+                operator_there.check_room(config)
     except OperatorError as error:
         return str(error)
     if isinstance(accepted, Accepted):

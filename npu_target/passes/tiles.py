@@ -108,6 +108,13 @@ def _wide_rows(buffer: tirx.Buffer, lowered: Lowered, step_rows: Mapping[str, in
             "their pixels; leave out the mark",
             str(buffer.name),
         )
+    if rows > shape[-1]:
+        raise CodegenError(
+            f"tile {buffer.name} of shape {shape} is stored by a loop marked {WIDE}, whose blocks "
+            f"lie {shape[-1]} rows apart: steps of {rows} rows would write over each other; leave "
+            "out the mark",
+            str(buffer.name),
+        )
     return rows
 
 

@@ -202,7 +202,7 @@ def _cheapest(
         if chosen.structure.may_be_halved:
             look(halved=True)
         look(ends=True)
-        if any(structure.in_order for structure in structures(sch, operator)):
+        if any(structure.in_order for structure in structures(sch, operator, config)):
             look(in_order=True, halved=False, ends=False)
         if chosen.structure.in_order:  # that order was the best beside the next tile's copies
             look_at_orders(chosen.structure)

@@ -29,9 +29,9 @@ class TileArraySteps(ms.schedule_rule.PyScheduleRule):
     either operand kept or both streamed, the reduction whole or split, pipelined or not; where the
     weights' layout is free (``layout_free``), packed or not."""
 
-    def __init__(self, layout_free: bool = False) -> None:
+    def __init__(self, config: DeviceConfig, layout_free: bool = False) -> None:
         super().__init__()
-        self.layout_free = layout_free
+        self.config, self.layout_free = config, layout_free
 
     def _initialize_with_tune_context(self, context: Any) -> None:
         pass
@@ -41,11 +41,11 @@ class TileArraySteps(ms.schedule_rule.PyScheduleRule):
         if sch.get(block).name_hint != "mac" or not mac_loops(sch):
             return [sch]
         structures = mac_structures(mac_loops(sch), self.layout_free)
-        return scheduled_mac(sch, for_loops(sch, structures))
+        return scheduled_mac(sch, for_loops(sch, structures, self.config))
 
     def clone(self) -> TileArraySteps:
         """The same rule: it holds no state."""
-        return TileArraySteps(self.layout_free)
+        return TileArraySteps(self.config, self.layout_free)
 
 
 @derived_object
@@ -69,7 +69,7 @@ class TileDescribedSteps(ms.schedule_rule.PyScheduleRule):
         if blocks is None:
             return [sch]
         structures = mac_structures(blocks.loops)
-        return scheduled_mac(start, for_loops(start, structures, blocks), blocks)
+        return scheduled_mac(start, for_loops(start, structures, self.config, blocks), blocks)
 
     def clone(self) -> TileDescribedSteps:
         """The same rule: it holds no state."""
@@ -107,7 +107,7 @@ def schedule_rules(
 ) -> list[ms.schedule_rule.PyScheduleRule]:
     """The rules for a device, in the order in which they are tried; ``layout_free`` as in
     `TileArraySteps`."""
-    return [TileArraySteps(layout_free), TilePooling(config.memories)]
+    return [TileArraySteps(config, layout_free), TilePooling(config.memories)]
 
 
 def mac_structures(loops: Sequence[str], layout_free: bool = False) -> list[MacStructure]:

@@ -91,7 +91,7 @@ def designs(sch: Schedule, operator: Operator, config: DeviceConfig, space: str)
     """
     _check_space(space)
     if isinstance(operator, MacOperator):
-        loops, distinct = mac_loops(sch), structures(sch, operator, space)
+        loops, distinct = mac_loops(sch), structures(sch, operator, config, space)
         return [
             Design(schedule, structure, tiled_loops(loops, structure))
             for schedule, structure in zip(scheduled_mac(sch, distinct), distinct, strict=True)
@@ -125,7 +125,7 @@ def traced_designs(
     """
     _check_space(space)
     if isinstance(operator, MacOperator):
-        loops, distinct = mac_loops(sch), structures(sch, operator, space)
+        loops, distinct = mac_loops(sch), structures(sch, operator, config, space)
         return [
             TracedDesign(trace, structure, tiled_loops(loops, structure))
             for trace, structure in zip(mac_traces(sch, distinct), distinct, strict=True)
@@ -134,15 +134,18 @@ def traced_designs(
     return [TracedDesign(design.schedule.trace) for design in found]
 
 
-def structures(sch: Schedule, operator: MacOperator, space: str = "both") -> list[MacStructure]:
-    """The structures of a space for a schedule of a multiply-accumulate's definition."""
+def structures(
+    sch: Schedule, operator: MacOperator, config: DeviceConfig, space: str = "both"
+) -> list[MacStructure]:
+    """The structures of a space on a device, for a schedule of a multiply-accumulate's
+    definition."""
     loops = mac_loops(sch)
     found: list[MacStructure] = []
     if space != "rules":
         found += operator.template_structures()
     if space != "template":
         found += mac_structures(loops, bool(operator.layout_free))
-    return for_loops(sch, found)
+    return for_loops(sch, found, config)
 
 
 def _generated(sch: Schedule, config: DeviceConfig) -> list[Schedule]:

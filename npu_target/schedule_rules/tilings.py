@@ -87,7 +87,7 @@ def mac_tilings(
     others = ("packed", "halved", "ends", "in_order")
     found = [
         structure
-        for structure in structures(sch, operator)
+        for structure in structures(sch, operator, config)
         if not any(getattr(structure, trait) for trait in others)
     ]
     extents = tuple(shape.extent(name) for name in TILED)

@@ -14,8 +14,9 @@ from tvm.s_tir import Schedule
 
 from ..device import DeviceConfig, kind_of
 from .mac_schedule import for_loops, schedule_mac
-from .mac_structure import MacStructure
-from .operator import Operator, Template, draw
+from .mac_shape import TILED
+from .mac_structure import MacStructure, most_kernel_positions, tiled_loops
+from .operator import Operator, OperatorError, Template, draw
 from .output import Output
 
 if TYPE_CHECKING:
@@ -79,6 +80,22 @@ class MacOperator(Operator):
     def check_device(self, config: DeviceConfig) -> None:
         self.output.check_device(config)
 
+    def check_room(self, config: DeviceConfig) -> None:
+        shape, memories = self.mac_shape(config), config.memories
+        extents, most = {name: shape.extent(name) for name in TILED}, most_kernel_positions(config)
+        for one in self.structures:
+            structure = one.unmarked.fitted(extents, may_be_wide=False, most_positions=most)
+            tiled = tiled_loops(TILED, structure)
+            tile = {name: 1 if name in tiled else extent for name, extent in extents.items()}
+            if shape.fits(structure, tile, config):
+                return
+        raise OperatorError(
+            f"not even a tile of one step has room in the memories of {config.name}: it needs "
+            f"{shape.a_rows(tile)} rows of inputs, {shape.b_rows(tile)} of weights and "
+            f"{shape.c_rows(tile)} of sums, they have "
+            f"{memories.inputs.rows}, {memories.weights.rows} and {memories.sums.rows}"
+        )
+
     def template_structures(self) -> tuple[MacStructure, ...]:
         """Those of its templates, with packed weights as well where these may be."""
         if not self.layout_free:
@@ -87,7 +104,7 @@ class MacOperator(Operator):
         return (*self.structures, *packed)
 
     def templates(self, config: DeviceConfig) -> list[Template]:
-        return [partial(_schedule, structure) for structure in self.template_structures()]
+        return [partial(_schedule, structure, config) for structure in self.template_structures()]
 
     def sample(self, generator: np.random.Generator) -> dict[str, np.ndarray]:
         """Activations cover all of int8. Weights and bias are scaled so that results mostly stay
@@ -111,8 +128,8 @@ class MacOperator(Operator):
         return int(min(127, max(1, round(deviation * math.sqrt(3)))))
 
 
-def _schedule(structure: MacStructure, sch: Schedule) -> None:
-    (taken,) = for_loops(sch, [structure])
+def _schedule(structure: MacStructure, config: DeviceConfig, sch: Schedule) -> None:
+    (taken,) = for_loops(sch, [structure], config)
     schedule_mac(sch, taken)
 
 

@@ -13,8 +13,15 @@ from typing import Any, NamedTuple
 from tvm.s_tir import Schedule
 from tvm.s_tir.schedule import Trace
 
+from ..device import DeviceConfig
 from ..intrin import ENDS, HALVED, IN_ORDER, PACKED, WIDE, gemm_rows, operand_scopes
-from .mac_structure import STEP_ORDERS, MacStructure, split_loops, tiled_loops
+from .mac_structure import (
+    STEP_ORDERS,
+    MacStructure,
+    most_kernel_positions,
+    split_loops,
+    tiled_loops,
+)
 from .marked_trace import MarkedTrace, MarkPlace
 
 
@@ -59,17 +66,22 @@ def mac_loops(sch: Schedule, suffix: str = "") -> tuple[str, ...]:
 
 
 def for_loops(
-    sch: Schedule, structures: Iterable[MacStructure], blocks: MacBlocks | None = None
+    sch: Schedule,
+    structures: Iterable[MacStructure],
+    config: DeviceConfig,
+    blocks: MacBlocks | None = None,
 ) -> list[MacStructure]:
-    """The structures as a definition, or other `blocks`, take them (`MacStructure.fitted`), equal
-    ones once: never wide where lines are joined, which would fall apart again, or where the last
-    step is stored in part."""
-    roles = mac_loops(sch) if blocks is None else blocks.loops
-    mac = sch.get_sblock("mac") if blocks is None else blocks.mac
-    loops = zip(roles, sch.get_loops(mac), strict=True)
+    """The structures as a definition, or other `blocks`, take them on a device
+    (`MacStructure.fitted`), equal ones once: never wide where lines are joined, which would fall
+    apart again, where the last step is stored in part, or where a step has more rows than blocks
+    then lie apart."""
+    found = defined_blocks(sch) if blocks is None else blocks
+    loops = zip(found.loops, sch.get_loops(found.mac), strict=True)
     extents = {name: _extent(sch, loop) for name, loop in loops}
-    may_be_wide = "joined" not in roles and (blocks is None or blocks.whole_steps)
-    return list(dict.fromkeys(one.fitted(extents, may_be_wide) for one in structures))
+    has_room = gemm_rows(found.intrinsic) <= config.dim
+    may_be_wide = "joined" not in found.loops and found.whole_steps and has_room
+    most = most_kernel_positions(config)
+    return list(dict.fromkeys(one.fitted(extents, may_be_wide, most) for one in structures))
 
 
 def schedule_mac(

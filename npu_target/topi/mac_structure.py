@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
+from ..device import DeviceConfig
+
 # Orders of the array's steps inside a tile, from the outside in.
 STEP_ORDERS: dict[str, tuple[str, ...]] = {
     # A block of weights stays while the tile's pixels pass.
@@ -16,9 +18,9 @@ STEP_ORDERS: dict[str, tuple[str, ...]] = {
 }
 KERNEL_LOOPS = ("kernel_h", "kernel_w")
 _SUMMED = [["kernel_h"], ["kernel_w"], ["windows"], ["depth"]]
-# With more positions than this, the weights of a single block of channels take so much of a
-# scratchpad that it may not hold two versions of them.
-_LARGE_KERNEL_POSITIONS = 64
+# A kernel of more positions than this is loaded in parts even where the weights of a single block
+# of channels have room: beside them little else has.
+_MOST_KERNEL_POSITIONS = 64
 
 
 @dataclass(frozen=True)
@@ -86,11 +88,13 @@ class MacStructure:
             in_order=False,
         )
 
-    def fitted(self, extents: Mapping[str, int], may_be_wide: bool) -> MacStructure:
+    def fitted(
+        self, extents: Mapping[str, int], may_be_wide: bool, most_positions: int
+    ) -> MacStructure:
         """The structure as loops of these extents take it, by what each walks: the kernel split
-        where that is large and nothing is to be kept, halved only where the outermost loop of
-        steps that there is adds up, over an even number of parts, and with other orders at the
-        ends only where there is anything to add up."""
+        where it has more than ``most_positions`` and nothing is to be kept, halved only where the
+        outermost loop of steps that there is adds up, over an even number of parts, and with other
+        orders at the ends only where there is anything to add up."""
         changes: dict[str, Any] = {}
         if self.wide and not may_be_wide:
             changes["wide"] = False
@@ -100,9 +104,15 @@ class MacStructure:
         if self.ends:
             changes["ends"] = any(extents.get(name, 1) > 1 for (name,) in _SUMMED)
         positions = prod(extents.get(name, 1) for name in KERNEL_LOOPS)
-        if positions > _LARGE_KERNEL_POSITIONS and not self.kept:
+        if positions > most_positions and not self.kept:
             changes["split_kernel"] = True
         return replace(self, **changes)
+
+
+def most_kernel_positions(config: DeviceConfig) -> int:
+    """How many positions of a kernel are loaded at once: no more than two versions of a block of
+    weights have room for."""
+    return min(_MOST_KERNEL_POSITIONS, config.memories.weights.rows // (2 * config.dim))
 
 
 def tiled_loops(loops: Sequence[str], structure: MacStructure) -> tuple[str, ...]:

@@ -115,6 +115,10 @@ class Operator(ABC):
         """Raise :class:`OperatorError` where a device lacks what the operator needs beside a step
         and memories."""
 
+    def check_room(self, config: DeviceConfig) -> None:  # noqa: B027  of few it is known before
+        """Raise :class:`OperatorError` where not even the smallest tiles have room in a device's
+        memories."""
+
     # ---- mathematics, twice ----
 
     @abstractmethod

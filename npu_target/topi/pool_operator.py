@@ -8,8 +8,8 @@ from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from .operator import Operator, Template
-from .pool_schedule import schedule_pool
+from .operator import Operator, OperatorError, Template
+from .pool_schedule import POOLED, schedule_pool
 
 if TYPE_CHECKING:
     from ..device import DeviceConfig
@@ -60,6 +60,14 @@ class PoolOperator(Operator):
     @abstractmethod
     def pool_shape(self, config: DeviceConfig) -> PoolShape:
         """The loops of its definition."""
+
+    def check_room(self, config: DeviceConfig) -> None:
+        shape, tile = self.pool_shape(config), dict.fromkeys(POOLED, 1)
+        if not shape.fits(False, tile, config):
+            raise OperatorError(
+                f"not even one window has room in the memories of {config.name}: it needs "
+                f"{shape.image_rows(tile)} rows of its image"
+            )
 
     def templates(self, config: DeviceConfig) -> list[Template]:
         schedule = partial(schedule_pool, memories=config.memories)

@@ -261,3 +261,13 @@ def test_the_table_names_regions_and_reasons():
     assert "the device computes conv2d + bias + requantize + relu" in row
     assert "the device has no operation for sigmoid" in text
     assert "2 device regions (9 of 11 operations" in text
+
+
+def test_what_has_no_room_in_any_tile_stays_on_the_host():
+    config = dataclasses.replace(CONFIG, name="tiny", spad_banks=1, spad_bank_rows=16)
+    (decision,) = [
+        d for d in decisions_of(lambda e, x: conv(e, x), config=config) if d.name == "conv"
+    ]
+    assert decision.where == "host"
+    assert "not even a tile of one step has room in the memories of tiny" in decision.reason
+    assert "16 of weights and " in decision.reason

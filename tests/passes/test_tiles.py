@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from fuzz.device import run
 from tvm.s_tir import Schedule
 from tvm.script import tirx as T
+from vector_unit.device import VectorConfig
+from vector_unit.installed import vector_unit
 
-from npu_target.codegen_tir import build_program
+from npu_target.codegen_tir import CodegenError, build_program
 from npu_target.devices.gemmini import GemminiConfig
 from npu_target.intrin import gemm_intrinsic
 from npu_target.passes.lower import allocated_buffers, lower
 from npu_target.passes.tiles import tile_buffers
+from npu_target.topi import Matmul
+from npu_target.topi.mac_schedule import for_loops, schedule_mac
+from npu_target.topi.mac_structure import MacStructure
+
+__all__ = ["vector_unit"]
 
 CONFIG = GemminiConfig()
 SCRATCHPAD, ACCUMULATOR = (memory.scope for memory in CONFIG.memories.all)
@@ -67,3 +75,16 @@ def test_a_tile_of_prologue_loop_and_epilogue_is_one() -> None:
     b = generator.integers(-128, 128, (BLOCKS, D, D), np.int8)
     found = run(build_program(func, CONFIG, "k"), [a, b], unwritten=85, seed=1)
     np.testing.assert_array_equal(found, a.astype(np.int32) @ b.astype(np.int32))
+
+
+def test_blocks_that_steps_of_more_rows_would_write_over_lie_in_no_row(vector_unit):
+    """Side by side they are a block's columns of rows apart."""
+    config = VectorConfig(input_rows=512)
+    operator = Matmul(1, 2 * config.dim, config.dim, 2 * config.dim)
+    schedule = Schedule(operator.kernel().prim_func(config))
+    structures = [MacStructure(wide=True)]
+    assert not any(one.wide for one in for_loops(schedule, structures, config))
+    sizes = {name: [1, 1] for name in ("lines", "steps")}
+    schedule_mac(schedule, structures[0], {"blocks": [1, 2], **sizes})
+    with pytest.raises(CodegenError, match="steps of 16 rows would write over each other"):
+        build_program(schedule.mod["main"], config, "product")

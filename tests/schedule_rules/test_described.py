@@ -110,7 +110,7 @@ def test_products_are_found_and_right(func, roles, structure):
     blocks = described_blocks(sch, block_of(sch), CONFIG)
     assert blocks is not None
     assert blocks.loops == tuple(roles.split())
-    (scheduled,) = scheduled_mac(sch, for_loops(sch, [structure], blocks), blocks)
+    (scheduled,) = scheduled_mac(sch, for_loops(sch, [structure], CONFIG, blocks), blocks)
     run(scheduled.mod["main"])
 
 

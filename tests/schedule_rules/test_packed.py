@@ -28,7 +28,7 @@ def check_packed(op: str, data: st.DataObject) -> None:
     schedule = kernel_schedule(operator, config, data.draw(st.integers(1, 2**31 - 1), "seed"))
     structures = [*mac_structures(mac_loops(schedule), True), *operator.template_structures()]
     structure = data.draw(st.sampled_from([s for s in structures if s.packed]), "structure")
-    (taken,) = for_loops(schedule, [structure])
+    (taken,) = for_loops(schedule, [structure], config)
     schedule_mac(schedule, taken)
     assert list(packings(schedule.mod["main"], config)) == list(operator.kernel().layout_free)
     try:

@@ -115,7 +115,7 @@ def check_generated(op: str, data: st.DataObject) -> None:
     config = data.draw(devices, "device")
     operator = data.draw(operators(config)[op], "operator")
     schedule = kernel_schedule(operator, config, data.draw(st.integers(1, 2**31 - 1), "seed"))
-    structures = for_loops(schedule, mac_structures(mac_loops(schedule)))
+    structures = for_loops(schedule, mac_structures(mac_loops(schedule)), config)
     structure = data.draw(st.sampled_from(structures), "structure")
     schedule_mac(schedule, structure)
     try:
@@ -144,8 +144,9 @@ def test_generated_structures_equal_numpy_at_length(op, data):
     "operator", [op for op in SMALL if op.op != "max_pool2d"], ids=lambda operator: operator.name
 )
 def test_structures_scheduled_together_are_those_scheduled_alone(operator):
-    start = Schedule(operator.kernel().prim_func(preset("gemmini-16x16")))
-    structures = for_loops(start, mac_structures(mac_loops(start)))
+    config = preset("gemmini-16x16")
+    start = Schedule(operator.kernel().prim_func(config))
+    structures = for_loops(start, mac_structures(mac_loops(start)), config)
     schedules, traces = scheduled_mac(start, structures), mac_traces(start, structures)
     for structure, together, trace in zip(structures, schedules, traces, strict=True):
         alone = start.copy()
