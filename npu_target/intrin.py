@@ -97,7 +97,8 @@ def gemm_intrinsic(config: DeviceConfig, rows: int, row_step: int = 1) -> str:
     Raises
     ------
     ValueError
-        for more rows than the step takes.
+        for more rows than the step takes, and for a step of the same call on a device whose
+        operands are in other memories.
     """
     step = _multiplying_step(config)
     if step is None:
@@ -112,10 +113,18 @@ def gemm_intrinsic(config: DeviceConfig, rows: int, row_step: int = 1) -> str:
         raise ValueError(f"gemm_intrinsic: row_step must be at least 1, got {row_step}")
     memories = config.memories
     K, D = memories.inputs.columns, memories.sums.columns
-    return _registered(
+    name = _registered(
         f"{step.call}_{rows}x{K}x{D}_step{row_step}",
         lambda: step_functions(step.call, memories, (K, D), rows, row_step),
     )
+    scopes = tuple(memory.scope for memory in (memories.inputs, memories.weights, memories.sums))
+    known = operand_scopes(name)
+    if known != scopes:
+        raise ValueError(
+            f"gemm_intrinsic: {name} is registered with operands in {', '.join(known)}, "
+            f"{config.name} has {', '.join(scopes)}: give the step of such a device another call"
+        )
+    return name
 
 
 def max_intrinsic(config: DeviceConfig) -> str:

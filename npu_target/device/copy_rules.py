@@ -15,7 +15,8 @@ class CopyRules(ABC):
     config : of the device.
     pooled_in_bank : whether a tile that a store pools has to lie in one bank.
     transposed_weights : whether a step takes each block of weights transposed, `[columns, lanes]`.
-        Then weights have to be packed, always, which transposes them.
+        Then weights have to be packed, always, which transposes them, and `Features.row_elements`
+        are the elements of a block: of fewer channels definitions load parts of blocks.
     steps_load_sums : whether the engine of the steps loads sums as well. Then that hides nothing
         between earlier steps, which wait for it, and comes behind them.
     """

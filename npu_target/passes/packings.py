@@ -12,12 +12,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import tvm
 import tvm_ffi
-from tvm import s_tir, tirx
+from tvm import ir, s_tir, tirx
 from tvm.ir import TensorLoad
 from tvm.tirx import BufferStore, Var
 
 from ..device import DeviceConfig, kind_of
-from ..intrin import PACKED
+from ..device.intrinsic import Access
+from ..intrin import PACKED, step_call
 from ..packing import Packing, TileLoop
 from ..topi.routed import served_by
 from .bounds import counting
@@ -66,12 +67,11 @@ def all_marked(func: tirx.PrimFunc, config: DeviceConfig) -> tirx.PrimFunc:
     kind = kind_of(config)
     if not (kind.has_schedules and kind.copy_rules(config).transposed_weights):
         return func
-    scope = config.memories.weights.scope
+    tiles = _tiles_of_weights(func, config)
     names: list[str] = []
 
     def visit(block: s_tir.SBlock) -> None:
-        body = block.body
-        if isinstance(body, BufferStore) and body.buffer.scope() == scope:
+        if isinstance(block.body, BufferStore) and block.body.buffer in tiles:
             names.append(str(block.name_hint))
 
     tvm_ffi.structural_walk(func.body, (s_tir.SBlock, visit))
@@ -86,6 +86,29 @@ def all_marked(func: tirx.PrimFunc, config: DeviceConfig) -> tirx.PrimFunc:
         n_dimensions = len(schedule.get(block).writes[0].region)
         schedule.annotate(loops[-own], PACKED, list(range(n_dimensions - 1)))
     return schedule.mod["main"].with_attrs(func.attrs) if names else func
+
+
+def _tiles_of_weights(func: tirx.PrimFunc, config: DeviceConfig) -> set[tirx.Buffer]:
+    """What steps take as weights: of a memory that holds inputs as well, not all of it is."""
+    intrinsics = kind_of(config).intrinsics(config)
+    matched: dict[tirx.Buffer, tirx.Buffer] = {}
+    taken: set[tirx.Buffer] = set()
+
+    def visit_block(block: s_tir.SBlock) -> None:
+        matched.update({region.buffer: region.source.source for region in block.match_buffers})
+
+    def visit_call(node: ir.Call) -> None:
+        call = step_call(node, intrinsics)
+        if call is not None and call.intrinsic.multiplies:
+            both = zip(call.operands, call.elements, strict=True)
+            taken.update(
+                element.source
+                for operand, element in both
+                if operand.access is Access.READ and not operand.follows
+            )
+
+    tvm_ffi.structural_walk(func.body, ((s_tir.SBlock, visit_block), (ir.Call, visit_call)))
+    return {matched.get(buffer, buffer) for buffer in taken}
 
 
 def packed_element(store: BufferStore, dtype: str) -> TensorLoad:

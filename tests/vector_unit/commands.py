@@ -86,6 +86,8 @@ class _Machine:
         # What nothing has written yet is no 0, so that who reads it notices.
         self.memories = [np.full((n, lanes), 77, t) for n, t in zip(rows, dtypes, strict=True)]
         self.written = [np.zeros(n, bool) for n in rows]
+        self.weights = INPUTS if run.numbers["has_one_memory"] else WEIGHTS
+        self.takes_transposed = bool(run.numbers["takes_transposed"])
 
     def rows(
         self, memory: int, first: int, count: int, step: int = 1, *, reads: bool = True
@@ -130,10 +132,12 @@ class _Machine:
             line[:] = values
 
     def multiply(self, command: Multiply) -> None:
-        inputs, weights, sums = self.memories
+        inputs, _, sums = self.memories
         lanes = inputs.shape[1]
         a = inputs[self.rows(INPUTS, command.inputs, command.rows, command.row_step)]
-        b = weights[self.rows(WEIGHTS, command.weights, lanes)]
+        b = self.memories[self.weights][self.rows(self.weights, command.weights, lanes)]
+        if self.takes_transposed:
+            b = b.T
         c = self.rows(SUMS, command.sums, command.rows, reads=not command.overwrites)
         product = a.astype(np.int32) @ b.astype(np.int32)
         sums[c] = product if command.overwrites else sums[c] + product

@@ -36,6 +36,7 @@ from .commands import MOST_ROWS, Fill, Load, Maximum, Multiply, Store
 
 NUMBERS = Numbers(ShiftRule())
 MULTIPLY, MAXIMUM, FILL = "vector.multiply", "vector.maximum", "vector.fill"
+MULTIPLY_OF_ONE = "vector.multiply_of_one"
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,8 @@ class VectorConfig(DeviceConfig):
     input_rows: int = 256
     weight_rows: int = 512
     sum_rows: int = 512
+    has_one_memory: bool = False  # that of inputs holds weights as well
+    takes_transposed: bool = False  # blocks of weights, a column a row
 
     @property
     def dim(self) -> int:
@@ -58,11 +61,10 @@ class VectorConfig(DeviceConfig):
         def memory(name: str, rows: int, dtype: str) -> Memory:
             return Memory(f"global.vector_{name}", name, rows, rows, self.lanes, dtype)
 
-        return Memories(
-            memory("inputs", self.input_rows, "int8"),
-            memory("weights", self.weight_rows, "int8"),
-            memory("sums", self.sum_rows, "int32"),
-        )
+        inputs = memory("inputs", self.input_rows, "int8")
+        weights = memory("weights", self.weight_rows, "int8")
+        sums = memory("sums", self.sum_rows, "int32")
+        return Memories(inputs, inputs if self.has_one_memory else weights, sums)
 
 
 class _Step(Intrinsic):
@@ -103,6 +105,10 @@ class MultiplyRows(_Step):
         )
 
 
+class MultiplyOfOneMemory(MultiplyRows):
+    call = MULTIPLY_OF_ONE
+
+
 class MaximumRows(_Step):
     call, n_operands = MAXIMUM, 2
 
@@ -134,11 +140,15 @@ class FillRows(_Step):
         return (device_command(Fill, rows=rows, value=value, sums=to_operand(sums + row)),)
 
 
-INTRINSICS = (MultiplyRows, MaximumRows, FillRows)
+INTRINSICS = (MultiplyRows, MultiplyOfOneMemory, MaximumRows, FillRows)
 
 
 class VectorCopyRules(CopyRules):
     """One block of columns."""
+
+    def __init__(self, config: VectorConfig) -> None:
+        super().__init__(config)
+        self.transposed_weights = config.takes_transposed
 
     def most_load_columns(self, element_bytes: int) -> int:
         return self.config.dim
@@ -186,7 +196,8 @@ class VectorEmission(Emission):
                 copy, transfer, make, transfer.first_row, transfer.end_row, guards, False
             )
         first, end, rows = transfer.first_row, transfer.end_row, Linear(transfer.rows)
-        memory = self.config.memories.all.index(copy.memory)
+        memories = self.config.memories
+        memory = (memories.inputs, memories.weights, memories.sums).index(copy.memory)
         load = partial(device_command, Load, memory=memory)
         zeros = partial(load, is_zero=True, stride_bytes=0)
         if copy.source is None:
@@ -230,7 +241,8 @@ class VectorEmission(Emission):
 
 def features(config: VectorConfig) -> Features:
     return Features(
-        step=MultiplyStep(MULTIPLY, MOST_ROWS),
+        step=MultiplyStep(MULTIPLY_OF_ONE if config.has_one_memory else MULTIPLY, MOST_ROWS),
+        row_elements=config.lanes if config.takes_transposed else 1,
         elementwise=(
             ElementwiseStep(Elementwise.MAX, MAXIMUM),
             ElementwiseStep(Elementwise.FILL, FILL),
