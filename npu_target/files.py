@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -76,14 +77,12 @@ def open_atomically(path: Pathish) -> Iterator[BinaryIO]:
         with target.open("wb") as special:
             yield special
         return
-    descriptor, beside = tempfile.mkstemp(prefix=f".{target.name[:40]}.", dir=target.parent)
+    # Not by `tempfile`, whose files are private: the result has the mode of any new file.
+    beside = target.with_name(f".{target.name[:40]}.{secrets.token_hex(8)}")
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     with ExitStack() as undo:
-        undo.callback(Path(beside).unlink, missing_ok=True)
+        undo.callback(beside.unlink, missing_ok=True)
         with os.fdopen(descriptor, "wb") as file:
             yield file
-        # mkstemp makes files private; give the result the mode a plain open() would have.
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(beside, 0o666 & ~mask)
         os.replace(beside, target)
         undo.pop_all()

@@ -71,7 +71,8 @@ def test_a_pipe_is_written_to_and_stays(tmp_path: Path) -> None:
 def test_mode_is_that_of_an_ordinary_file(tmp_path: Path) -> None:
     (tmp_path / "ordinary").write_bytes(b"")
     write_atomically(tmp_path / "a.bin", b"")
-    modes = {os.stat(tmp_path / name).st_mode for name in ("ordinary", "a.bin")}
+    (tmp_path / "behind").write_bytes(b"")  # whose mode is as before
+    modes = {os.stat(tmp_path / name).st_mode for name in ("ordinary", "a.bin", "behind")}
     assert len(modes) == 1
 
 

@@ -8,7 +8,6 @@ it was made for.
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import zlib
 from collections.abc import Iterable, Sequence
@@ -98,9 +97,7 @@ class Measurements:
             ProgramError,
             RecursionError,
             TypeError,
-            UnicodeDecodeError,
-            binascii.Error,
-            json.JSONDecodeError,
+            ValueError,  # of JSON, of base64, of texts
             zlib.error,
         ) as error:
             raise CalibrationError(f"{path}: measurements that are damaged: {error!r}") from error

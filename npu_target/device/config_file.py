@@ -28,7 +28,7 @@ def read(path: Pathish) -> tuple[str, dict[str, Any]]:
     """
     try:
         fields = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # also numbers of too many digits
         raise ConfigError(f"{path}: not a device description in JSON: {error}") from error
     if not isinstance(fields, dict):
         raise ConfigError(f"{path}: needs one JSON object, has a {type(fields).__name__}")

@@ -29,7 +29,7 @@ def read_result(path: Path) -> dict[str, Any] | None:
     that lacks something, OSError when the file cannot be read."""
     try:
         result = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return None
     if not isinstance(result, dict) or result.get("format") != FORMAT:
         return None

@@ -97,7 +97,7 @@ def _records(path: Path) -> list[tuple[int, Any]]:
             continue
         try:
             records.append((number, json.loads(line)))
-        except (json.JSONDecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:  # also numbers of too many digits
             whole = _whole(text)
             if whole is None:
                 raise SimError(
@@ -112,7 +112,7 @@ def _records(path: Path) -> list[tuple[int, Any]]:
 def _whole(text: str) -> list[tuple[int, Any]] | None:
     try:
         value = json.loads(text)
-    except (json.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return None
     is_list_of_records = isinstance(value, list) and all(isinstance(v, (list, dict)) for v in value)
     return [(1, v) for v in value] if is_list_of_records else [(1, value)]

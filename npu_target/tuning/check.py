@@ -16,9 +16,9 @@ from ..device_api import create_module, last_stats
 from ..packing import Packing, packed
 from ..program import Program
 from ..topi import Operator
-from .errors import TuningError
+from .errors import RacesError, TuningError
 from .expected import difference, expected_output, sample_inputs
-from .failure import WRONG_RESULT, Failure
+from .failure import RACE, WRONG_RESULT, Failure
 
 _SEED = 1
 
@@ -58,14 +58,16 @@ class ProgramCheck:
         of packed inputs, by name.
 
         Raises TuningError, with the kind of failure, for a program that the device refuses or
-        whose output differs from NumPy's.
+        whose output differs from NumPy's; of one that relies on an order that the device does not
+        keep a RacesError.
         """
         data = program.to_bytes()
         key = hashlib.sha256(data).hexdigest(), frozenset(packings.items())
         if key not in self._cycles:
             failure = self._run(program.name, data, operator, packings)
             if failure is not None:
-                raise TuningError(
+                kind = RacesError if failure.kind == RACE else TuningError
+                raise kind(
                     f"{operator.name}: the program of its {source} schedule on "
                     f"{self._config.name} is wrong: {failure}; it is a bug of the compiler or of "
                     "the simulator, please report it; to build without the schedule, drop its "

@@ -13,6 +13,7 @@ DOES_NOT_FIT = "does_not_fit"
 BUILD_ERROR = "build_error"
 # Found while running. The device's own kinds (address_out_of_range, ...) come on top, and those of
 # commands that measure (npu_target.external.errors).
+RACE = "race"  # one of the device's own
 WRONG_RESULT = "wrong_result"
 TIMED_OUT = "timed_out"
 DEVICE_LOST = "device_lost"

@@ -59,6 +59,12 @@ def remeasure(
     new_header = Header.of(config, header.model, command, header.options, runner)
     header.check_device(new_header, folder)
     target = remeasured_folder(folder, header, runner)
+    old_folder = _old(target)
+    if old_folder.exists():
+        raise LogError(
+            f"{old_folder} is there, from a run that was ended while it replaced {target}: move it "
+            "back, or away"
+        )
     if target != folder:
         check_can_make(target)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -82,7 +88,10 @@ def remeasure(
                     results.append(_remeasure(old, layer, records, config, measurer, recorder))
                     if measurer.interrupted():
                         raise TuningError(f"stopped; {target} is as it was")
-            _replace(target, new_folder)
+            if target == folder:
+                _replace(folder, new_folder)
+            else:
+                _put(target, new_folder)
         finally:
             shutil.rmtree(new_folder, ignore_errors=True)
     return results
@@ -145,13 +154,31 @@ def _does_not_apply(candidate: Candidate) -> bool:
     return isinstance(candidate.compiled, Failure) and candidate.compiled.kind == DOES_NOT_APPLY
 
 
+def _old(folder: Path) -> Path:
+    """Where a folder is while another one takes its place."""
+    return folder.with_name(folder.name + _OLD_SUFFIX)
+
+
 def _replace(folder: Path, new_folder: Path) -> None:
-    old_folder = folder.with_name(folder.name + _OLD_SUFFIX)
+    old_folder = _old(folder)
     try:
-        shutil.rmtree(old_folder, ignore_errors=True)
-        if folder.exists():
-            folder.rename(old_folder)
-        new_folder.rename(folder)
-        shutil.rmtree(old_folder, ignore_errors=True)
+        folder.rename(old_folder)
+        try:
+            new_folder.rename(folder)
+        except OSError:
+            old_folder.rename(folder)
+            raise
     except OSError as error:
-        raise LogError(f"{folder} cannot be replaced: {error.strerror}") from error
+        where = f"; it is in {old_folder}" if old_folder.exists() else ""
+        raise LogError(f"{folder} cannot be replaced: {error.strerror}{where}") from error
+    shutil.rmtree(old_folder, ignore_errors=True)
+
+
+def _put(target: Path, new_folder: Path) -> None:
+    """Where there was nothing before all was measured; a folder with anything in it stays."""
+    try:
+        new_folder.rename(target)
+    except OSError as error:
+        raise LogError(
+            f"{target} cannot be made, what was measured is lost: {error.strerror}"
+        ) from error

@@ -96,17 +96,24 @@ class WorkerProcess:
             return self._connection
         if self._stopped:
             raise WorkerDied("the worker process was stopped")
-        ours, theirs = Pipe()
+        try:
+            ours, theirs = Pipe()
+        except OSError as error:  # too many files are open
+            raise WorkerDied(f"a worker process did not start: {error}") from error
         command = [sys.executable, "-m", "npu_target.tuning.worker_process"]
-        with theirs, self._output_file.open("ab") as output:
-            self._process = subprocess.Popen(
-                [*command, str(theirs.fileno()), self._module],
-                env={**os.environ, **_ENVIRONMENT},
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-            )
+        try:
+            with theirs, self._output_file.open("ab") as output:
+                self._process = subprocess.Popen(
+                    [*command, str(theirs.fileno()), self._module],
+                    env={**os.environ, **_ENVIRONMENT},
+                    pass_fds=[theirs.fileno()],
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=output,
+                )
+        except OSError as error:  # too many processes, no memory, no folder
+            ours.close()
+            raise WorkerDied(f"a worker process did not start: {error}") from error
         if self._stopped:  # by another thread in the meantime
             self._process.kill()
         try:

@@ -52,6 +52,7 @@ def _set(*path: Any, value: Any) -> Callable[[Any], None]:
         _set("experiments", value=7),
         _set("experiments", 0, "program", value="AAAA"),
         _set("experiments", 0, "program", value="?"),
+        _set("experiments", 0, "program", value="\u00e9"),
         _set("experiments", 0, "program", value=None),
         _set("experiments", 0, "cycles", value=[0]),
         _set("experiments", 0, "cycles", value=[-1]),

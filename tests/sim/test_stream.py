@@ -75,6 +75,7 @@ GOOD = words(COMMANDS)[0]
         ("\n\n", "is empty"),
         ("hello", "t.jsonl:1: neither a program"),
         ("[" * 100_000, "neither a program"),
+        ("[2, " + "9" * 5_000 + ", 2]", "neither a program"),
         ('{"name": "a"}', "needs a stream"),
         ('{"commands": 3}', "needs a stream"),
         ("3", "needs a stream"),

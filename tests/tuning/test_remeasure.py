@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from command_lines import logs as main
@@ -13,6 +14,8 @@ from tvm.s_tir import meta_schedule as ms
 from npu_target.device import preset
 from npu_target.target import make_target
 from npu_target.topi import Add
+from npu_target.tuning import remeasure
+from npu_target.tuning.errors import LogError
 from npu_target.tuning.header import Header
 from npu_target.tuning.log import RECORDS_FILE, open_log, read_log
 from npu_target.tuning.schedules import default_of
@@ -107,6 +110,53 @@ def test_damaged_logs_are_not_touched(folder, capsys):
     assert main(["remeasure", str(folder)]) == 1
     assert "repair" in capsys.readouterr().err
     assert path.read_bytes() == before
+
+
+def _is_in_the_way(monkeypatch, target):
+    """A folder with a file comes to a place just before another is renamed to it."""
+    rename = Path.rename
+
+    def taken(path, place):
+        if place == target and not target.exists():
+            target.mkdir()
+            (target / "of_another_run").touch()
+        return rename(path, place)
+
+    monkeypatch.setattr(Path, "rename", taken)
+
+
+def test_logs_whose_place_is_taken_meanwhile_are_kept(folder, monkeypatch):
+    old, new = contents(folder), folder.with_name("new")
+    new.mkdir()
+    _is_in_the_way(monkeypatch, folder)
+    beside = folder.with_name(f"{folder.name}.before")
+    with pytest.raises(LogError, match=f"cannot be replaced: .*it is in {beside}"):
+        remeasure._replace(folder, new)
+    assert contents(beside) == old
+
+
+def test_a_rename_that_fails_is_taken_back(folder):
+    old = contents(folder)
+    with pytest.raises(LogError, match="cannot be replaced: No such file"):
+        remeasure._replace(folder, folder.with_name("not_there"))
+    assert contents(folder) == old and [path.name for path in folder.parent.iterdir()] == ["log"]
+
+
+def test_a_folder_that_comes_meanwhile_is_not_replaced(tmp_path, monkeypatch):
+    target, new = tmp_path / "log", tmp_path / "new"
+    new.mkdir()
+    _is_in_the_way(monkeypatch, target)
+    with pytest.raises(LogError, match="cannot be made, what was measured is lost"):
+        remeasure._put(target, new)
+    assert (target / "of_another_run").exists()
+
+
+def test_what_an_ended_run_left_is_not_deleted(folder, capsys):
+    left = folder.with_name(f"{folder.name}.before")
+    left.mkdir()
+    assert main(["remeasure", str(folder)]) == 1
+    assert "move it back, or away" in " ".join(capsys.readouterr().err.split())
+    assert left.exists()
 
 
 def test_none_is_no_number_of_schedules(folder):

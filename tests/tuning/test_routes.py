@@ -16,9 +16,12 @@ from npu_target.schedule_rules.traces import trace_json
 from npu_target.topi import Add, Matmul
 from npu_target.topi.routed import route_name
 from npu_target.tuning.candidate import RecordForm
+from npu_target.tuning.check import ProgramCheck
 from npu_target.tuning.choose import Chooser, cycles_of
 from npu_target.tuning.compiling import Compiled, CompileJob, compile_trace
 from npu_target.tuning.dump import with_layouts
+from npu_target.tuning.errors import TuningError
+from npu_target.tuning.failure import RACE, WRONG_RESULT, Failure
 from npu_target.tuning.header import Header
 from npu_target.tuning.layers import Layer
 from npu_target.tuning.log import open_log, read_log
@@ -173,6 +176,18 @@ def test_a_build_without_routes_takes_schedules(log):
     chooser = Chooser(CONFIG, log(), NONE)
     (product, _) = chooser.results(LAYERS)
     assert (product.source, product.route) == ("default", None)
+
+
+def test_a_wrong_route_ends_a_build_with_routes_alone(monkeypatch):
+    wrong = Failure(WRONG_RESULT, "3 of 4 elements")
+    monkeypatch.setattr(ProgramCheck, "_run", lambda *arguments: wrong)
+    with pytest.raises(TuningError, match=r"its loop_ws schedule .* is wrong: \[wrong_result\]"):
+        Chooser(CONFIG, None, ONLY)._forced(PRODUCT, 1 << 30)
+
+
+def test_a_route_that_races_serves_nothing(monkeypatch):
+    monkeypatch.setattr(ProgramCheck, "_run", lambda *arguments: Failure(RACE, "two loads"))
+    assert Chooser(CONFIG, None, ONLY)._forced(PRODUCT, 1 << 30) is None
 
 
 @pytest.mark.parametrize("operator", [PRODUCT, Matmul(1, 40, 24, 16, relu=True, scale=0.02)])

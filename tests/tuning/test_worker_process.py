@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from npu_target.tuning import worker_process
 from npu_target.tuning.worker_process import (
     WorkerDied,
     WorkerError,
@@ -81,6 +82,17 @@ def test_a_process_that_a_call_loses_while_it_is_stopped(worker, monkeypatch):
     calling.start()
     worker.stop()
     assert len(died) == 1 and not calling.is_alive()
+
+
+def test_a_machine_that_starts_no_process_is_told(worker, monkeypatch):
+    def refuses(*arguments, **options):
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(worker_process.subprocess, "Popen", refuses)
+    with pytest.raises(WorkerDied, match=r"did not start: .*temporarily unavailable"):
+        worker.start()
+    monkeypatch.undo()
+    assert worker.start()
 
 
 def test_what_it_prints_goes_to_the_file(worker, tmp_path):

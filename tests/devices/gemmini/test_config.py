@@ -85,6 +85,7 @@ def test_save_and_load(tmp_path: Path) -> None:
     ("content", "message"),
     [
         ("{", "not a device description in JSON"),
+        ("9" * 5_000, "not a device description in JSON"),
         ("[]", "needs one JSON object, has a list"),
         ("{}", "needs the 'kind' of the device"),
         ('{"kind": "tpu"}', "no kind of device is called 'tpu'; installed are: gemmini"),
