@@ -39,8 +39,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Says which step of the port is the first that something is missing of."""
     failed = terminalreporter.getreports("failed") + terminalreporter.getreports("error")
-    steps = sorted({step for report in failed if (step := step_of(report.nodeid)) is not None})
-    if steps and not _is_known(terminalreporter.config):
+    # Not by node ids: those of a run of one file do not name it.
+    steps = sorted({step for report in failed if (step := step_of(report.location[0])) is not None})
+    if failed and not _is_known(terminalreporter.config):
         steps = [STEPS[0]]
     if steps:
         first = steps[0]

@@ -31,7 +31,7 @@ STEPS = (
 _FILE = re.compile(r"test_step(\d+)_")
 
 
-def step_of(node_id: str) -> Step | None:
-    """The step that a test is about."""
-    found = _FILE.search(node_id)
+def step_of(file: str) -> Step | None:
+    """The step that the tests of a file are about, None for a file that is none of the suite's."""
+    found = _FILE.search(file)
     return STEPS[int(found[1]) - 1] if found else None
