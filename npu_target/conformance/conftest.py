@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from npu_target.device import ConfigError, DeviceConfig, DeviceKind, find, kind_of
 
+from .examples import command_classes
 from .options import OPTION
 from .steps import STEPS, step_of
+
+if TYPE_CHECKING:
+    from npu_target.topi import Operator
 
 
 @pytest.fixture(scope="session")
@@ -22,17 +28,29 @@ def kind(config: DeviceConfig) -> DeviceKind:
     return kind_of(config)
 
 
+@pytest.fixture(scope="session")
+def simple(config: DeviceConfig) -> Operator:
+    """The first example of the device's operators."""
+    from .operator_examples import operator_examples
+
+    examples = operator_examples(config).operators
+    if not examples:
+        pytest.fail("no operator to try: test_every_operator_has_its_examples says why")
+    return examples[0]
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """One test for each of the device's commands, and for each operator at each size."""
-    from npu_target.topi.fitting import fitted_examples
-    from npu_target.topi.registry import operators_of
+    """One test for each of the device's commands, and for each operator at each size.
+
+    Those that cannot be made have a test that says so; an error here would keep all from running.
+    """
+    from .operator_examples import operator_examples
 
     if "command" in metafunc.fixturenames:
-        classes = kind_of(_device(metafunc.config)).commands.classes
+        classes = command_classes(kind_of(_device(metafunc.config)))
         metafunc.parametrize("command", classes, ids=lambda cls: cls.mnemonic)
     if "operator" in metafunc.fixturenames:
-        device = _device(metafunc.config)
-        examples = [x for cls in operators_of(device) for x in fitted_examples(cls, device)]
+        examples = operator_examples(_device(metafunc.config)).operators
         metafunc.parametrize("operator", examples, ids=lambda operator: operator.name)
 
 

@@ -7,6 +7,14 @@ from npu_target.device.commands import DeviceCommand
 from npu_target.program import Arg, Command, Loop, Operand, Program, const
 
 
+def command_classes(kind: DeviceKind) -> tuple[type[DeviceCommand], ...]:
+    """The classes of the device's commands; none where they cannot be imported."""
+    try:
+        return kind.commands.classes
+    except Exception:  # noqa: BLE001  whatever the package of others raises
+        return ()
+
+
 def least(command: type[DeviceCommand], **changes: object) -> DeviceCommand:
     """The command with the least values of its fields, but for some."""
     values = {

@@ -27,6 +27,10 @@ def _values(spec: FieldSpec) -> st.SearchStrategy[Any]:
     return st.integers(0, 2**spec.width - 1)
 
 
+def test_there_are_commands(kind: DeviceKind) -> None:
+    assert kind.commands.classes, "commands_at has a CommandSet of no classes"
+
+
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_words_give_the_command_back(

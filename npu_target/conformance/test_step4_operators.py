@@ -7,18 +7,22 @@ import pytest
 
 from npu_target import topi
 from npu_target.codegen_tir import CodegenError, build_program
+from npu_target.conformance.operator_examples import operator_examples
 from npu_target.conformance.runs import default_program, expected, inputs_of, launched
 from npu_target.device import DeviceConfig, DeviceKind
 from npu_target.device_api import last_stats, program_cycles
 from npu_target.pipeline_options import PIPELINES
 from npu_target.schedule_rules import default_schedule
 from npu_target.topi import Operator
-from npu_target.topi.fitting import fitted_examples
-from npu_target.topi.registry import operators_of
 
 
 def test_no_part_of_the_manifest_is_missing(kind: DeviceKind) -> None:
     kind.check()
+
+
+def test_every_operator_has_its_examples(config: DeviceConfig) -> None:
+    problems = operator_examples(config).problems
+    assert not problems, "\n".join(problems)
 
 
 def test_the_default_schedule_computes_what_numpy_does(
@@ -41,8 +45,7 @@ def test_it_does_so_without_optimizations(
     np.testing.assert_array_equal(result, expected(operator, config))
 
 
-def test_a_launch_takes_cycles_that_repeat(config: DeviceConfig) -> None:
-    simple = fitted_examples(operators_of(config)[0], config)[0]
+def test_a_launch_takes_cycles_that_repeat(simple: Operator, config: DeviceConfig) -> None:
     program, mod = default_program(simple, config)
     launched(program, inputs_of(simple, config, mod))
     stats = last_stats()
@@ -57,9 +60,11 @@ def test_a_log_gives_the_operator_back(operator: Operator) -> None:
     assert topi.make(operator.op, operator.attrs()) == operator
 
 
-def test_what_does_not_compile_is_refused_with_a_type(config: DeviceConfig) -> None:
+def test_what_does_not_compile_is_refused_with_a_type(
+    simple: Operator, config: DeviceConfig
+) -> None:
     """The definition as it is, none of its tiles in a memory of the device."""
-    operator = fitted_examples(operators_of(config)[0], config)[0].kernel()
+    operator = simple.kernel()
     with pytest.raises(CodegenError, match=operator.name):
         build_program(operator.prim_func(config), config, operator.name)
 

@@ -112,3 +112,34 @@ def test_one_file_of_the_suite_says_it_too(
     change(package / NAME / file, old, new)
     done = suite(path=package, folder=package, file=run)
     assert f"step {step}, {STEPS[step - 1].title}, is not done yet" in done.stdout
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ('"matmul", ', '"matmull", ', "unknown operator 'matmull'; known: add, "),
+        (
+            "MULTIPLY, config.lanes)",
+            "MULTIPLY, config.lanes), row_elements=7 * config.lanes",
+            "Give the operator examples that the device takes, or a `padded`",
+        ),
+    ],
+)
+def test_an_operator_without_examples_keeps_no_test_from_running(
+    package: Path, old: str, new: str, reason: str
+) -> None:
+    change(package / NAME / "kind.py", old, new)
+    names = "examples or repeat or missing or log"
+    done = suite("-k", names, path=package, folder=package, file=".test_step4_operators")
+    assert f"step 4, {STEPS[3].title}, is not done yet" in done.stdout
+    assert "1 failed" in done.stdout and "test_every_operator_has_its_examples" in done.stdout
+    assert " passed" in done.stdout and "errors" not in done.stdout
+    assert reason in done.stdout
+
+
+@pytest.mark.long
+def test_commands_that_cannot_be_imported_keep_no_test_from_running(package: Path) -> None:
+    change(package / NAME / "commands.py", "COMMANDS = ", "MINE = ")
+    done = suite("-k", "target or there_are", path=package, folder=package)
+    assert "1 failed, 1 passed" in done.stdout
