@@ -12,6 +12,7 @@ from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import MappingProxyType
+from typing import NamedTuple
 
 from ..files import Pathish
 from .config import DeviceConfig
@@ -23,10 +24,18 @@ ENTRY_POINTS = "npu_target.devices"
 DEFAULT_DEVICE = "gemmini-16x16"
 
 
+class Installed(NamedTuple):
+    """The installed kinds by name, and of each that cannot be used, what it is and why."""
+
+    kinds: Mapping[str, DeviceKind]
+    left_out: tuple[str, ...]
+
+
 @cache
-def kinds() -> Mapping[str, DeviceKind]:
-    """The installed kinds by name. One that cannot be loaded is left out, with a warning."""
+def installed() -> Installed:
+    """What the entry points give. One that cannot be loaded is left out, with a warning."""
     found: dict[str, DeviceKind] = {}
+    left_out = []
     for point in sorted(entry_points(group=ENTRY_POINTS), key=lambda point: point.name):
         try:
             kind = point.load()
@@ -39,12 +48,16 @@ def kinds() -> Mapping[str, DeviceKind]:
                 if preset.name in taken:
                     raise ConfigError(f"there is another preset called {preset.name!r}")
         except Exception as error:  # noqa: BLE001  a package of others must not break this one
-            warnings.warn(
-                f"device {point.name} ({point.value}) cannot be used: {error}", stacklevel=2
-            )
+            left_out.append(f"device {point.name} ({point.value}) cannot be used: {error}")
+            warnings.warn(left_out[-1], stacklevel=2)
             continue
         found[kind.name] = kind
-    return MappingProxyType(found)
+    return Installed(MappingProxyType(found), tuple(left_out))
+
+
+def kinds() -> Mapping[str, DeviceKind]:
+    """The installed kinds by name that can be used."""
+    return installed().kinds
 
 
 def kind_named(name: str) -> DeviceKind:
@@ -52,6 +65,7 @@ def kind_named(name: str) -> DeviceKind:
     if name not in kinds():
         raise ConfigError(
             f"no kind of device is called {name!r}; installed are: {', '.join(kinds()) or 'none'}"
+            f"{_left_out()}"
         )
     return kinds()[name]
 
@@ -110,4 +124,9 @@ def load(path: Pathish) -> DeviceConfig:
 
 def _known() -> str:
     none = "none, for this package is not installed, only on Python's path: pip install -e ."
-    return ", ".join(presets()) or none
+    return (", ".join(presets()) or none) + _left_out()
+
+
+def _left_out() -> str:
+    """What else is installed, for who asks for one of these."""
+    return "".join(f"; {reason}" for reason in installed().left_out)

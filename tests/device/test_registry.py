@@ -47,12 +47,12 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
     def install(*points: Point) -> None:
         monkeypatch.setattr(registry, "entry_points", lambda group: list(points))
-        kinds.cache_clear()
+        registry.installed.cache_clear()
         presets.cache_clear()
 
     yield install
     monkeypatch.undo()
-    kinds.cache_clear()
+    registry.installed.cache_clear()
     presets.cache_clear()
 
 
@@ -99,6 +99,9 @@ def test_what_cannot_be_used_is_left_out(installed: Any, loaded: Any, reason: st
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # said once
         assert len(presets()) == len(PRESETS)
+    for look in (find, preset, kind_named):  # and to who asks for it
+        with pytest.raises(ConfigError, match=f"; device toy .* cannot be used: {reason}"):
+            look("toy")
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from my_npu.kind import KIND
 from relax_functions import constant, function_of
 from tvm import relax
 
-from npu_target.device import DeviceKind, kinds, presets, registry
+from npu_target.device import DeviceKind, presets, registry
 from npu_target.device.scale_rule import ScaleRule
 from npu_target.device.shift_rule import ShiftRule
 from npu_target.devices.gemmini import GEMMINI, GemminiConfig
@@ -30,13 +30,13 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Iterator:
     def only(kind: DeviceKind) -> DeviceKind:
         point = SimpleNamespace(name=kind.name, value="", load=lambda: kind)
         monkeypatch.setattr(registry, "entry_points", lambda group: [point])
-        kinds.cache_clear()
+        registry.installed.cache_clear()
         presets.cache_clear()
         return kind
 
     yield only
     monkeypatch.undo()
-    kinds.cache_clear()
+    registry.installed.cache_clear()
     presets.cache_clear()
 
 
