@@ -34,6 +34,7 @@ def operator_examples(config: DeviceConfig) -> OperatorExamples:
         try:
             for operator in cls.examples(config):
                 try:
+                    operator.check_device(config)
                     found.append(fitted(operator, config))
                 except OperatorError as error:
                     problems.append(f"{cls.op}, example {operator.name}: {error}. {_ADVICE}")

@@ -193,7 +193,8 @@ class DeviceKind:
             ) from error
 
     def check(self) -> None:
-        """Import every part. Raises KindError for one that is not there or is something else."""
+        """Import every part. Raises KindError for one that is not there or is something else, and
+        for a feature of a preset whose step is none of its intrinsics."""
         self.start_header()
         if self.simulator_at is not None:
             _ = self.simulate
@@ -202,6 +203,28 @@ class DeviceKind:
         if self.has_schedules:
             _ = self.emission
             self._class("copy_rules_at", CopyRules)
+        for preset in self.presets:
+            self._check_steps(preset)
+
+    def _check_steps(self, config: DeviceConfig) -> None:
+        """Raise KindError where definitions would name a step that no intrinsic is."""
+        features, intrinsics = self.features(config), self.intrinsics(config)
+        calls = {f"elementwise step {x.operation.name}": x.call for x in features.elementwise}
+        if features.step is not None:
+            calls["step"] = features.step.call
+        for feature, call in calls.items():
+            owner = f"device kind {self.name}: features of {config.name!r}: the {feature}"
+            if call not in intrinsics:
+                there = ", ".join(map(repr, intrinsics)) or "none"
+                raise KindError(
+                    f"{owner} is {call!r}, which has to be the `call` of an intrinsic of "
+                    f"intrinsics_at; those there are: {there}"
+                )
+            if feature == "step" and not intrinsics[call].multiplies:
+                raise KindError(
+                    f"{owner} is {call!r}, whose intrinsic {type(intrinsics[call]).__name__} has "
+                    "to say `multiplies = True`"
+                )
 
     @cached_property
     def _intrinsics(self) -> dict[DeviceConfig, Mapping[str, Intrinsic]]:

@@ -51,6 +51,17 @@ SPLIT_DEPTH = tuple(
 )
 
 
+def check_step(op: str, config: DeviceConfig) -> None:
+    """Raise :class:`OperatorError` where no step of a device multiplies, as schedules of the
+    operator of this name need, and no route of the device's may take their place."""
+    kind = kind_of(config)
+    if kind.has_schedules and kind.features(config).step is None and not kind.routes(config):
+        raise OperatorError(
+            f"{op} is computed by a step that multiplies, and {config.name} has none: its kind "
+            "names one by Features(step=MultiplyStep(...))"
+        )
+
+
 @dataclass(frozen=True)
 class MacOperator(Operator):
     """Base of operators with a block ``mac`` in their definition (see `mac_schedule`)."""
@@ -78,6 +89,7 @@ class MacOperator(Operator):
         return 1
 
     def check_device(self, config: DeviceConfig) -> None:
+        check_step(self.op, config)
         self.output.check_device(config)
 
     def check_room(self, config: DeviceConfig) -> None:

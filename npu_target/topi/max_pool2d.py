@@ -17,6 +17,7 @@ from ..device import DeviceConfig, Elementwise, kind_of
 from ..device.numbers import Numbers
 from ..relax_graph import Graph, attr_ints, constant_of, dtype_of, op_name, shape_of
 from .blocking import ceil_div, rounded_up
+from .mac_operator import check_step
 from .max_pool_steps import n_matrices, stepped_prim_func
 from .operator import Arg, Arrays, OperatorError, require_positive
 from .pattern import Accepted, Match, Spelling, element, padded
@@ -158,6 +159,7 @@ class MaxPool2d(PoolOperator):
         self.window.check_device(config)
         features = kind_of(config).features(config)
         if self.dim is not None:
+            check_step(self.op, config)
             for operation in (Elementwise.FILL, Elementwise.MAX):
                 if features.elementwise_step(operation) is None:
                     raise OperatorError(

@@ -12,7 +12,14 @@ from my_npu.compute import NUMBERS, MultiplyRows
 from my_npu.copies import MyNpuCopyRules, MyNpuEmission
 from my_npu.kind import KIND, MULTIPLY
 
-from npu_target.device import KindError, kinds
+from npu_target.device import (
+    Elementwise,
+    ElementwiseStep,
+    Features,
+    KindError,
+    MultiplyStep,
+    kinds,
+)
 from npu_target.devices.gemmini import GEMMINI
 
 
@@ -117,3 +124,31 @@ def test_the_set_to_calibrate_with_is_looked_at() -> None:
     with pytest.raises(KindError, match=r"calibration_at .* is a ABCMeta, needs a CalibrationSet"):
         replace(KIND, calibration_at=place).check()
     assert replace(KIND, calibration_at=None).calibration is None
+
+
+@pytest.mark.parametrize(
+    ("features", "message"),
+    [
+        (
+            Features(step=MultiplyStep("vdp32.mul", 16)),
+            "features of 'my_npu': the step is 'vdp32.mul', .*; those there are: 'my_npu.multiply'",
+        ),
+        (
+            Features(elementwise=(ElementwiseStep(Elementwise.MAX, "my_npu.max"),)),
+            "the elementwise step MAX is 'my_npu.max', which has to be the `call` of an intrinsic",
+        ),
+    ],
+)
+def test_steps_that_are_no_intrinsics(features: Features, message: str) -> None:
+    kind = replace(KIND, features=lambda config: features)
+    with pytest.raises(KindError, match=message):
+        kind.check()
+    small = replace(KIND, features=lambda c: features if c.lanes == 8 else KIND.features(c))
+    with pytest.raises(KindError, match="features of 'my_npu-8': "):
+        small.check()
+
+
+def test_the_step_is_an_intrinsic_that_multiplies(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MultiplyRows, "multiplies", False)
+    with pytest.raises(KindError, match="MultiplyRows has to say `multiplies = True`"):
+        replace(KIND).check()

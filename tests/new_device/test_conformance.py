@@ -124,6 +124,11 @@ def test_one_file_of_the_suite_says_it_too(
             "MULTIPLY, config.lanes), row_elements=7 * config.lanes",
             "Give the operator examples that the device takes, or a `padded`",
         ),
+        (
+            "Features(step=MultiplyStep(MULTIPLY, config.lanes))",
+            "Features()",
+            "matmul is computed by a step that multiplies, and fresh_npu has none",
+        ),
     ],
 )
 def test_an_operator_without_examples_keeps_no_test_from_running(
