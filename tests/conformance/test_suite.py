@@ -33,10 +33,10 @@ def suite(file: str = "") -> list[str]:
     return ["--pyargs", "npu_target.conformance" + (f".{file}" if file else "")]
 
 
-def test_every_step_has_a_file() -> None:
+def test_every_step_has_its_files() -> None:
     folder = Path(str(conformance.__file__)).parent
     found = [step_of(path.name) for path in sorted(folder.glob("test_*.py"))]
-    assert found == list(STEPS)
+    assert list(dict.fromkeys(found)) == list(STEPS), "in their order"
     assert [step.number for step in STEPS] == list(range(1, len(STEPS) + 1))
 
 

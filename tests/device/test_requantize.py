@@ -6,23 +6,25 @@ from math import frexp
 
 import numpy as np
 import pytest
-import tvm
-import tvm_ffi
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from relax_functions import function_of
 from tvm import relax, tirx
-from tvm.ir import IRModule
-from tvm.relax.dpl import wildcard
-from tvm.script import tirx as T
 
+from npu_target.conformance.rule_forms import (
+    CHANNELS,
+    SIZE,
+    by_relax,
+    by_tensorir,
+    matched,
+    network,
+    reading,
+    sums,
+)
 from npu_target.device.requantize import RequantizeRule, Rescaling
 from npu_target.device.scale_rule import ScaleRule
 from npu_target.device.shift_rule import ShiftRule
-from npu_target.host import build_host, run_host
-from npu_target.relax_graph import Graph
 
-SIZE = 512
 RULES = [ScaleRule(), ShiftRule(), ShiftRule(rounds=False), ShiftRule(most_bits=8)]
 rules = pytest.mark.parametrize("rule", RULES, ids=lambda rule: f"{rule}")
 
@@ -31,16 +33,6 @@ def scales(rule: RequantizeRule) -> st.SearchStrategy[float]:
     most = rule.most_bits if isinstance(rule, ShiftRule) else 20
     powers = st.integers(-most, most).map(lambda bits: 2.0**-bits)
     return powers if rule.powers_of_two else powers | st.floats(2.0**-20, 4.0, width=32)
-
-
-def sums(seed: int) -> np.ndarray:
-    """int32 of all sizes, halves of powers of two among them; none so near to the end of int32
-    that rounding it would wrap."""
-    random = np.random.default_rng(seed)
-    spans = 2 ** random.integers(1, 31, SIZE)
-    values = random.integers(-spans, spans)
-    values[::4] = (1 << random.integers(0, 30, SIZE // 4)) * random.choice([-3, -1, 1], SIZE // 4)
-    return np.clip(values, -(2**30), 2**30 - 1).astype(np.int32)
 
 
 def by_definition(values: np.ndarray, rule: RequantizeRule, scale: float, relu: bool) -> np.ndarray:
@@ -87,36 +79,14 @@ def test_a_shift_leaves_something_to_saturate():
         ShiftRule(most_bits=24)
 
 
-def kernel(rule: RequantizeRule, scale: float, relu: bool) -> tirx.PrimFunc:
-    requantize = rule.expression
-
-    @T.prim_func(s_tir=True)
-    def compute(x: T.Buffer((SIZE,), "int32"), y: T.Buffer((SIZE,), "int8")):
-        for i in range(SIZE):
-            with T.sblock("y"):
-                vi = T.axis.spatial(SIZE, i)
-                y[vi] = requantize(x[vi], scale, relu)
-
-    return compute
-
-
 @rules
 @settings(max_examples=8, deadline=None)
 @given(data=st.data())
 def test_tensorir_computes_what_numpy_does(rule, data):
     scale, relu = data.draw(scales(rule)), data.draw(st.booleans())
     values = sums(data.draw(st.integers(0, 2**32)))
-    result = tvm.runtime.tensor(np.zeros(SIZE, np.int8))
-    tvm.compile(kernel(rule, scale, relu), "llvm")(tvm.runtime.tensor(values), result)
-    np.testing.assert_array_equal(result.numpy(), rule.evaluate(values, scale, relu))
-
-
-def stored(func: tirx.PrimFunc) -> tirx.Expr:
-    """The value of the only store of a function."""
-    found: list[tirx.BufferStore] = []
-    tvm_ffi.structural_walk(func.body, (tirx.BufferStore, found.append))
-    (store,) = found
-    return store.value
+    found = by_tensorir(rule, scale, relu, values)
+    np.testing.assert_array_equal(found, rule.evaluate(values, scale, relu))
 
 
 @rules
@@ -124,10 +94,7 @@ def stored(func: tirx.PrimFunc) -> tirx.Expr:
 @given(data=st.data())
 def test_an_expression_is_recognised_as_it_is_and_simplified(rule, data):
     scale, relu = data.draw(scales(rule)), data.draw(st.booleans())
-    func = kernel(rule, scale, relu)
-    simplified = tirx.transform.StmtSimplify()(IRModule({"main": func}))["main"]
-    for value in (stored(func), stored(simplified)):
-        found = rule.match(value)
+    for found in matched(rule, scale, relu):
         assert found is not None
         assert (found.scale, found.relu) == (float(np.float32(scale)), relu)
         assert str(found.value).startswith("x[")
@@ -144,39 +111,15 @@ def test_a_rule_does_not_know_the_expressions_of_others():
             assert mine.match(other.expression(x, 0.25)) is None
 
 
-def graph_of(rule: RequantizeRule, scale: float) -> IRModule:
-    class Emit:
-        """The part of a block builder that rules use."""
-
-        def __init__(self, emit):
-            self.emit = emit
-
-    def body(emit, x):
-        return rule.emit(Emit(emit), x, scale, "y")
-
-    return function_of([(SIZE,)], body, "int32")
-
-
 @rules
 @settings(max_examples=5, deadline=None)
 @given(data=st.data())
 def test_relax_computes_what_numpy_does_and_is_recognised(rule, data):
     scale = data.draw(scales(rule))
-    mod = graph_of(rule, scale)
-    values = sums(data.draw(st.integers(0, 2**32)))
-    (found,) = run_host(build_host(mod), values)
-    np.testing.assert_array_equal(found, rule.evaluate(values, scale))
+    mod = network(rule, scale)
+    values = sums(data.draw(st.integers(0, 2**32))).reshape(-1, CHANNELS)
+    np.testing.assert_array_equal(by_relax(mod, values), rule.evaluate(values, scale))
     assert reading(rule, mod) == Rescaling(float(np.float32(scale)), False)
-
-
-def reading(rule: RequantizeRule, mod: IRModule) -> Rescaling | str:
-    """What a rule reads of a function that ends in a requantization of its argument."""
-    graph, parts = Graph(mod), {}
-    value = wildcard()
-    matched = graph.extract(rule.pattern(value, parts), graph.order[-1])
-    assert matched is not None
-    assert matched[value].name == "x0"
-    return rule.read({name: matched[part] for name, part in parts.items() if part in matched})
 
 
 def shifted(emit, x, half, bits, low=-128, high=127):
