@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from .limits import ConfigError
+
 
 def _bits(dtype: str) -> int:
     """Of an integer type; NumPy would know, and is not imported with a device."""
@@ -41,7 +43,7 @@ class Memory:
 class Memories:
     """Where a device keeps what its step takes and gives: `C[i, j] += A[i, k] * B[k, j]`.
 
-    Several may be the same memory.
+    Several may be the same memory. Raises ConfigError for two that are not, of one storage scope.
 
     inputs : rows of A.
     weights : rows of B.
@@ -51,6 +53,17 @@ class Memories:
     inputs: Memory
     weights: Memory
     sums: Memory
+
+    def __post_init__(self) -> None:
+        for memory in self.all:
+            other = self.find(memory.scope)
+            if other != memory:
+                assert other is not None
+                raise ConfigError(
+                    f"{other.title!r} and {memory.title!r} are two memories of one scope, "
+                    f"{memory.scope!r}; where rows of one scratchpad are both, cut it into fixed "
+                    "parts, each a Memory with a scope and rows of its own (docs/porting.md)"
+                )
 
     @cached_property
     def all(self) -> tuple[Memory, ...]:
