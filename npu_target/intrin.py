@@ -86,8 +86,9 @@ def gemm_intrinsic(config: DeviceConfig, rows: int, row_step: int = 1) -> str:
     for a device without one, where definitions only say what is computed.
 
     Meaning: ``C[i, j] += A[i * row_step, k] * B[k, j]`` in the type of C, with A
-    ``[(rows - 1) * row_step + 1, lanes]`` in the memory of inputs, B ``[lanes, columns]`` in that
-    of weights, C ``[rows, columns]`` in that of sums; their rows are whole ones of these memories.
+    ``[(rows - 1) * row_step + 1, dim]`` in the memory of inputs, B ``[dim, dim]`` in that of
+    weights, C ``[rows, dim]`` in that of sums; their rows are whole ones of these memories, all as
+    wide as the device's ``dim``: definitions have square blocks.
 
     Parameters
     ----------

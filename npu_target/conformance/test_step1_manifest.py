@@ -48,7 +48,4 @@ def test_a_target_gives_the_device_back(config: DeviceConfig) -> None:
 
 
 def test_memories_hold_blocks_of_the_devices_side(config: DeviceConfig) -> None:
-    for memory in config.memories.all:
-        assert memory.columns == config.dim
-        assert memory.rows >= memory.bank_rows >= config.dim
-        assert config.memories.find(memory.scope) == memory
+    config.check_memories()

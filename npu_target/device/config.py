@@ -80,7 +80,8 @@ class DeviceConfig(ABC):
     @property
     @abstractmethod
     def dim(self) -> int:
-        """Elements of a row of the memories: the side of the blocks that operators are cut into."""
+        """Elements of a row of each of the memories, and rows of a block of weights: the one side
+        of the blocks that operators are cut into, which are square."""
 
     @property
     def peak_macs(self) -> int:
@@ -91,6 +92,24 @@ class DeviceConfig(ABC):
     @abstractmethod
     def memories(self) -> Memories:
         """The device's own memories."""
+
+    def check_memories(self) -> None:
+        """Raise ConfigError for a memory without room for a block, or whose rows are not one wide,
+        as the definitions of operators need."""
+        dim = self.dim
+        for memory in self.memories.all:
+            which = f"device {self.name!r}: the memory {memory.title!r} ({memory.scope})"
+            if memory.columns != dim:
+                raise ConfigError(
+                    f"{which} has {memory.columns} columns, dim is {dim}: blocks are squares of "
+                    "dim, and rows of all memories as wide. Where the device's are not, take "
+                    "squares of its larger size, and several commands for a step (docs/porting.md)"
+                )
+            if not memory.rows >= memory.bank_rows >= dim:
+                raise ConfigError(
+                    f"{which} has {memory.rows} rows, {memory.bank_rows} of them in a bank; a bank "
+                    f"has to hold a block of {dim} rows at least"
+                )
 
     def numbers(self) -> dict[str, int]:
         """Every field but the name, in declaration order."""

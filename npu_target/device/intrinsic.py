@@ -51,14 +51,14 @@ class Intrinsic(ABC):
     multiplies : whether it is `C[i, j] += A[i * row_step, k] * B[k, j]`: the operands are A, B and
         C, the numbers the rows of C and `row_step`.
     keeps_stationary : whether operands that do not follow stay in the device for the next step.
-    commands : how many a step is.
+    commands : how many a step is: of the class, or of a device, set when it is made.
     """
 
     call: ClassVar[str]
     n_operands: ClassVar[int]
     multiplies: ClassVar[bool] = False
     keeps_stationary: ClassVar[bool] = False
-    commands: ClassVar[int] = 1
+    commands: int = 1
 
     def __init__(self, config: Any) -> None:
         self.config = config

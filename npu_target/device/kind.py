@@ -194,7 +194,8 @@ class DeviceKind:
 
     def check(self) -> None:
         """Import every part. Raises KindError for one that is not there or is something else, and
-        for a feature of a preset whose step is none of its intrinsics."""
+        for a feature of a preset whose step is none of its intrinsics; ConfigError for a preset
+        whose memories are not of blocks."""
         self.start_header()
         if self.simulator_at is not None:
             _ = self.simulate
@@ -204,6 +205,7 @@ class DeviceKind:
             _ = self.emission
             self._class("copy_rules_at", CopyRules)
         for preset in self.presets:
+            preset.check_memories()
             self._check_steps(preset)
 
     def _check_steps(self, config: DeviceConfig) -> None:
