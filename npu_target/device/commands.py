@@ -189,7 +189,8 @@ class FieldSpec:
 
 
 def field(kind: str, register: int, low_bit: int, width: int, **options: Any) -> Any:
-    """A dataclass field that is part of a register. `default` as in dataclasses.field."""
+    """A dataclass field that is part of a register. `default` as in dataclasses.field; one without
+    that comes behind one with is given by name."""
     default = options.pop("default", dataclasses.MISSING)
     spec = FieldSpec("", kind, register, low_bit, width, **options)
     return dataclasses.field(default=default, metadata={"spec": spec})
@@ -231,6 +232,13 @@ class DeviceCommand:
     ) -> None:
         cls.mnemonic, cls.funct, cls.template = mnemonic, funct, template
         cls.tag, cls.tag_mask = tag, tag_mask
+        # A field without a default may follow one with, as a flag is: it is given by name then.
+        defaults = [field.default for field in dataclasses.fields(cls) if not field.kw_only]
+        for own in vars(cls).values():
+            if isinstance(own, dataclasses.Field):
+                defaults.append(own.default)
+                if own.default is dataclasses.MISSING and set(defaults) != {dataclasses.MISSING}:
+                    own.kw_only = True
 
     def __post_init__(self) -> None:
         for spec in self.specs().values():
