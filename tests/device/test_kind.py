@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from device_api.adder.device import simulate
 from my_npu.commands import COMMANDS
-from my_npu.compute import NUMBERS, MultiplyRows
+from my_npu.compute import MultiplyRows
 from my_npu.copies import MyNpuCopyRules, MyNpuEmission
 from my_npu.kind import KIND, MULTIPLY
+from my_npu.numbers import NUMBERS
 
 from npu_target.device import (
     Elementwise,

@@ -77,10 +77,17 @@ def change(place: Path, old: str, new: str) -> None:
     ("file", "old", "new", "step", "reason"),
     [
         ("kind.py", "KIND = ", "MINE = ", 1, "no device is called 'fresh_npu'"),
-        ("limits.def", "FIELD(lanes, 2, 64)\n", "", 1, "every number has its limits"),
+        ("limits.def", "FIELD(queue_entries, 1, 64)\n", "", 1, "every number has its limits"),
+        (
+            "limits.def",
+            "OF_TWO(lanes)",
+            "OF_2(lanes)",
+            1,
+            "limits.def:11: 'POWER_OF_2(lanes)' is no",
+        ),
         ("commands.py", "COMMANDS = ", "MINE = ", 2, "commands_at is 'fresh_npu.commands:COMMANDS"),
         ("simulator.py", "def simulate", "def other", 3, "simulator_at is 'fresh_npu.simulator"),
-        ("compute.py", "NUMBERS = ", "MINE = ", 4, "numbers_at is 'fresh_npu.compute:NUMBERS'"),
+        ("numbers.py", "NUMBERS = ", "MINE = ", 4, "numbers_at is 'fresh_npu.numbers:NUMBERS'"),
         ("copies.py", "Emission(Emission)", "Mine(Emission)", 4, "emission_at is 'fresh_npu"),
         ("compute.py", "overwrites=overwrites", "overwrites=True", 4, "Mismatched elements"),
     ],
@@ -100,7 +107,7 @@ def test_the_suite_says_which_step_is_missing(
 @pytest.mark.parametrize(
     ("file", "old", "new", "run", "step"),
     [
-        ("limits.def", "FIELD(lanes, 2, 64)\n", "", ".test_step1_manifest", 1),
+        ("limits.def", "FIELD(queue_entries, 1, 64)\n", "", ".test_step1_manifest", 1),
         ("kind.py", "KIND = ", "MINE = ", ".test_step2_commands", 1),
         ("simulator.py", "def simulate", "def other", ".test_step3_programs", 3),
     ],
@@ -148,3 +155,11 @@ def test_commands_that_cannot_be_imported_keep_no_test_from_running(package: Pat
     change(package / NAME / "commands.py", "COMMANDS = ", "MINE = ")
     done = suite("-k", "target or there_are", path=package, folder=package)
     assert "1 failed, 1 passed" in done.stdout
+
+
+@pytest.mark.long
+def test_step_3_needs_no_file_of_step_4(package: Path) -> None:
+    for file in ("compute.py", "copies.py"):
+        (package / NAME / file).unlink()
+    done = suite(path=package, folder=package, file=".test_step3_programs")
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import tiny_network
-from my_npu.compute import NUMBERS
 from my_npu.kind import KIND
+from my_npu.numbers import NUMBERS
 from relax_functions import constant, function_of
 from tvm import relax
 
@@ -51,7 +51,7 @@ def same_bits(mod, partitioned, *inputs) -> None:
 
 def test_a_network_on_a_device_with_shifts(install):
     """All operators of Gemmini, and its features, with other numbers."""
-    install(replace(GEMMINI, numbers_at="my_npu.compute:NUMBERS"))
+    install(replace(GEMMINI, numbers_at="my_npu.numbers:NUMBERS"))
     model = tiny_network.tiny(None, 0)
     images = model.calibration_inputs(4)
     integer = quantize(model.mod, images[:2], rule=NUMBERS.rule)

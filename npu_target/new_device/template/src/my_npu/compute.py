@@ -1,21 +1,16 @@
-"""What the unit computes: its step, as code generation sees it, and the device's numbers."""
+"""What the unit computes: its step, as code generation sees it."""
 
 from __future__ import annotations
 
 from npu_target.codegen.operands import to_operand
 from npu_target.codegen.steps import Step
 from npu_target.device.intrinsic import Access, Intrinsic, Operand
-from npu_target.device.numbers import Numbers
-from npu_target.device.shift_rule import ShiftRule
 from npu_target.passes.linear import Linear
 from npu_target.program import Node, device_command
 
 from .commands import Multiply
 from .config import MyNpuConfig
 from .kind import MULTIPLY
-
-RULE = ShiftRule()  # how a sum becomes an element: networks are quantized for it
-NUMBERS = Numbers(RULE)
 
 
 class MultiplyRows(Intrinsic):

@@ -18,8 +18,8 @@ from npu_target.passes.transfers import Transfer
 from npu_target.program import Node, device_command
 
 from .commands import Clear, Load, Store
-from .compute import RULE
 from .config import MyNpuConfig
+from .numbers import RULE
 
 Copy = copies.Load | copies.Store
 
@@ -69,7 +69,15 @@ class MyNpuEmission(Emission):
         made = []
         for part in row_parts(copy, transfer):
             argument = None if part.is_filled or name is None else self.arguments[name]
-            kind = CopyKind(engine, is_load, copy.memory, argument, lanes, lanes, move)
+            kind = CopyKind(
+                engine,
+                is_load,
+                copy.memory,
+                argument,
+                block_columns=lanes,
+                block_rows=lanes,  # from one to the next, of which there is none
+                command=move,
+            )
             bounds = 0, transfer.rows
             for piece in pieces(part.first, part.end, config.most_rows, bounds, self.ids):
                 cycles = config.copy_cycles(piece.most, lanes * copy.element_bytes)

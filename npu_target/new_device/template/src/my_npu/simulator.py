@@ -15,8 +15,8 @@ from npu_target.device.commands import IsaError
 from npu_target.device_api.simulators import DeviceError, DeviceRun
 
 from .commands import COMMANDS, Clear, Load, Multiply, Store
-from .compute import RULE
 from .config import MyNpuConfig
+from .numbers import RULE
 
 
 def simulate(run: DeviceRun) -> dict[str, int]:
