@@ -63,7 +63,8 @@ class DeviceKind:
         simulator alone, and a search prunes next to nothing.
     shape_fields : of the config, those in which a program's device and another have to agree for
         the program to compute the same there.
-    profile : the words for where its cycles go; of none, only cycles are told.
+    profile : the words for where its cycles go; of none, its simulator records nothing, and runs
+        tell how many cycles, not where they went.
     start_header_at : the place of a C header, `package:path`, whose `npu_start()` is what a device
         needs before its first command, which `npu.h` issues; of none, its commands are no
         instructions of a RISC-V core, and exports run on its simulator alone.

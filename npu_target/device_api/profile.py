@@ -23,7 +23,7 @@ class Profile:
     The first numbers are those of `LaunchStats`. `host_instructions` are those that the host ran
     for a program, `host_once_cycles` its cycles in code outside of loops; both are 0 for a raw
     stream, which says when its commands come. `parts` is what the kind of device says beyond that:
-    numbers by name, by what they are of.
+    numbers by name, by what they are of; nothing where it records nothing.
     """
 
     cycles: int
@@ -62,8 +62,8 @@ def profile_program(
 
     `tensors` are its arguments in order, worked on in place; `device` is another one, of the same
     kind, than the program's own; `races` refuses races even where launches do not. Raises
-    RuntimeError with the device's error kinds, [unsupported_command] for a kind of device that
-    cannot be profiled.
+    RuntimeError with the device's error kinds, [unsupported_command] for a `receiver` where the
+    kind of device records nothing.
     """
     numbers = plain_numbers(device.numbers()) if device is not None else {}
     return _profiles(

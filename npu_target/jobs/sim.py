@@ -96,7 +96,7 @@ def _print_result(result: dict[str, Any], console: Console) -> None:
     print(_title(result))
     print(f"  cycles       {cycles}{order}")
     print(
-        f"  utilization  {100 * last['utilization']:.1f} % of {result['dim']}x{result['dim']} "
+        f"  utilization  {100 * last['utilization']:.1f} % of {result['peak_macs']:,} "
         f"multiply-accumulates a cycle ({last['macs']:,} in all)"
     )
     print(f"  bytes        {last['bytes_loaded']:,} loaded, {last['bytes_stored']:,} stored")
@@ -110,6 +110,8 @@ def _print_result(result: dict[str, Any], console: Console) -> None:
             f"{host['loop_bytes']:,} bytes of code in loops, "
             f"{100 * host['once_share']:.1f} % of the cycles in code that runs once"
         )
+    if not last["breakdown"]:
+        return
     runs = {"cycles": last["breakdown"]}
     if len(result["runs"]) > 1:
         runs = {"cold": result["runs"][0]["breakdown"], "warm": last["breakdown"]}

@@ -22,6 +22,7 @@ _COUNTS = {
     "l2_misses": "L2 misses",
     "commands": "commands of the host",
 }
+_OWN = "l2_misses"  # of the counts: of some kinds of device alone
 
 
 def read_result(path: Path) -> dict[str, Any] | None:
@@ -40,8 +41,11 @@ def read_result(path: Path) -> dict[str, Any] | None:
             if is_whole:
                 return result
         run = result["runs"][-1]
-        numbers = [run["cycles"], *(run[key] for key in _COUNTS)]
-        numbers += [run["breakdown"][key] for key in kind_named(result["kind"]).profile.reasons]
+        terms = kind_named(result["kind"]).profile
+        evidence = {what for each in terms.evidence.values() for what in each}
+        counts = [key for key in _COUNTS if key != _OWN or key in evidence]
+        numbers = [run["cycles"], *(run[key] for key in counts)]
+        numbers += [run["breakdown"][key] for key in terms.reasons]
         numbers += [*run["issued"].values(), *run["unrolled"].values()]
         is_whole = all(type(number) is int for number in numbers)
     except (KeyError, IndexError, TypeError, AttributeError):
@@ -64,7 +68,7 @@ def difference(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "cycles": second["cycles"] - first["cycles"],
         "breakdown": {key: second["breakdown"][key] - first["breakdown"][key] for key in reasons},
-        "counts": {key: second[key] - first[key] for key in _COUNTS},
+        "counts": {key: second[key] - first[key] for key in _counts(first, second)},
         "commands": {
             name: kinds[1].get(name, 0) - kinds[0].get(name, 0)
             for name in sorted(set(kinds[0]) | set(kinds[1]))
@@ -79,6 +83,11 @@ def _have_reasons(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
 
 def _first_cycles(a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[int, int]:
     return a["runs"][0]["cycles"], b["runs"][0]["cycles"]
+
+
+def _counts(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, str]:
+    """What both runs tell, in words."""
+    return {key: words for key, words in _COUNTS.items() if key in first and key in second}
 
 
 def _executed(run: Mapping[str, Any]) -> dict[str, int]:
@@ -96,6 +105,9 @@ def explanation(a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
     terms = _terms(a, b)
     first, second = a["runs"][-1], b["runs"][-1]
     change = second["cycles"] - first["cycles"]
+    start = _change(first["cycles"], second["cycles"])
+    if not terms.reasons:
+        return f"{start}. The simulator of {a['kind']} devices tells no reasons for its cycles."
     if change == 0 and first["breakdown"] == second["breakdown"]:
         return "A and B take the same cycles for the same reasons."
     parts = {key: second["breakdown"][key] - first["breakdown"][key] for key in terms.reasons}
@@ -104,25 +116,24 @@ def explanation(a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
     key = max(parts, key=lambda reason: (sign * parts[reason], reason))
     if change == 0:
         key = max(parts, key=lambda reason: abs(parts[reason]))
-        start = f"A and B take the same {first['cycles']:,} cycles"
-    else:
-        more = "more" if change > 0 else "fewer"
-        percent = f" ({100 * abs(change) / first['cycles']:.1f} %)" if first["cycles"] else ""
-        start = f"B takes {abs(change):,} cycles{percent} {more} than A"
     direction = "more" if parts[key] > 0 else "fewer"
     text = f"{start}; the largest cause is {terms.reasons[key]}: {abs(parts[key]):,} {direction}"
     return f"{text}{_evidence(key, terms, first, second)}."
 
 
+def _change(first: int, second: int) -> str:
+    """How many cycles B takes more or fewer, as the beginning of a sentence."""
+    change = second - first
+    if change == 0:
+        return f"A and B take the same {first:,} cycles"
+    more = "more" if change > 0 else "fewer"
+    percent = f" ({100 * abs(change) / first:.1f} %)" if first else ""
+    return f"B takes {abs(change):,} cycles{percent} {more} than A"
+
+
 def _cycles_alone(a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
     _terms(a, b)
-    first, second = _first_cycles(a, b)
-    change = second - first
-    text = f"A and B take the same {first:,} cycles"
-    if change:
-        more = "more" if change > 0 else "fewer"
-        percent = 100 * abs(change) / first
-        text = f"B takes {abs(change):,} cycles ({percent:.1f} %) {more} than A"
+    text = _change(*_first_cycles(a, b))
     outputs = [result.get("outputs", {}) for result in (a, b)]
     wrong = [name for name in outputs[0] if outputs[0][name] != outputs[1].get(name)]
     bytes_text = f"other bytes in {', '.join(wrong)}" if wrong else "the same outputs"
@@ -163,13 +174,13 @@ def comparison_tables(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[Table]
         return [alone]
     reasons = _terms(a, b).reasons
     first, second = a["runs"][-1], b["runs"][-1]
-    cycles = _table("Where the cycles went")
+    cycles = _table("Where the cycles went" if reasons else "Cycles")
     for key, words in reasons.items():
         _row(cycles, words, first["breakdown"][key], second["breakdown"][key])
     cycles.add_section()
     _row(cycles, "total", first["cycles"], second["cycles"])
     work = _table("What was done")
-    for key, words in _COUNTS.items():
+    for key, words in _counts(first, second).items():
         _row(work, words, first[key], second[key])
     work.add_section()
     kinds = _executed(first), _executed(second)

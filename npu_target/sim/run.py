@@ -73,7 +73,14 @@ def _timeline_arguments(timeline: Timeline | None, config: DeviceConfig) -> dict
 
     if timeline is None:
         return {}
-    timeline.writer.kind = kind_of(config)
+    kind = kind_of(config)
+    if not kind.profile.lanes:
+        raise SimError(
+            f"--timeline: the simulator of {kind.name} devices does not record what they do when "
+            "(their kind has no lanes in its profile); leave --timeline out for cycles, "
+            "multiply-accumulates and bytes"
+        )
+    timeline.writer.kind = kind
     window = Window(timeline.start, timeline.end)
     return {"window": window, "receiver": timeline.writer.receive}
 
@@ -244,6 +251,7 @@ def _result(
         "device": config.name,
         "kind": config.kind,
         "dim": config.dim,
+        "peak_macs": config.peak_macs,
         "memory": options.memory,
         "cycles": [run["cycles"] for run in runs],
         **last,
@@ -253,7 +261,7 @@ def _result(
 
 def _run(profile: Any, config: DeviceConfig) -> dict[str, Any]:
     peak = profile.cycles * config.peak_macs
-    kind = kind_of(config)
+    kind, parts = kind_of(config), profile.parts
     return {
         "cycles": profile.cycles,
         "commands": profile.commands,
@@ -264,7 +272,7 @@ def _run(profile: Any, config: DeviceConfig) -> dict[str, Any]:
         **profile.named,
         "host_instructions": profile.host_instructions,
         "host_once_cycles": profile.host_once_cycles,
-        "breakdown": profile.parts["breakdown"],
-        "issued": named_counts(profile.parts["issued"], kind.commands),
-        "unrolled": named_counts(profile.parts["unrolled"], kind.commands),
+        "breakdown": parts.get("breakdown", {}),
+        "issued": named_counts(parts.get("issued", {}), kind.commands),
+        "unrolled": named_counts(parts.get("unrolled", {}), kind.commands),
     }

@@ -103,9 +103,23 @@ def test_raw_streams() -> None:
     assert (result.stats.cycles, dict(result.memories)) == (2 * (2 + 1), {})
 
 
-def test_it_has_no_profile() -> None:
-    with pytest.raises(RuntimeError, match=r"\[unsupported_command\] profile: needs a kind"):
-        profile_program(sum_program(ROWS, COLUMNS).to_bytes(), tensors())
+def test_its_profile_is_what_launches_tell() -> None:
+    program, arguments = sum_program(ROWS, COLUMNS), tensors()
+    first, second = profile_program(program.to_bytes(), arguments, repeats=2)
+    *inputs, output = [argument.numpy() for argument in arguments]
+    np.testing.assert_array_equal(output, np.sum(inputs, axis=0, dtype=np.int32))
+    stats = launch(program)
+    assert (first.cycles, first.commands) == (stats.cycles, stats.commands)
+    assert first.named == stats.named
+    assert second.commands == first.commands
+    assert first.parts == second.parts == {}
+
+
+def test_it_has_no_timeline() -> None:
+    with pytest.raises(RuntimeError, match=r"\[unsupported_command\] timeline: needs a kind"):
+        profile_program(
+            sum_program(ROWS, COLUMNS).to_bytes(), tensors(), receiver=lambda slices: True
+        )
 
 
 @pytest.mark.parametrize(

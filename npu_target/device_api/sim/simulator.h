@@ -88,8 +88,9 @@ class Simulator {
   // off; to be called first.
   virtual void continue_stream() {}
 
-  // Prepares for a recording, of what follows begin_recording(); to be called first. Throws
-  // SimError unsupported_command where this kind of device has none.
+  // Prepares for a recording, of what follows begin_recording(); to be called first. A kind of
+  // device that records nothing has an empty profile(), and throws SimError unsupported_command
+  // where slices are wanted.
   virtual void record(Recording recording);
   virtual void begin_recording() {}
   // What was recorded between the last two calls of finish(), or since the start.
