@@ -18,10 +18,10 @@ SUMMARY = "write a network as C for the device's own host"
 DESCRIPTION = (
     "Write a folder of C that runs a network on the device and its own host, with the schedules "
     "that tuning found. Tunes nothing itself. The folder needs neither TVM nor Python: make -C DIR "
-    "check."
+    "check, where the device has a simulator in C++."
 )
 # What an export is for, and what make calls it.
-_GOALS = {"native": "native", "linux": "linux", "baremetal": "elf"}
+_GOALS = {"native": "native", "linux": "linux", "baremetal": "elf", "driver": "driver"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,7 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="native",
         metavar="|".join(_GOALS),
         help="what a bare `make` builds: a program for this machine with the device simulated, or "
-        "for the device's core, under Linux or without an operating system (default: %(default)s)",
+        "for the device's core, under Linux or without an operating system; or, for any host, a "
+        "library that hands each command to a driver of yours (default: %(default)s)",
     )
     parser.add_argument(
         "--input-type",

@@ -67,7 +67,7 @@ class DeviceKind:
         tell how many cycles, not where they went.
     start_header_at : the place of a C header, `package:path`, whose `npu_start()` is what a device
         needs before its first command, which `npu.h` issues; of none, its commands are no
-        instructions of a RISC-V core, and exports run on its simulator alone.
+        instructions of a RISC-V core, and exports are for its simulator or for a driver.
     calibration_at : the place of its `CalibrationSet`, if there is one.
     """
 

@@ -21,7 +21,7 @@ from .network import PlacedNetwork
 from .readme import readme
 from .sources import MADE, host_source, layer_table, net_header, net_source
 
-NATIVE = "native"  # what make calls it
+NATIVE, DRIVER = "native", "driver"  # what make calls them
 _TOP_FILES = ("main.c", "data.S", "Makefile")
 _PLATFORM_FILES = (
     "beside.cc",
@@ -38,14 +38,17 @@ _PLATFORM_FILES = (
 
 def check_goal(config: DeviceConfig, goal: str) -> None:
     """Raise ExportError now where `goal` is to run what is simulated, and nothing does that, or is
-    for the device's own core, and no C for that issues its commands."""
+    for the device's own core, and no C for that issues its commands. A driver takes any."""
+    kind = kind_of(config)
     if goal == NATIVE and not has_simulator(config.kind):
+        cores = "--for linux, --for baremetal or " if kind.start_header_at is not None else ""
         raise ExportError(
             f"there is no simulator in C++ of devices of kind {config.kind}: what is exported can "
-            "be run on the device alone; give --for linux or --for baremetal"
+            f"be run on the device alone; give {cores}--for driver"
         )
-    if goal != NATIVE and kind_of(config).start_header_at is None:
-        raise ExportError(f"{kind_of(config).no_instructions}; give --for native")
+    if goal not in (NATIVE, DRIVER) and kind.start_header_at is None:
+        simulated = "--for native or " if has_simulator(config.kind) else ""
+        raise ExportError(f"{kind.no_instructions}; give {simulated}--for driver")
 
 
 def check_folder(folder: Path) -> None:
@@ -99,8 +102,8 @@ def _write(
 ) -> None:
     for part in ("kernels", "golden", "platform", "simulator"):
         shutil.rmtree(folder / part, ignore_errors=True)
-        (folder / part).mkdir(parents=True)
-    programs = list(_programs(network).values())
+        if part != "simulator":
+            (folder / part).mkdir(parents=True)
     kernels = {kernel.name: kernel for kernel in network.kernels.values()}
     texts = {
         "net.h": net_header(network),
@@ -108,7 +111,6 @@ def _write(
         "host.c": wrapped(host_source(network)),
         "npu.h": header_text(),
         "npu_start.h": kind_of(network.config).start_header(),
-        "simulator/layers.inc": layer_table(network, cycles, programs),
         "README.md": readme(network, cycles),
         **{f"kernels/{name}.c": kernel.text for name, kernel in kernels.items()},
         **{name: _text(name) for name in _TOP_FILES},
@@ -126,10 +128,18 @@ def _write(
             weights.write(array.tobytes().ljust(nbytes, b"\0"))
     write_atomically(folder / "golden/input.bin", struct_bytes(golden.inputs, network.line_bytes))
     write_atomically(folder / "golden/output.bin", struct_bytes(golden.outputs, network.line_bytes))
-    data = b"".join(program.to_bytes() for program in programs)
-    write_atomically(folder / "simulator/programs.bin", data)
     if has_simulator(network.config.kind):
-        copy_simulator(network.config.kind, folder / "simulator")
+        _write_simulator(folder / "simulator", network, cycles)
+
+
+def _write_simulator(folder: Path, network: PlacedNetwork, cycles: dict[str, int]) -> None:
+    """The simulator, and the programs that kernels are compared with."""
+    folder.mkdir()
+    programs = list(_programs(network).values())
+    write_atomically(folder / "layers.inc", layer_table(network, cycles, programs).encode())
+    data = b"".join(program.to_bytes() for program in programs)
+    write_atomically(folder / "programs.bin", data)
+    copy_simulator(network.config.kind, folder)
 
 
 def _text(name: str) -> str:

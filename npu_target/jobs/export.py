@@ -14,6 +14,7 @@ from ..export.report import to_json
 from ..export.scales import scales_of
 from ..export.times import network_time
 from ..files import check_can_write
+from ..simulator_sources import has_simulator
 from ..tuning.choose import cycles_of
 from ..tuning.layer_table import print_layers
 from ..tuning.models import model_name
@@ -65,5 +66,6 @@ def run(options: argparse.Namespace) -> int:
     )
     if options.json is not None:
         write_json(options.json, described)
-    console.print(f"wrote {options.output}; try: make -C {options.output} check", highlight=False)
+    check = " check" if has_simulator(config.kind) else ""
+    console.print(f"wrote {options.output}; try: make -C {options.output}{check}", highlight=False)
     return 0
