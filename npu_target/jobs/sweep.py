@@ -19,7 +19,7 @@ from rpc_server.credentials import read_credentials
 from ..device import DeviceConfig, find
 from ..files import check_can_write
 from ..sweep.devices import grid
-from ..sweep.measure import layers_on, measure_all
+from ..sweep.measure import measure_all, network_on
 from ..sweep.report import plot, print_sweep, to_json
 from ..sweep.results import DeviceResult, ResultFiles
 from ..sweep.tune import SweepTuning
@@ -124,7 +124,7 @@ def _tuned(
         if known[config].trials < tuning.trials:
             console.print(f"tuning {config.name}, {number} of {len(able)}", highlight=False)
             with console.status("loading, quantizing and partitioning the model"):
-                layers = layers_on(options, config)
+                layers = network_on(options, config).layers
             yield config, tuning.tune(config, layers, known[config], console)
 
 

@@ -65,7 +65,7 @@ def summary(partitioned: Partitioned) -> str:
     """How much of the network the device computes."""
     regions = partitioned.regions
     on_device = sum(decision.region is not None for decision in partitioned.decisions)
-    macs = sum(region.operator.macs for region in regions)
+    macs = sum(region.macs for region in regions)
     return (
         f"{len(regions)} device regions ({on_device} of {len(partitioned.decisions)} operations, "
         f"{macs / 1e6:.1f} million multiply-accumulates); the rest runs on the host"

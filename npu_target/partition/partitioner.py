@@ -47,12 +47,14 @@ class Region:
 
     ``name``: unique, after the layer; also the name of the region's function in the module.
     ``operator``: what it computes. ``inputs``: the names of its arguments in call order, a
-    constant's with ``constant:`` before the argument's role (``constant:weight``).
+    constant's with ``constant:`` before the argument's role (``constant:weight``). ``macs``: the
+    network's multiply-accumulates in it; the operator's may be more, of what it is padded with.
     """
 
     name: str
     operator: Operator
     inputs: tuple[str, ...]
+    macs: int
 
     @property
     def op(self) -> str:
@@ -275,7 +277,7 @@ class _Emitter:
                     given = _padded(builder, given, after.shape)
                 arguments.append(_reshaped(builder, given, arg.shape))
                 inputs.append(value.name)
-        self.regions.append(Region(name, operator, tuple(inputs)))
+        self.regions.append(Region(name, operator, tuple(inputs), accepted.operator.macs))
         out_type = relax.TensorType(output_arg.shape, output_arg.dtype)
         result = builder.emit(relax.call_tir(target, arguments, out_type), f"{name}_out")
         if own[-1].shape != padded[-1].shape:

@@ -15,7 +15,6 @@ from ..numerics import NumericsError
 from ..process_tree import end_with_parent
 from ..tuning.choose import Chooser
 from ..tuning.errors import TuningError
-from ..tuning.layers import Layer
 from ..tuning.network import Network, asked_network, asked_numerics, on_device
 from .devices import Point
 from .results import DeviceResult
@@ -28,20 +27,21 @@ def measure(options: argparse.Namespace, config: DeviceConfig, point: Point) -> 
     """What a device takes for the network that `cli.options.add_model_options` ask for, each layer
     by its default schedule, whose result is compared with NumPy's."""
     try:
-        results = Chooser(config, None).results(layers_on(options, config))
+        network = network_on(options, config)
+        results = Chooser(config, None).results(network.layers)
     except (CodegenError, DoesNotFit, NumericsError) as error:
-        return DeviceResult.of(config, point, reason=str(error))
-    return DeviceResult.of(config, point, results)
+        return DeviceResult.unable(config, point, str(error))
+    return DeviceResult.of(config, point, network.partitioned, results)
 
 
-def layers_on(options: argparse.Namespace, config: DeviceConfig) -> list[Layer]:
-    """The network's layers on a device, of what this process has loaded, or now loads."""
+def network_on(options: argparse.Namespace, config: DeviceConfig) -> Network:
+    """The network on a device, of what this process has loaded, or now loads."""
     global _network
     if _network is None:
         _network = asked_network(options, config, lambda text: None)
     else:
         _network = on_device(_network, config, asked_numerics(options), options.all_on_device)
-    return _network.layers
+    return _network
 
 
 def measure_all(

@@ -36,21 +36,26 @@ def print_sweep(
     for heading in (*names, "area\nmm2", *cycles, "ms", "array\nuse", ""):
         table.add_column(heading, justify="right")
     able = sorted((each for each in results if each.layers), key=lambda each: each.area_mm2)
-    most_macs = max((each.macs for each in able), default=0)
+    least_on_host = min((each.host_operations for each in able), default=0)
     for each in able:
         table.add_row(
             *(str(each.numbers[name]) for name in names),
             f"{each.area_mm2:.2f}",
             *((f"{each.default_cycles:,}",) if is_tuned else ()),
-            f"{each.cycles:,}" + ("" if each.macs == most_macs else " *"),
+            f"{each.cycles:,}" + (" *" if each.host_operations > least_on_host else ""),
             *((f"{each.default_cycles / each.cycles:.2f}x",) if is_tuned else ()),
             f"{each.milliseconds:.2f}",
             f"{each.utilization:.1%}",
             "front" if each in front else "",
         )
     console.print(table)
-    if any(each.macs < most_macs for each in able):
-        console.print("* without layers that this device leaves to the host", highlight=False)
+    more = sorted({each.host_operations for each in able} - {least_on_host})
+    if more:
+        console.print(
+            "* without operations that others here compute: the host has "
+            f"{', '.join(map(str, more))} of the network's, not {least_on_host}",
+            highlight=False,
+        )
     console.print(
         f"front: no smaller device is as fast{', tuned' if is_tuned else ''}. Area: array and "
         "memories, scaled from what was published of a Gemmini in 22 nm; buses and what surrounds "

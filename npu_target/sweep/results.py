@@ -12,17 +12,18 @@ from typing import Any
 
 from ..device import DeviceConfig
 from ..files import write_atomically
+from ..partition import Partitioned
 from ..tuning.errors import TuningError
 from ..tuning.report import LayerResult
 from .devices import Point
 
-_FORMAT = 2
+_FORMAT = 3
 
 
 @dataclass(frozen=True)
 class LayerCycles:
     """One run of a layer that a network has `count` times: by its default schedule, and by the best
-    one that is known. `macs` of one run."""
+    one that is known. `macs` of one run, with those of what it is padded with."""
 
     name: str
     count: int
@@ -46,6 +47,9 @@ class DeviceResult:
     """What a device of a sweep takes for the network's layers, or why it cannot run it.
 
     numbers : that were varied, by name.
+    macs : the network's multiply-accumulates that are the device's, without those of padding; the
+        host has the others.
+    host_operations : of the network, which the device leaves to the host.
     layers : on the device; without any, `reason` says why.
     trials : how many candidates were asked for; 0 where only default schedules were measured.
     """
@@ -55,6 +59,8 @@ class DeviceResult:
     area_mm2: float
     clock_khz: int
     peak_macs: int
+    macs: int = 0
+    host_operations: int = 0
     layers: tuple[LayerCycles, ...] = ()
     reason: str = ""
     trials: int = 0
@@ -64,19 +70,27 @@ class DeviceResult:
         cls,
         config: DeviceConfig,
         point: Point,
-        results: Sequence[LayerResult] = (),
-        reason: str = "",
+        partitioned: Partitioned,
+        results: Sequence[LayerResult],
     ) -> DeviceResult:
-        """From what was measured, or the reason why nothing was."""
-        numbers = dict(point.numbers)
+        """From what was measured of a network's layers on the device."""
+        return replace(
+            cls.unable(config, point, ""),
+            macs=sum(region.macs for region in partitioned.regions),
+            host_operations=sum(each.region is None for each in partitioned.decisions),
+            layers=layer_cycles(results),
+        )
+
+    @classmethod
+    def unable(cls, config: DeviceConfig, point: Point, reason: str) -> DeviceResult:
+        """Of a device that cannot run the network, and why."""
         return cls(
             config.name,
-            numbers,
+            dict(point.numbers),
             point.area_mm2,
             config.clock_khz,
             config.peak_macs,
-            layer_cycles(results),
-            reason,
+            reason=reason,
         )
 
     def by_default(self) -> DeviceResult:
@@ -95,17 +109,12 @@ class DeviceResult:
         return sum(layer.count * layer.default_cycles for layer in self.layers)
 
     @property
-    def macs(self) -> int:
-        """Multiply-accumulates that are the device's; the host has the others."""
-        return sum(layer.count * layer.macs for layer in self.layers)
-
-    @property
     def milliseconds(self) -> float:
         return self.cycles / self.clock_khz
 
     @property
     def utilization(self) -> float:
-        """Share of the array's peak, 0 to 1."""
+        """Share of the array's peak that works on the network's own numbers, 0 to 1."""
         return self.macs / (self.cycles * self.peak_macs) if self.cycles else 0.0
 
     def to_json(self) -> dict[str, Any]:
@@ -115,7 +124,6 @@ class DeviceResult:
             "default_cycles": self.default_cycles,
             "cycles": self.cycles,
             "milliseconds": self.milliseconds,
-            "macs": self.macs,
             "utilization": self.utilization,
         }
 

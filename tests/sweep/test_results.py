@@ -10,18 +10,35 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from npu_target.device import preset
+from npu_target.sweep.devices import Point
 from npu_target.sweep.results import DeviceResult, LayerCycles, ResultFiles
 from npu_target.tuning.errors import TuningError
+from npu_target.tuning.network import load_network
 
 CONFIG = preset("gemmini-16x16")
 RESULT = DeviceResult(
-    CONFIG.name, {"dim": 16}, 0.8, 500_000, 256, (LayerCycles("matmul", 2, 4096, 80, 64),)
+    CONFIG.name, {"dim": 16}, 0.8, 500_000, 256, 6000, 3, (LayerCycles("matmul", 2, 4096, 80, 64),)
 )
 
 
 def test_sums() -> None:
-    assert (RESULT.cycles, RESULT.macs, RESULT.milliseconds) == (128, 8192, 128 / 500_000)
-    assert RESULT.utilization == 8192 / (128 * 256)
+    assert (RESULT.cycles, RESULT.milliseconds) == (128, 128 / 500_000)
+    # Of 8192 products 2192 are with the zeros that the layers are padded with.
+    assert RESULT.utilization == 6000 / (128 * 256)
+
+
+@pytest.mark.usefixtures("tiny_model")
+def test_what_layers_are_padded_with_is_no_work_of_theirs() -> None:
+    """VTA takes channels in blocks of 16, Gemmini any; the network begins with 3."""
+    vta, gemmini = (preset(name) for name in ("vta-1x16x16", "gemmini-16x16"))
+    found, padded = [], []
+    for config in (vta, gemmini):
+        partitioned = load_network("tiny", config).partitioned
+        result = DeviceResult.of(config, Point({}, config), partitioned, ())
+        assert 0 < result.host_operations < len(partitioned.decisions)
+        found.append(result.macs)
+        padded.append(sum(region.operator.macs for region in partitioned.regions))
+    assert found[0] == found[1] == padded[1] < padded[0]
 
 
 def test_what_was_saved_is_there(tmp_path: Path) -> None:
