@@ -42,6 +42,11 @@ class Output:
             require_finite(owner, scale=scale)
         if isinstance(self.scale, tuple) and len(self.scale) != channels:
             raise OperatorError(f"{owner}: {len(self.scale)} scales for {channels} channels")
+        if self.relu and min(self.scales) < 0:
+            raise OperatorError(
+                f"{owner}: ReLU behind the scale {min(self.scales):.6g}, which is negative: stores "
+                "clip sums at 0 before they scale them"
+            )
         if self.sums and self.relu:
             raise OperatorError(f"{owner}: sums are stored as they are, not clipped at 0 (relu)")
 

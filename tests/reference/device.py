@@ -184,8 +184,9 @@ class ReferenceDevice:
     def row_as_int8(self, local: int, row: int) -> np.ndarray:
         if not bits(local, 31, 31):
             return self.spad[row].copy()
-        scaled = requantize(self.acc[row], self.store_scale)
-        return np.maximum(scaled, 0) if bits(self.st1, 3, 2) == 1 else scaled
+        has_relu = bits(self.st1, 3, 2) == 1  # which comes before the scale
+        sums = np.maximum(self.acc[row], 0) if has_relu else self.acc[row]
+        return requantize(sums, self.store_scale)
 
     def mvout(self, address: int, local: int) -> None:
         row0, cols, rows = bits(local, 25, 0), bits(local, 47, 32), bits(local, 63, 48)

@@ -89,5 +89,4 @@ def to_int8(total: np.ndarray, scale: float, relu: bool) -> np.ndarray:
 def _stored(total: np.ndarray, scale: float, relu: bool, full_c: bool) -> np.ndarray:
     if full_c:
         return total
-    stored = requantize(total, np.float32(scale))
-    return np.maximum(stored, 0) if relu else stored
+    return requantize(np.maximum(total, 0) if relu else total, np.float32(scale))

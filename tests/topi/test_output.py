@@ -33,6 +33,14 @@ def test_sums_are_not_clipped():
         Matmul(1, 2, 3, 4, relu=True, sums=True)
 
 
+@pytest.mark.parametrize("scale", [-0.02, (0.5, 0.5, -0.5, 0.5)])
+def test_relu_comes_before_the_scale(scale):
+    """So it is another one behind a negative scale."""
+    with pytest.raises(OperatorError, match=r"matmul: ReLU behind the scale -0.\d+, which is neg"):
+        Matmul(1, 2, 3, 4, relu=True, scale=scale)
+    assert Matmul(1, 2, 3, 4, scale=scale).output.scale == scale
+
+
 @pytest.mark.parametrize("operator", [Matmul(1, 2, 3, 4), Conv2d(1, 5, 5, 3, 4, 3, 3)])
 def test_a_log_says_it_only_where_it_is_so(operator):
     """What was written before such operators were there stays what it is."""

@@ -165,7 +165,7 @@ class ConfigLd(DeviceCommand, mnemonic="config_ld", funct=0, tag=1, tag_mask=_KI
 class ConfigSt(DeviceCommand, mnemonic="config_st", funct=0, tag=2, tag_mask=_KIND):
     """Set how MVOUT stores, with maximum pooling when `pool_stride` is not 0.
 
-    `scale` then `activation` apply to what leaves the accumulator as int8. The pooling window is
+    `activation` then `scale` apply to what leaves the accumulator as int8. The pooling window is
     `pool_size` square; `out_rows` x `out_cols` is the image in the accumulator, `pool_out_rows` x
     `pool_out_cols` the pooled part stored, `pool_out_dim` the width of the whole pooled image.
     Elements off the image (`upper_pad`, `left_pad`) count as 0.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "gemmini/simulator/scale.h"
 
@@ -114,9 +115,10 @@ class Storer {
       return;
     }
     const int32_t* from = state_.acc_row(local_row);
-    const int8_t least = store_.has_relu ? 0 : -128;
+    // ReLU comes before the scale [AccumulatorScale], which tells where that is negative.
+    const int32_t least = store_.has_relu ? 0 : std::numeric_limits<int32_t>::min();
     const float scale = scale_;  // for all the compiler knows, writing to[c] may change the member
-    for (int64_t c = 0; c < cols; ++c) to[c] = std::max(scale_to_int8(from[c], scale), least);
+    for (int64_t c = 0; c < cols; ++c) to[c] = scale_to_int8(std::max(from[c], least), scale);
   }
 
   void run_pooled() {

@@ -112,7 +112,8 @@ const Test scaled_store("a store scales and saturates every element alike", [] {
         row[0] = random() % 2 ? 0 : kLeast;
         device.run({config_st(16, scale, has_relu), {kMvout, kDram, tile(kAcc, 1, cols)}});
         for (uint64_t i = 0; i < cols; ++i) {
-          const int8_t wanted = std::max<int8_t>(scale_to_int8(row[i], scale), has_relu ? 0 : -128);
+          const int32_t sum = has_relu ? std::max(row[i], 0) : row[i];
+          const int8_t wanted = scale_to_int8(sum, scale);
           CHECK_EQUAL(static_cast<int8_t>(device.dram.data[i]), wanted);
         }
       }
