@@ -34,6 +34,12 @@ def test_a_run_goes_on(tmp_path):
     assert path.with_suffix(".md").read_text() == report(results, 2, 7)
 
 
+def test_a_report_says_what_a_device_is_that_is_no_preset():
+    assert "gemmini-half" not in report([Quality("gemmini-8x8", "one", "{}", 2, 2, 1)], 2, 7)
+    text = report([Quality("gemmini-half", "one", "{}", 2, 2, 1)], 2, 7)
+    assert "`gemmini-half` is `gemmini-16x16` with half" in text
+
+
 @pytest.mark.parametrize(
     "text", ["", "# A report", "[]", '{"seed": 2, "trials": 7, "results": [{}]}']
 )
