@@ -113,8 +113,8 @@ def _explained(results: Sequence[Quality]) -> list[str]:
     if all(result.device != HALF.name for result in results):
         return []
     return [
-        f"`{HALF.name}` is `gemmini-16x16` with half of the scratchpad's and the accumulator's rows",
-        "and a bus half as wide; it is not among the presets, and no constant was looked at with it.",
+        f"`{HALF.name}` is `gemmini-16x16` with half of the scratchpad's and the accumulator's",
+        "rows and a bus half as wide: no preset, and no constant was looked at with it.",
     ]
 
 
