@@ -18,7 +18,6 @@ class MyNpuConfig(DeviceConfig):
     limits: ClassVar[Limits] = Limits(Path(__file__).with_name("limits.def"))
 
     name: str = "my_npu"
-
     lanes: int = 16  # elements of a vector, and of a row of either memory
     vector_rows: int = 4096  # of int8: vectors, and matrices of `lanes` rows
     sum_rows: int = 1024  # of int32

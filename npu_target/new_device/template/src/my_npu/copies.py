@@ -69,17 +69,10 @@ class MyNpuEmission(Emission):
         made = []
         for part in row_parts(copy, transfer):
             argument = None if part.is_filled or name is None else self.arguments[name]
-            kind = CopyKind(
-                engine,
-                is_load,
-                copy.memory,
-                argument,
-                block_columns=lanes,
-                block_rows=lanes,  # from one to the next, of which there is none
-                command=move,
-            )
-            bounds = 0, transfer.rows
-            for piece in pieces(part.first, part.end, config.most_rows, bounds, self.ids):
+            # The last numbers: columns of a block, and rows to the next one, if there is one.
+            kind = CopyKind(engine, is_load, copy.memory, argument, lanes, lanes, command=move)
+            all_rows = 0, transfer.rows
+            for piece in pieces(part.first, part.end, config.most_rows, all_rows, self.ids):
                 cycles = config.copy_cycles(piece.most, lanes * copy.element_bytes)
                 operation = CopyOperation(
                     kind,
@@ -106,8 +99,7 @@ class _Move:
     fields: dict[str, Any]
 
     def nodes(self, operation: CopyOperation) -> tuple[Node, ...]:
-        fields = {**self.fields, "row": to_operand(operation.row)}
-        fields["rows"] = to_number(operation.rows)
+        fields = self.fields | {"row": to_operand(operation.row), "rows": to_number(operation.rows)}
         if operation.kind.argument is None:
             return (device_command(Clear, **fields),)
         fields.update(dram_address=operation.dram_address(), stride=self.stride)

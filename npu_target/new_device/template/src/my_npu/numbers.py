@@ -1,7 +1,5 @@
 """What the device computes: int8 elements, int32 sums, and how a sum becomes an element."""
 
-from __future__ import annotations
-
 from npu_target.device.numbers import Numbers
 from npu_target.device.shift_rule import ShiftRule
 
