@@ -63,6 +63,17 @@ CASES: list[tuple[str, list[Words], str]] = [
     ("unsupported_command", [(0, 2 << 3 | 4, 0)], "needs activation 0 (none) or 1 (ReLU), has 2"),
     ("unsupported_command", [EX, (6, local(ACC, 1, 1), GARBAGE_TILE)], "in the scratchpad"),
     ("unsupported_command", [EX, PRELOAD_ZERO, PRELOAD_ZERO], "needs a compute after the preload"),
+    (
+        "unsupported_command",
+        [config_st(16, pool=(1, 3, 1, 1, 62, 62, 62, 62, 62)), (3, BASE, local(0, 0, 16))],
+        "needs at most 32767 elements in all windows of a pooled store, has 34596",
+    ),
+    ("unsupported_command", [EX, PRELOAD_ZERO, EX], "needs a compute after the preload before it"),
+    (
+        "unsupported_command",
+        [EX, PRELOAD_ZERO, (0, 1 << 16 | 1 << 7, 1 << 48)],
+        "needs a compute after the preload before it",
+    ),
     ("unsupported_command", [EX, (6, local(0, 17, 1), GARBAGE_TILE)], "at most 16 rows and cols"),
     ("unsupported_command", [LD, (2, BASE, local(0, 0, 16))], "has 0 and 16"),
     ("unsupported_command", [LD, (2, BASE, local(0, 1, 65))], "1 to 64 cols, has 1 and 65"),

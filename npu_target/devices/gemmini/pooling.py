@@ -14,6 +14,7 @@ from ...passes.transfers import LoopExtent, Transfer, advances_evenly
 
 MAX_POOL_STRIDE = 3
 _MAX_COUNT = 255  # eight bits each for the lines and pixels of images
+_MAX_ELEMENTS = 2**15 - 1  # that one command reads, of all of its windows
 
 
 class PooledWalk(NamedTuple):
@@ -63,7 +64,14 @@ def pooled_walk(copy: Store, transfer: Transfer) -> PooledWalk:
         for walk in (_walk(copy, line, pixel),)
         if walk is not None
     ]
-    fitting = [walk for walk in walks if max(walk.counts.values()) <= _MAX_COUNT]
+    assert copy.pooling is not None
+    most_windows = _MAX_ELEMENTS // copy.pooling[0] ** 2
+    fitting = [
+        walk
+        for walk in walks
+        if max(walk.counts.values()) <= _MAX_COUNT
+        and walk.pool_out_rows * walk.pool_out_cols <= most_windows
+    ]
     if not fitting:
         name, value = max(walks[0].counts.items(), key=lambda item: item[1])
         raise DoesNotFit(

@@ -83,6 +83,13 @@ def test_pixels_that_do_not_advance_evenly_in_dram_are_no_walk():
     assert PIXEL not in [loop.loop_id for loop in found.loops]
 
 
+@pytest.mark.parametrize(("lines", "walked"), [(60, [LINE, PIXEL]), (61, [LINE])])
+def test_windows_of_more_elements_than_a_command_counts_are_several(lines, walked):
+    """60 x 60 windows of 9 have 32,400, 61 x 60 of them 32,940."""
+    found = walk(lines, 60, size=3, stride=1)
+    assert [loop.loop_id for loop in found.loops] == walked
+
+
 def test_a_tile_wider_than_the_store_unit_counts_is_refused():
     with pytest.raises(DoesNotFit, match="out_cols is 257, the store unit counts to 255"):
         walk(2, 128, size=3, stride=2)

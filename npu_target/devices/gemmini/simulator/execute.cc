@@ -72,15 +72,19 @@ void Array::read_tile(const RunningCommand& running, const LocalOperand& operand
   copy_tile(operand, 1, is_transposed, to);
 }
 
-void Array::preload(const RunningCommand& running) {
-  const ExecuteMode& mode = this->mode(running);
-  const LocalOperand from(running.command.rs1);
-  const LocalOperand result(running.command.rs2);
+void Array::check_done(const RunningCommand& running) const {
   if (result_ && !result_->is_garbage()) {
     running.fail(ErrorKind::kUnsupportedCommand,
                  "needs a compute after the preload before it, whose result goes to " +
                      describe(*result_) + ", has none");
   }
+}
+
+void Array::preload(const RunningCommand& running) {
+  const ExecuteMode& mode = this->mode(running);
+  const LocalOperand from(running.command.rs1);
+  const LocalOperand result(running.command.rs2);
+  check_done(running);
   if (!result.is_garbage()) {
     if (result.rows > dim_ || result.cols > dim_) {
       running.fail(ErrorKind::kUnsupportedCommand,
@@ -136,10 +140,8 @@ void Array::compute(const RunningCommand& running) {
       multiply(a, mode.is_a_transposed, rows, other_packed_, sums_.data(), dim_, true);
       wrap(sums_);
     }
-    check_result(running);
     write_result(mode, sums_);
   } else if (other.is_garbage() && is_result_in_place(rows)) {
-    check_result(running);
     multiply(a, mode.is_a_transposed, result_->rows, weights_, state_.acc_row(result_->row()),
              state_.strides->c_rows * dim_, result_->accumulates());
   } else {
@@ -149,7 +151,6 @@ void Array::compute(const RunningCommand& running) {
       read_tile(running, other, false, other_);
       std::copy(other_.begin(), other_.end(), products_.begin());
     }
-    check_result(running);
     multiply(a, mode.is_a_transposed, rows, weights_, products_.data(), dim_, true);
     if (may_products_wrap_) wrap(products_);
     write_result(mode, products_);
@@ -169,12 +170,6 @@ void Array::multiply(const LocalOperand& a, bool is_transposed, int64_t rows,
     copy_tile(a, a_stride_rows, is_transposed, a_);
     kernels_.mac(a_.data(), dim_, b_packed.data(), c, c_stride, rows, dim_, accumulates);
   }
-}
-
-// The strides may have changed since PRELOAD checked the result's rows.
-void Array::check_result(const RunningCommand& running) const {
-  if (result_->is_garbage() || result_->rows == 0) return;
-  check_rows(running, config_, *result_, (result_->rows - 1) * state_.strides->c_rows + 1);
 }
 
 bool Array::is_result_in_place(int64_t rows) const {

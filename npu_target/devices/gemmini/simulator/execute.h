@@ -24,6 +24,9 @@ class Array {
 
   void preload(const RunningCommand& running);
   void compute(const RunningCommand& running);
+  // Checks that no result waits for its COMPUTE: a CONFIG_EX empties the array, and zeros would be
+  // written for it [ExecuteController].
+  void check_done(const RunningCommand& running) const;
 
  private:
   const ExecuteMode& mode(const RunningCommand& running) const;
@@ -41,7 +44,6 @@ class Array {
                 const std::vector<int16_t>& b_packed, int32_t* c, int64_t c_stride,
                 bool accumulates);
   void flip(const RunningCommand& running, const ExecuteMode& mode);
-  void check_result(const RunningCommand& running) const;
   // Whether the result of so many rows can be worked out where it goes to.
   bool is_result_in_place(int64_t rows) const;
   void write_result(const ExecuteMode& mode, const std::vector<int32_t>& result);

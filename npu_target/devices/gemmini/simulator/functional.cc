@@ -13,6 +13,7 @@ void Functional::run(const Command& command, int64_t index, const Command* loop)
   const RunningCommand running{command, index, loop};
   switch (command.funct) {
     case kConfig:
+      if (bits(command.rs1, 1, 0) == kConfigEx) array_.check_done(running);
       return configure(running, config_, state_);
     case kMvin:
     case kMvin2:

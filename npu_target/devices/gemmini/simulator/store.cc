@@ -84,8 +84,22 @@ class Storer {
                         std::to_string(max_cols) + " cols, has " + std::to_string(from_.rows) +
                         " and " + std::to_string(from_.cols));
     }
+    if (is_pooled) check_pooled_elements();
     const int64_t last_block_row = (from_.cols - 1) / state_.dim * state_.dim;
     check_rows(running_, config_, from_, is_pooled ? pooled_rows() : last_block_row + from_.rows);
+  }
+
+  // What one pooled store reads is counted in 15 bits [DMACommandTracker].
+  void check_pooled_elements() const {
+    constexpr int64_t kMost = (1 << 15) - 1;
+    const PoolConfig& pool = store_.pool;
+    const int64_t elements = pool.out_rows * pool.out_cols * pool.window * pool.window;
+    if (elements > kMost) {
+      running_.fail(ErrorKind::kUnsupportedCommand,
+                    "needs at most " + std::to_string(kMost) +
+                        " elements in all windows of a pooled store, has " +
+                        std::to_string(elements));
+    }
   }
 
   // How many rows from the operand's on the pooling windows reach.
