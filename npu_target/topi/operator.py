@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 # where a task must not depend on the scale of the layer that it stands for.
 CANONICAL_SCALE = 0.0078125
 _FLOAT32_MAX = (2 - 2**-23) * 2.0**127
+# Loops and indices of TensorIR are int32.
+_INT32_MAX = 2**31 - 1
 
 Arrays = Mapping[str, np.ndarray]
 # Schedules a definition in place, tile sizes left open.
@@ -186,7 +189,20 @@ def require_finite(owner: str, **scales: float) -> None:
 
 
 def require_positive(owner: str, **values: int) -> None:
-    """Raise :class:`OperatorError` for a value below 1, naming it."""
+    """Raise :class:`OperatorError` for a value that is no size, naming it."""
     for name, value in values.items():
         if value < 1:
             raise OperatorError(f"{owner}: {name} must be at least 1, got {value}")
+        if value > _INT32_MAX:
+            raise OperatorError(f"{owner}: {name} must be at most {_INT32_MAX}, got {value}")
+
+
+def require_countable(operator: Operator) -> None:
+    """Raise :class:`OperatorError` for an argument with more elements than indices tell apart."""
+    for arg in operator.args:
+        if math.prod(arg.shape) > _INT32_MAX:
+            shape = "x".join(map(str, arg.shape))
+            raise OperatorError(
+                f"{operator.op}: {arg.name} would be {shape}, of at most {_INT32_MAX} elements; "
+                "make it smaller"
+            )

@@ -19,7 +19,7 @@ from types import MappingProxyType, UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from ..device import DeviceConfig, kind_of
-from .operator import Operator, OperatorError
+from .operator import Operator, OperatorError, require_countable
 
 ENTRY_POINTS = "npu_target.operators"
 
@@ -107,7 +107,9 @@ def make(op: str, attrs: dict[str, Any]) -> Operator:
         if not _has_type(value, hints[name]):
             wanted = hints[name].__name__ if isinstance(hints[name], type) else hints[name]
             raise OperatorError(f"{op}: {name} must be {wanted}, got {value!r}")
-    return cls(**values)
+    operator = cls(**values)
+    require_countable(operator)
+    return operator
 
 
 def _check_names(cls: type[Operator], attrs: dict[str, Any]) -> None:

@@ -43,6 +43,8 @@ class Window:
         require_positive(owner, stride_h=self.strides[0], stride_w=self.strides[1])
         if min(self.pad) < 0:
             raise OperatorError(f"{owner}: padding must not be negative, got {self.pad}")
+        top, left, bottom, right = self.pad
+        require_positive(owner, padded_h=self.h + top + bottom, padded_w=self.w + left + right)
         if not -128 <= self.pad_value <= 127:
             raise OperatorError(f"{owner}: pad_value must be -128 to 127, got {self.pad_value}")
         if self.out_h < 1 or self.out_w < 1:

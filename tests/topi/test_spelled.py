@@ -78,6 +78,15 @@ def test_every_operator_can_be_spelled_out():
         ("conv2d(h=28, w=28, ci=1, co=1, k=3, pad=(1, 1))", "pad must be tuple"),
         ("conv2d(h=28, w=28, ci=0, co=1, k=3)", "ci must be at least 1, got 0"),
         ("matmul(m=1, k=1, n=1, stride=2)", "has no attribute stride"),
+        ("matmul(m=9999999999, k=64, n=16)", "matmul: m must be at most 2147483647, got 99999"),
+        (
+            "conv2d(h=2, w=9, ci=1, co=1, k=1, pad=(0, 0, 2147483647, 0), strides=(2147483647, 1))",
+            "conv2d: padded_h must be at most 2147483647, got 2147483649",
+        ),
+        (
+            "matmul(m=33554432, k=64, n=16)",
+            "matmul: a would be 1x33554432x64, of at most 2147483647 elements",
+        ),
     ],
 )
 def test_what_says_no_operator(text, says):
