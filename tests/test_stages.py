@@ -6,12 +6,13 @@ import re
 
 import pytest
 from command_lines import compile_operator as command
-from command_lines import misuse
+from command_lines import misuse, refusal
 from tvm import tirx
 from tvm.s_tir import Schedule
 
 from npu_target.codegen_tir import build_program
 from npu_target.device import DEFAULT_DEVICE, preset
+from npu_target.jobs import compile as job
 from npu_target.pipeline_options import O0, O2, PipelineOptions, flags
 from npu_target.program import Program
 from npu_target.schedule_rules import default_schedule
@@ -122,6 +123,20 @@ def test_a_command_compiles_an_operator(tmp_path, capsys):
 def test_what_a_command_cannot_do(words, said, capsys):
     assert command(words) == 1
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["-o", "--print-ir-to"])
+def test_a_place_that_cannot_be_written_is_refused_before_the_work(option, capsys, monkeypatch):
+    monkeypatch.setattr(job, "choose_defaults_together", None)
+    words = ["matmul", "batch=1", "m=4", "k=4", "n=4", "--print-ir-after=placed"]
+    said = refusal(command, capsys, *words, option, "/dev/null/x")
+    assert said.startswith("/dev/null/x cannot be written")
+
+
+def test_a_folder_for_stages_needs_some(capsys, tmp_path):
+    words = ["matmul", "batch=1", "m=4", "k=4", "n=4", "--print-ir-to", str(tmp_path / "ir")]
+    assert "--print-ir-to: needs --print-ir-after PASS" in misuse(command, capsys, *words)
+    assert not (tmp_path / "ir").exists()
 
 
 def test_what_is_no_attribute(capsys):

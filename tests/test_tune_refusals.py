@@ -45,7 +45,10 @@ def folder_of(logs: Path) -> Path:
         (["--model=tiny", "--dump=/dev/null/dump"], "/dev/null/dump cannot be written"),
         (["--model=tiny", "--logs=/dev/null/logs"], "give another --logs folder"),
         (["--model=tiny", "--print-ir-after=it"], "no pass is called 'it'; there are: all, "),
-        (["--model=tiny", "--print-ir-to=/dev/null/x"], "/dev/null/x cannot be written"),
+        (
+            ["--model=tiny", "--print-ir-after=all", "--print-ir-to=/dev/null/x"],
+            "/dev/null/x cannot be written",
+        ),
     ],
 )
 def test_wrong_input_is_one_line(tmp_path, monkeypatch, capsys, arguments, says):

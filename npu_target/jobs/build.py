@@ -22,7 +22,6 @@ from ..html_report.available import check_can_report
 from ..html_report.documents import network_document
 from ..html_report.page import write_page
 from ..program import Program
-from ..stages import check_stages
 from ..tuning.dump import check_can_dump, dump_regions
 from ..tuning.explain_schedule import explain_schedules
 from ..tuning.models import inputs_of, model_name
@@ -30,10 +29,11 @@ from ..tuning.print_stages import print_stages
 from ..tuning.production import choose, production
 from ..tuning.report import LayerResult, make_console, to_json, write_json
 from ..whole_network import print_network, said_unknown, time_of, with_sequence
+from .print_options import asked_stages
 
 
 def run(options: argparse.Namespace) -> int:
-    stages = check_stages(options.print_ir_after)
+    stages = asked_stages(options)
     check_can_write_built(options.output)
     if options.json is not None:
         check_can_write(options.json)

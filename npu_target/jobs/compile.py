@@ -6,16 +6,23 @@ import argparse
 
 from ..codegen_tir import build_program
 from ..device import find
+from ..files import check_can_write
 from ..schedule_rules import default_schedule
-from ..stages import StagePrinter, check_stages
+from ..stages import StagePrinter
 from ..topi import make
 from ..tuning.chosen_defaults import choose_defaults_together
+from ..tuning.dump import check_can_dump
+from .print_options import asked_stages
 
 
 def run(options: argparse.Namespace) -> int:
     config = find(options.device)
-    stages = check_stages(options.print_ir_after)
+    stages = asked_stages(options)
     operator = make(options.operator, dict(options.attributes)).kernel()
+    if options.output is not None:
+        check_can_write(options.output)
+    if options.print_ir_to is not None:
+        check_can_dump(options.print_ir_to)
     choose_defaults_together([operator], config)
     func = default_schedule(operator, config).mod["main"]
     printer = StagePrinter(operator.name, stages, options.print_ir_to)

@@ -20,7 +20,6 @@ from ..html_report.available import check_can_report
 from ..html_report.documents import network_document
 from ..html_report.page import write_page
 from ..partition import explain
-from ..stages import check_stages
 from ..topi import Operator
 from ..topi.spelled import parse_operator
 from ..tuning.asked_logs import asked_logs
@@ -49,6 +48,7 @@ from ..tuning.time_limits import default_timeout
 from ..tuning.tune_layers import SearchOptions, tune_layers
 from ..whole_network import print_network, said_unknown, time_of, with_sequence
 from .errors import Stopped, UsageError
+from .print_options import asked_stages
 
 # What only a network has, by the options' names.
 _OF_NETWORKS = (
@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
     config = find(options.device)
     operator = _operator(options, config)
     name = model_name(options.model) if operator is None else operator.name
-    check_stages(options.print_ir_after)
+    stages = asked_stages(options)
     header = Header.of(config, name, options.command_line, options.pipeline, options.runner)
     asked = asked_logs(header, options.logs, options.own_logs_only)
     if asked.folder is None:
@@ -105,7 +105,7 @@ def run(options: argparse.Namespace) -> int:
             mine,
         ) as pool,
     ):
-        return _tune(options, timeout, config, layers, network, log, pool, console)
+        return _tune(options, stages, timeout, config, layers, network, log, pool, console)
 
 
 def _operator(options: argparse.Namespace, config: DeviceConfig) -> Operator | None:
@@ -136,6 +136,7 @@ def _layers(
 
 def _tune(
     options: argparse.Namespace,
+    stages: frozenset[str],
     timeout_seconds: float,
     config: DeviceConfig,
     layers: list[Layer],
@@ -170,7 +171,6 @@ def _tune(
 
         if options.explain_schedule:
             explain_schedules(console, results, config, schedule, pipeline)
-        stages = check_stages(options.print_ir_after)
         print_stages(stages, options.print_ir_to, results, config, schedule, pipeline)
         if options.json is not None:
             more: dict[str, Any] = {"runner": options.runner} if options.runner else {}
