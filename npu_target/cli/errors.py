@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable
 
 from ..errors import UserError
 from ..jobs.errors import Stopped, UsageError
+from ..output import drop_output, end_output
 from .leaving import INTERRUPTED
 
 FAILED = 1
@@ -28,14 +28,15 @@ def report_errors(prog: str, work: Callable[[], int]) -> int:
     except KeyboardInterrupt:
         return _say(prog, "stopped", INTERRUPTED)
     except BrokenPipeError:
-        # The reader (`| head`) has seen enough; keep the interpreter from flushing again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader (`| head`) has seen enough.
+        drop_output()
         return 0
     except ImportError as error:
         return _say(prog, f"error: {error}", FAILED)
     except UserError as error:
         return _say(prog, f"error: {error}", FAILED)
     except OSError as error:
+        end_output()
         where = f"{error.filename}: " if error.filename else ""
         return _say(prog, f"error: {where}{error.strerror or error}", FAILED)
 

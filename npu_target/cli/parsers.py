@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any, NoReturn
 
 from ..pipeline_options import PipelineError, PipelineOptions
+from .errors import report_errors
 
 
 class TextFormatter(argparse.HelpFormatter):
@@ -23,6 +24,11 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**{"formatter_class": TextFormatter, "allow_abbrev": False, **settings})
+
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        """What was printed, help for one, is written now: the interpreter would find only at its
+        end that it cannot be."""
+        super().exit(status or report_errors(self.prog, lambda: 0), message)
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, wrong_options(self.prog, message))

@@ -11,6 +11,7 @@ from typing import Any
 import npu_target
 
 from ..device import kinds
+from .errors import report_errors
 
 
 class ShowVersion(argparse.Action):
@@ -26,9 +27,11 @@ class ShowVersion(argparse.Action):
         values: Any,
         option_string: str | None = None,
     ) -> None:
-        for line in version_lines():
-            print(line)
-        parser.exit()
+        def show() -> int:
+            print("\n".join(version_lines()))
+            return 0
+
+        parser.exit(report_errors(parser.prog, show))
 
 
 def version_lines() -> list[str]:

@@ -23,6 +23,7 @@ from ..sim.errors import SimError
 from ..sim.external import External
 from ..sim.run import Options, Timeline, run_file
 from ..sim.timeline import TimelineWriter
+from ..tuning.report import make_console
 from .errors import UsageError
 
 _STDOUT = "-"  # in place of a file
@@ -30,7 +31,7 @@ _FOREVER = 2**62
 
 
 def run(options: argparse.Namespace) -> int:
-    console = Console()
+    console = make_console()
     with _device_errors():
         if options.action == "compare":
             _compare(options, console)

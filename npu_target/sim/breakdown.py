@@ -6,8 +6,12 @@ The simulator decides, the device's manifest has the words; the table is here.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.measure import Measurement
 from rich.table import Table
+from rich.text import Text
 
 from npu_target.device.command_set import CommandSet
 from npu_target.device.profile import ProfileTerms
@@ -31,6 +35,18 @@ def share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f} %" if whole else "-"
 
 
+@dataclass(frozen=True)
+class _Bar:
+    columns: int
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Of a character that the output has."""
+        yield Text(("#" if options.ascii_only else "█") * self.columns)
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        return Measurement(self.columns, self.columns)
+
+
 def breakdown_table(runs: Mapping[str, Mapping[str, int]], terms: ProfileTerms) -> Table:
     """A column of cycles and shares for each named run, and a bar for the last."""
     table = Table(title="Where the cycles went", title_justify="left")
@@ -46,7 +62,7 @@ def breakdown_table(runs: Mapping[str, Mapping[str, int]], terms: ProfileTerms) 
         for name, parts in runs.items():
             cells += [f"{parts[key]:,}", share(parts[key], totals[name])]
         whole = totals[last] or 1
-        table.add_row(words, *cells, "█" * round(_BAR_COLUMNS * runs[last][key] / whole))
+        table.add_row(words, *cells, _Bar(round(_BAR_COLUMNS * runs[last][key] / whole)))
     table.add_section()
     cells = []
     for total in totals.values():

@@ -13,6 +13,7 @@ from rich.console import Console
 from ..device import DeviceConfig
 from ..device_api import HostCost
 from ..files import write_atomically
+from ..output import drop_output
 from .errors import TuningError
 from .layers import Layer
 
@@ -107,10 +108,18 @@ def write_json(path: Path, value: dict[str, Any]) -> None:
         raise TuningError(f"{path} cannot be written: {error.strerror}") from error
 
 
+class _Output(Console):
+    def on_broken_pipe(self) -> None:
+        """The reader (`| head`) has seen enough; what is to be written to files still is. Rich ends
+        the process with 1."""
+        self.quiet = True
+        drop_output()
+
+
 def make_console() -> Console:
     """Standard output. Where it is no terminal, lines are as long as the tables need."""
-    console = Console()
-    return console if console.is_terminal else Console(width=_FILE_COLUMNS)
+    console = _Output()
+    return console if console.is_terminal else _Output(width=_FILE_COLUMNS)
 
 
 def quantity(number: int) -> str:

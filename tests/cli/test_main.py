@@ -178,6 +178,28 @@ def test_any_error_for_the_user_is_a_line(capsys):
     assert len(kinds) > 20
 
 
+# ---- standard output ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", ["--version", "--help", "program c --header"])
+@pytest.mark.parametrize(
+    ("redirected", "code", "lines"),
+    [('"$@" >&-', 0, 0), ('(sleep 0.3; "$@") | true', 0, 0), ('"$@" > /dev/full', 1, 1)],
+)
+def test_output_that_cannot_be_written(command, redirected, code, lines):
+    """Where nobody wants it, or any more, all is done; a full disk is an error."""
+    environment = {name: os.environ[name] for name in os.environ if name != "PYTHONUNBUFFERED"}
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", redirected, "bash", *COMMAND, *command.split()],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert (done.returncode, done.stderr.count("\n")) == (code, lines), done.stderr
+    assert done.stderr.startswith("npu-target") or not lines
+
+
 # ---- names and places --------------------------------------------------------------------------
 
 _LONG = "a" * 300

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -34,6 +35,18 @@ def test_what_it_prints(program: str, capsys: pytest.CaptureFixture[str]) -> Non
         assert text in out
     for text in ("dependency", "host issue", "drain", "total"):
         assert text in out
+
+
+def test_an_output_without_the_character_of_bars(program: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "npu_target", "sim", "run", program],
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "####" in done.stdout and "total" in done.stdout
 
 
 def test_json_to_stdout_and_to_a_file(program: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
+import sys
 
 import pytest
 from rich.console import Console
@@ -65,6 +67,25 @@ def test_files_that_cannot_be_written(tmp_path):
         check_can_write(tmp_path / "no" / "x.json")
     with pytest.raises(TuningError, match="cannot be written"):
         write_json(tmp_path / "no" / "x.json", {})
+
+
+def test_nobody_who_reads_any_more_is_no_error():
+    """The job goes on, for the files that it writes."""
+    script = (
+        "import os, sys\n"
+        "from npu_target.tuning.report import make_console\n"
+        "reader, writer = os.pipe()\n"
+        "os.dup2(writer, 1)\n"
+        "os.close(reader)\n"
+        "console = make_console()\n"
+        "console.print('a table')\n"
+        "console.print('another')\n"
+        "sys.exit(7)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=300
+    )
+    assert (done.returncode, done.stderr) == (7, "")
 
 
 def test_progress_without_a_terminal_is_plain_lines():
