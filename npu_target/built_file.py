@@ -51,19 +51,27 @@ def seal(library: Path, built: Built) -> None:
         file.write(_TAIL.pack(digest, len(described), _MAGIC))
 
 
+def again_with(path: Path) -> str:
+    """What makes a file that was built once."""
+    return f"make it with: npu-target build --model MODEL -o {path}"
+
+
 def read_built(path: Path) -> Built:
     """What a file was built from, which is whole. Raises BuiltFileError for any other."""
-    again = f"make it with: npu-target build -o {path}"
+    again = again_with(path)
     try:
-        if not path.is_file():
+        if not path.exists():
             raise BuiltFileError(f"{path} is not there; {again}")
+        if not path.is_file():
+            raise BuiltFileError(f"{path} is no file; give one that npu-target build wrote")
         end = path.stat().st_size - _TAIL.size
         with path.open("rb") as file:
             file.seek(max(0, end))
             tail = file.read()
             if len(tail) != _TAIL.size or not tail.endswith(_MAGIC):
                 raise BuiltFileError(
-                    f"{path} is not what npu-target build writes, or is cut off; {again}"
+                    f"{path} is not what npu-target build writes, or is cut off; give a file that "
+                    "it wrote"
                 )
             digest, described_bytes, _ = _TAIL.unpack(tail)
             if digest != _digest(path, end, described_bytes):

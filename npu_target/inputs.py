@@ -16,6 +16,7 @@ import numpy as np
 from .errors import UserError
 from .frontend import TensorInfo
 from .models.image import load_image, load_pixels
+from .models.weight_files import is_archive
 
 IMAGES = (".png", ".jpg", ".jpeg", ".bmp")
 # What an archive calls the input of a network that has one, where it does not use its name.
@@ -70,7 +71,7 @@ def read_inputs(path: Path, inputs: Sequence[TensorInfo]) -> Samples:
         raise InputsError("the network takes no inputs")
     if path.is_dir():
         return _folder(path, inputs)
-    if not path.is_file():
+    if not path.exists():
         raise InputsError(f"{path} is not there")
     return _file(path, inputs)
 
@@ -110,8 +111,12 @@ def _file(path: Path, inputs: Sequence[TensorInfo]) -> Samples:
 
 def _load(path: Path, inputs: Sequence[TensorInfo]) -> Mapping[str, np.ndarray]:
     """An array for each input by its name; of an ``.npy`` file only what is looked at is read."""
+    is_one = path.suffix.lower() == ".npy"
     try:
-        if path.suffix.lower() == ".npy":
+        # NumPy takes what is neither for pickled data, and says how to load that.
+        if not is_one and not is_archive(path):
+            raise InputsError(f"{path} is no .npz archive, or cut off; numpy.savez writes one")
+        if is_one:
             only = _only(path, inputs)
             return {only.name: np.load(path, mmap_mode="r", allow_pickle=False)}
         with np.load(path, allow_pickle=False) as archive:

@@ -9,7 +9,7 @@ import numpy as np
 import tvm
 
 from . import device_api  # noqa: F401  the device must be there before its programs load
-from .built_file import read_built
+from .built_file import again_with, read_built
 from .host import run_host
 from .tuning.errors import TuningError
 from .tuning.failure import last_line
@@ -26,9 +26,7 @@ def load_built(path: Path) -> Network:
     read_built(path)  # before it is loaded: a damaged library may end the process
 
     def failed(error: Exception) -> TuningError:
-        return TuningError(
-            f"{path} cannot be run: {last_line(error)}; make it with: npu-target build -o {path}"
-        )
+        return TuningError(f"{path} cannot be run: {last_line(error)}; {again_with(path)}")
 
     try:
         module = tvm.runtime.load_module(str(path.resolve()))

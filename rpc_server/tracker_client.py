@@ -83,7 +83,7 @@ class TrackerClient:
                 f"npu-target serve tracker --bind {address.host} --port {address.port}"
             ) from error
         except ConnectError as error:
-            raise TrackerError(f"tracker {error}") from error
+            raise TrackerError(f"--tracker {address}: {error}") from error
         try:
             self._socket.sendall(struct.pack("<i", base.RPC_TRACKER_MAGIC))
             begin = base.recvall(self._socket, 4)

@@ -50,8 +50,13 @@ def test_every_damage_is_noticed(data):
             flipped = whole[place] ^ (1 << data.draw(st.integers(0, 7), "bit"))
             damaged = whole[:place] + bytes([flipped]) + whole[place + 1 :]
         path.write_bytes(damaged)
-        with pytest.raises(BuiltFileError, match="npu-target build -o"):
+        with pytest.raises(BuiltFileError, match=r"npu-target build (--model MODEL -o|writes, or)"):
             read_built(path)
+
+
+def test_a_folder_is_no_file(tmp_path):
+    with pytest.raises(BuiltFileError, match="is no file; give one that npu-target build wrote"):
+        read_built(tmp_path)
 
 
 def test_another_version_is_refused(tmp_path, monkeypatch):

@@ -96,7 +96,7 @@ def test_an_operator_has_no_options_of_networks(capsys):
     [
         (["--trials=0"], "--trials: must be at least 1, got 0"),
         (["--trials=-5"], "--trials: must be at least 1, got -5"),
-        (["--trials=many"], "--trials: must be a number, got 'many'"),
+        (["--trials=many"], "--trials: must be a whole number, got 'many'"),
         (["--servers=0"], "--servers: must be at least 1, got 0"),
         (["--timeout=0"], "--timeout: must be more than 0"),
         (["--space=everything"], "--space: invalid choice: 'everything'"),

@@ -28,6 +28,8 @@ def read_weights(file: str | Path) -> dict[str, np.ndarray]:
     the package is missing that reads it.
     """
     path = Path(file)
+    if path.is_dir():
+        raise ModelError(f"{file} is a folder; a file is needed, {_NEEDED}")
     if not path.is_file():
         raise ModelError(f"{file}: no such weight file; {_NEEDED} is needed")
     reader = _READERS.get(path.suffix)
@@ -36,12 +38,18 @@ def read_weights(file: str | Path) -> dict[str, np.ndarray]:
     return reader(path)
 
 
+def is_archive(path: Path) -> bool:
+    """Whether a file is an .npz archive to its end. Raises OSError where it cannot be read."""
+    with path.open("rb") as file:
+        return zipfile.is_zipfile(file)
+
+
 def _read_npz(path: Path) -> dict[str, np.ndarray]:
     try:
-        archive = np.load(path, allow_pickle=False)
-        if not isinstance(archive, np.lib.npyio.NpzFile):
-            raise ModelError(f"{path}: holds a single array, an .npz of named ones is needed")
-        with archive:
+        # NumPy takes what is no archive for a single array, or for pickled data.
+        if not is_archive(path):
+            raise ModelError(f"{path} is no .npz archive, or cut off; numpy.savez writes one")
+        with np.load(path, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
     except ModelError:
         raise

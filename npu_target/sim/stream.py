@@ -129,8 +129,8 @@ def _choose(path: Path, records: Sequence[tuple[int, Any]], name: str | None) ->
     if name in names:
         return records[names.index(name)]
     close = difflib.get_close_matches(name, names, n=3, cutoff=0.3) or names[:_MAX_NAMES_SHOWN]
-    hint = ", ".join(repr(n) for n in close)
-    raise SimError(f"{path}: no stream is called {name!r}; there are {hint} and others")
+    hint = ", ".join(repr(n) for n in close) + (" and others" if len(close) < len(names) else "")
+    raise SimError(f"{path}: no stream is called {name!r}; there are {hint}")
 
 
 def _stream(record: dict[str, Any], where: str, name: str, commands: CommandSet) -> CommandStream:

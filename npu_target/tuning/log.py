@@ -268,7 +268,7 @@ def check_can_make(folder: Path) -> None:
 
 
 def _cannot_write(folder: Path, error: OSError) -> LogError:
-    return LogError(f"{folder} cannot be written: {error.strerror}; give another --logs folder")
+    return LogError(f"{folder} cannot be written: {error.strerror}; give another folder")
 
 
 @contextmanager

@@ -42,6 +42,8 @@ def model_name(model: str) -> str:
 def check_model(model: str) -> None:
     """Raise TuningError for an unknown model, before anything is loaded."""
     if is_file(model):
+        if Path(model).is_dir():
+            raise TuningError(f"{model} is a folder; a network's file is needed")
         if not Path(model).is_file():
             raise TuningError(f"{model} is not there")
     elif model not in MODELS:

@@ -75,9 +75,11 @@ def repair(
     """
     if not folder.is_dir():
         raise LogError(f"{folder} is not a folder of tuning logs")
+    new_header = _new_header(folder, config, model)
     try:
         with lock_folder(folder):
-            _repair_header(folder, config, model)
+            if new_header is not None:
+                _write_header(folder, new_header)
             files = read_files(folder)
             results = {name: Repaired(name) for name in CHECKS}
             kept = {
@@ -97,17 +99,21 @@ def repair(
     return list(results.values())
 
 
-def _repair_header(folder: Path, config: DeviceConfig | None, model: str | None) -> None:
+def _new_header(folder: Path, config: DeviceConfig | None, model: str | None) -> Header | None:
+    """None for a folder that has one. Leaves nothing in what is no folder of logs."""
     try:
         Header.read(folder)
-        return
+        return None
     except LogError:
         if config is None or model is None:
             raise
     # Which of them measured is in the folder's name as well.
     parent, prefix = folder.resolve().parent.name, f"{config.name}@"
     runner = parent[len(prefix) :] if parent.startswith(prefix) else ""
-    header = Header.of(config, model, "npu-target logs repair", runner=runner)
+    return Header.of(config, model, "npu-target logs repair", runner=runner)
+
+
+def _write_header(folder: Path, header: Header) -> None:
     path = folder / HEADER_FILE
     if path.exists():
         path.rename(_beside(path))

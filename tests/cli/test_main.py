@@ -126,7 +126,7 @@ def test_the_versions_and_the_devices(capsys):
         (["brew"], "npu-target: error: argument command: invalid choice: 'brew'"),
         (["serve"], "npu-target serve: error: the following arguments are required"),
         (["serve", "tracker", "--port=65536"], "--port: must be at most 65535"),
-        (["serve", "tracker", "--port=x"], "--port: must be a number, got 'x'"),
+        (["serve", "tracker", "--port=x"], "--port: must be a whole number, got 'x'"),
         (["compile", "matmul", "m"], "'m' is no attribute: needs NAME=VALUE"),
     ],
 )

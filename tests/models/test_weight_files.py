@@ -123,12 +123,14 @@ def test_says_what_is_no_state_dict(tmp_path):
 def test_says_which_files_there_are(tmp_path):
     with pytest.raises(ModelError, match="no such weight file"):
         read_weights(tmp_path / "nowhere.npz")
+    with pytest.raises(ModelError, match="is a folder; a file is needed"):
+        read_weights(tmp_path)
     (tmp_path / "w.bin").write_bytes(b"")
     with pytest.raises(ModelError, match=r"ends in \.npz, \.safetensors, \.pt or \.pth"):
         read_weights(tmp_path / "w.bin")
     with open(tmp_path / "one.npz", "wb") as one:
         np.save(one, np.zeros(3))
-    with pytest.raises(ModelError, match="holds a single array"):
+    with pytest.raises(ModelError, match=r"one\.npz is no \.npz archive"):
         read_weights(tmp_path / "one.npz")
 
 

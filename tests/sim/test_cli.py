@@ -93,7 +93,7 @@ def _one_line(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
     ("options", "message"),
     [
         (["--repeat", "0"], "--repeat: must be at least 1, got 0"),
-        (["--repeat", "x"], "--repeat: must be a number"),
+        (["--repeat", "x"], "--repeat: must be a whole number"),
         (["--memory", "dram"], "invalid choice: 'dram'"),
         (["--device", "none"], "no device is called 'none'"),
         (["--name", "x"], "is one program"),

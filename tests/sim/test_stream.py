@@ -43,8 +43,11 @@ def test_one_of_several_is_chosen_by_name(tmp_path: Path) -> None:
     assert len(read(path, "b x").issues) == 2
     with pytest.raises(SimError, match=r"has 3 streams, choose one by --name: 'a', 'b x', 'c'"):
         read(path)
-    with pytest.raises(SimError, match=r"no stream is called 'b'; there are 'b x'"):
+    with pytest.raises(SimError, match=r"no stream is called 'b'; there are 'b x' and others$"):
         read(path, "b")
+    write_lines(path, records[:2])
+    with pytest.raises(SimError, match=r"no stream is called 'z'; there are 'a', 'b x'$"):
+        read(path, "z")
 
 
 @pytest.mark.parametrize("is_one_document", [False, True])

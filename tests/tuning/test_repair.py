@@ -316,6 +316,12 @@ def test_a_lost_header_is_restored_when_device_and_model_are_given(folder):
     read_log(folder, HEADER)
 
 
+def test_in_a_folder_without_logs_nothing_is_left(tmp_path):
+    with pytest.raises(LogError):
+        repair(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
