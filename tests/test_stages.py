@@ -140,7 +140,8 @@ def test_a_folder_for_stages_needs_some(capsys, tmp_path):
 
 
 def test_what_is_no_attribute(capsys):
-    assert "'m=four' is no attribute" in misuse(command, capsys, "matmul", "m=four")
+    assert "'m' is no attribute: needs NAME=VALUE" in misuse(command, capsys, "matmul", "m")
+    assert "scale must be a number, True" in misuse(command, capsys, "matmul", "scale=nan")
 
 
 def test_a_command_knows_its_pipelines(capsys):

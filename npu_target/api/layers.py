@@ -10,12 +10,17 @@ from rich.console import Console, Group
 from rich.table import Table
 
 from ..device import DeviceConfig
+from ..errors import UserError
 from ..export.times import NetworkTime
 from ..tuning.layer_table import layer_table
 from ..tuning.report import LayerResult, to_json
 from ..whole_network import time_table
 
 _TEXT_COLUMNS = 132
+
+
+class NoSuchLayer(UserError, LookupError):
+    """A layer that is none of these; the text has their names."""
 
 
 class Layers(Sequence[LayerResult]):
@@ -56,11 +61,11 @@ class Layers(Sequence[LayerResult]):
         return len(self._results)
 
     def named(self, name: str) -> LayerResult:
-        """The layer of this name. Raises KeyError with the names that there are."""
+        """The layer of this name. Raises NoSuchLayer with the names that there are."""
         for result in self._results:
             if result.layer.name == name:
                 return result
-        raise KeyError(f"no layer is called {name!r}; there are: {', '.join(self.names)}")
+        raise NoSuchLayer(f"no layer is called {name!r}; there are: {', '.join(self.names)}")
 
     @property
     def names(self) -> list[str]:

@@ -39,10 +39,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _attribute(text: str) -> tuple[str, Any]:
-    name, _, value = text.partition("=")
+    name, equals, value = text.partition("=")
+    if not (name and equals):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no attribute: needs NAME=VALUE, such as m=64"
+        )
     try:
         return name, ast.literal_eval(value)
     except (ValueError, SyntaxError) as error:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is no attribute: needs NAME=VALUE, such as m=64"
+            f"{name} must be a number, True, False, None or a tuple of them, got {value!r}"
         ) from error

@@ -40,6 +40,8 @@ class Output:
         """Raise :class:`OperatorError` for what no device stores."""
         for scale in self.scales:
             require_finite(owner, scale=scale)
+        if not np.array(self.scales, "float32").any():
+            raise OperatorError(f"{owner}: scale must not be 0 in float32, got {self.scales[0]}")
         if isinstance(self.scale, tuple) and len(self.scale) != channels:
             raise OperatorError(f"{owner}: {len(self.scale)} scales for {channels} channels")
         if self.relu and min(self.scales) < 0:

@@ -19,6 +19,7 @@ from npu_target.build import compile_network
 from npu_target.built_file import BuiltFileError
 from npu_target.device import ConfigError, preset
 from npu_target.devices.gemmini import cost as gemmini_cost
+from npu_target.errors import UserError
 from npu_target.files import WriteError
 from npu_target.host import run_host
 from npu_target.inputs import InputsError
@@ -94,7 +95,7 @@ def test_layers_are_a_sequence_and_a_table(network):
     assert layers.milliseconds == layers.cycles / network.config.clock_khz
     conv = layers.named("conv2d_8x8x8_8_k3_s1_p1")
     assert conv.layer.count == 2
-    with pytest.raises(KeyError, match="no layer is called 'conv'; there are: conv2d_32x32x3_8"):
+    with pytest.raises(UserError, match="no layer is called 'conv'; there are: conv2d_32x32x3_8"):
         layers.named("conv")
     for text in (str(layers), layers._repr_html_()):
         assert all(name in text for name in layers.names) and f"{layers.cycles:,}" in text

@@ -213,8 +213,8 @@ class GemminiConfig(DeviceConfig):
         The header gives DIM, the memories and some features. What it does not state (banks of
         the accumulator, queues, system) comes from `unstated`, else from the default device.
         Without a `name` the device gets that of a preset it equals, or one made of its hash.
-        Raises ConfigError when the header lacks something or describes a device with other
-        element types, OSError when it cannot be read.
+        Raises ConfigError when the header cannot be read, lacks something or describes a device
+        with other element types.
         """
         from .params_header import read
 

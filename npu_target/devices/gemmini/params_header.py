@@ -20,6 +20,8 @@ def read(path: Pathish, name: str | None, unstated: Mapping[str, Any]) -> Gemmin
         fields = _fields_of_header(header)
     except (CHeaderError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: {error}") from error
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror or error}") from error
     GemminiConfig.check_keys(unstated, f"{path}")
     stated = sorted(fields.keys() & unstated.keys())
     if stated:

@@ -165,6 +165,11 @@ def header_file(tmp_path: Path, *replacements: tuple[str, str]) -> Path:
     return path
 
 
+def test_a_header_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"none\.h cannot be read: No such file"):
+        GemminiConfig.from_gemmini_params_h(tmp_path / "none.h")
+
+
 def test_header_of_the_default_device_is_the_preset(tmp_path: Path) -> None:
     assert GemminiConfig.from_gemmini_params_h(header_file(tmp_path)) == CONFIG
 
