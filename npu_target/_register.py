@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def register() -> None:
     """Register the tags and the compiler, then load the device library and register simulators.
 
-    Raises ImportError, which TVM turns into a warning, when the library was not built; its text
+    Raises LibraryMissing, which TVM turns into a warning, when the library was not built; its text
     says how to.
     """
     register_tags()

@@ -31,8 +31,6 @@ def report_errors(prog: str, work: Callable[[], int]) -> int:
         # The reader (`| head`) has seen enough.
         drop_output()
         return 0
-    except ImportError as error:
-        return _say(prog, f"error: {error}", FAILED)
     except UserError as error:
         return _say(prog, f"error: {error}", FAILED)
     except OSError as error:

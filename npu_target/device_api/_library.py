@@ -10,14 +10,20 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from ..errors import UserError
+
 _LIBRARY_NAME = "libnpu_runtime.so"
 _library: Any = None
+
+
+class LibraryMissing(UserError, ImportError):
+    """The device library is not where the package is; the text says how it gets there."""
 
 
 def load_library() -> None:
     """Load the device library and so register everything in it. Later calls do nothing.
 
-    Raises ImportError when the library is not there, which is when the package was not installed
+    Raises LibraryMissing when the library is not there, which is when the package was not installed
     (a checkout on the path is not enough).
     """
     global _library
@@ -39,6 +45,6 @@ def _find() -> Path:
         if (folder / _LIBRARY_NAME).is_file():
             return folder / _LIBRARY_NAME
     searched = " or ".join(str(folder) for folder in folders)
-    raise ImportError(
+    raise LibraryMissing(
         f"{_LIBRARY_NAME} is not in {searched}; install the package: pip install -e ."
     )

@@ -18,9 +18,9 @@ def load_model(path: Path) -> Any:
     ------
     FrontendError
         for a file that is no model, a tensor that is not as long as it says, external data that is
-        not there, and without the package ``onnx``.
+        not there.
     """
-    onnx = require_onnx(path)
+    import onnx
     from google.protobuf.message import DecodeError
 
     try:
@@ -50,15 +50,14 @@ def _check_names(path: Path, graph: Any) -> None:
         raise FrontendError(f"{path}: not an ONNX model, or broken: {wrong[0]!r} is no name")
 
 
-def require_onnx(path: Path) -> Any:
-    """The package ``onnx``."""
+def require_onnx(path: Path) -> None:
+    """Raise :class:`FrontendError` where the package ``onnx`` cannot be imported."""
     try:
-        import onnx
+        import onnx  # noqa: F401
     except ImportError as error:
         raise FrontendError(
             f"{path}: .onnx files need the package onnx: pip install 'npu_target[onnx]'"
         ) from error
-    return onnx
 
 
 def complete_tensor(path: Path, tensor: Any) -> None:

@@ -1,7 +1,5 @@
 """Wrong .onnx files: each message says where, and what to do."""
 
-import sys
-
 import numpy as np
 import pytest
 
@@ -45,11 +43,6 @@ def refused(model, folder, match, shapes=None):
 @pytest.mark.parametrize("data", [b"", b"PK\3\4", b"\0" * 100, b"hello world", b"\x08\x07"])
 def test_not_a_model(data, tmp_path):
     refused(data, tmp_path, "not an ONNX model")
-
-
-def test_the_package_is_missing(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "onnx", None)
-    refused(b"", tmp_path, r"pip install 'npu_target\[onnx\]'")
 
 
 def test_a_cut_file(tmp_path):
