@@ -12,7 +12,7 @@ from rich.table import Table
 
 from ..device import DEFAULT_DEVICE, find
 from ..files import check_can_write
-from ..tuning.asked_logs import asked_logs
+from ..tuning.asked_logs import asked_logs, logs_in
 from ..tuning.errors import LogError
 from ..tuning.header import HEADER_FILE, Header
 from ..tuning.history import LayerHistory, histories, measured_by
@@ -43,12 +43,14 @@ def _list(console: Console, options: argparse.Namespace) -> dict[str, Any]:
     places = [Path(options.logs or own_logs())]
     if not options.own_logs_only:
         places.append(shipped_logs())
+    if options.logs is not None and not _folders(places[:1]):
+        raise LogError(f"{logs_in(places[0])}; give another --logs folder")
+    headers = {folder: Header.read(folder) for folder in _folders(places)}
     table = Table(box=None)
     for name in ("model", "device", "measured by", "layers", "trials", "last", "of"):
         table.add_column(name, justify="right" if name in ("layers", "trials") else "left")
     rows: list[dict[str, Any]] = []
-    for folder in _folders(places):
-        header = Header.read(folder)
+    for folder, header in headers.items():
         if device not in (None, header.device) or options.runner not in ("", header.runner):
             continue
         log = TuningLog(folder, header)
@@ -67,6 +69,13 @@ def _list(console: Console, options: argparse.Namespace) -> dict[str, Any]:
         )
         *shown, _ = rows[-1].values()
         table.add_row(*map(str, shown[:-1]), _day(last), _owner(folder))
+    if not rows and options.runner:
+        runners = sorted({header.runner for header in headers.values()} - {""})
+        raise LogError(
+            f"nothing was measured by {options.runner!r}"
+            + ("" if device is None else f" on {device}")
+            + f" in {', '.join(map(str, places))}; runners there: {', '.join(runners) or 'none'}"
+        )
     if rows:
         console.print(table)
         for place in places:
@@ -104,9 +113,13 @@ def _layers(console: Console, options: argparse.Namespace) -> dict[str, Any]:
     # As they came to be: what is beneath was there first.
     found = histories([part for part in (log.beneath, log) if part is not None])
     if options.layer is not None:
+        names = [history.name for history in found]
+        if options.layer not in names:
+            raise LogError(
+                f"the logs of {model} on {config.name} have no layer {options.layer!r}; layers: "
+                f"{', '.join(names)}"
+            )
         found = [history for history in found if history.name == options.layer]
-        if not found:
-            raise LogError(f"the logs of {model} on {config.name} have no layer {options.layer!r}")
         _print_steps(console, found[0])
     else:
         _print_layers(console, found)
@@ -122,8 +135,9 @@ def _layers(console: Console, options: argparse.Namespace) -> dict[str, Any]:
 
 def _print_layers(console: Console, found: list[LayerHistory]) -> None:
     table = Table(box=None)
-    for name in ("layer", "trials", "failed", "first", "best", "at", "when", "of"):
-        table.add_column(name, justify="left" if name in ("layer", "when", "of") else "right")
+    table.add_column("layer", overflow="fold")  # in two lines rather than not all of it
+    for name in ("trials", "failed", "first", "best", "at", "when", "of"):
+        table.add_column(name, justify="left" if name in ("when", "of") else "right")
     for history in found:
         failed = sum(history.failed.values())
         numbers = [str(history.measured + failed), str(failed)]

@@ -28,7 +28,8 @@ class AskedLogs:
     def read(self) -> TuningLog | None:
         """One's own over the shipped ones, for reading; None where there are neither.
 
-        Raises LogError as `read_log` does, and for a folder that was named and is not there.
+        Raises LogError as `read_log` does, for a folder that was named and is not there, and where
+        nothing was measured by the runner that was named.
         """
         if self.folder is None:
             return None
@@ -36,20 +37,26 @@ class AskedLogs:
             return read_log(self.folder, self.header, self.shipped)
         if self.is_given:
             raise LogError(
-                f"{self.folder} does not exist; {_there(self.folder.parents[1])}; tune first, or "
+                f"{self.folder} does not exist; {logs_in(self.folder.parents[1])}; tune first, or "
                 f"give another --logs folder, or --logs {NO_LOGS} for default schedules"
             )
+        if self.shipped is None and self.header.runner:
+            raise self._nothing()
         return self.shipped
 
     def need(self) -> TuningLog:
         """As `read`, but raises LogError where there are none."""
         log = self.read()
         if log is None:
-            raise LogError(
-                f"there are no tuning logs of {self.header.model} on {self.header.measured_on} "
-                f"({self.described}); tune first, or give a --logs folder that has some"
-            )
+            raise self._nothing()
         return log
+
+    def _nothing(self) -> LogError:
+        or_runner = ", or another --runner" if self.header.runner else ""
+        return LogError(
+            f"there are no tuning logs of {self.header.model} on {self.header.measured_on} "
+            f"({self.described}); tune first, or give a --logs folder that has some{or_runner}"
+        )
 
     @property
     def described(self) -> str:
@@ -88,7 +95,7 @@ def _shipped(own: Path, header: Header) -> TuningLog | None:
     return read_log(folder, header)
 
 
-def _there(logs: Path) -> str:
+def logs_in(logs: Path) -> str:
     """What logs a folder has, in words."""
     found = sorted(str(path.parent.relative_to(logs)) for path in logs.glob(f"*/*/{HEADER_FILE}"))
     if not found:

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 from command_lines import logs, refusal
+from rich.console import Console
 
 from npu_target.device import preset
+from npu_target.jobs import logs_show as job
 from npu_target.tuning.header import Header
 from npu_target.tuning.log import RecordLine, TuningLog, log_folder, open_log
 from npu_target.tuning.places import shipped_logs
@@ -57,8 +59,9 @@ def lines_of(log: TuningLog) -> dict[str, list[str]]:
     }
 
 
-def test_all_that_there_is(capsys, tmp_path, shipped):
-    assert logs(["show", f"--logs={tmp_path}", f"--json={tmp_path / 'all.json'}"]) == 0
+def test_all_that_there_is(capsys, tmp_path, shipped, monkeypatch):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    assert logs(["show", f"--json={tmp_path / 'all.json'}"]) == 0
     out = capsys.readouterr().out
     found = json.loads((tmp_path / "all.json").read_text())["logs"]
     (mine,) = (row for row in found if row["model"] == MODEL)
@@ -66,8 +69,22 @@ def test_all_that_there_is(capsys, tmp_path, shipped):
     assert mine["layers"] == len({entry["task"] for entry in shipped.measurements})
     assert {row["model"] for row in found} >= {"resnet18", "bert_base", "mobilenet_v2"}
     assert f"package: {shipped_logs()}\n" in out
-    assert logs(["show", f"--logs={tmp_path}", "--own-logs-only"]) == 0
-    assert f"no tuning logs in {tmp_path}" in capsys.readouterr().out
+    for more in ([], ["--own-logs-only"]):
+        error = refusal(logs, capsys, "show", f"--logs={tmp_path}", *more)
+        assert f"there are no logs in {tmp_path}; give another --logs folder" in error
+    error = refusal(logs, capsys, "show", "--runner=nosuch")
+    assert "nothing was measured by 'nosuch' in " in error
+
+
+def test_names_of_layers_are_whole_in_a_narrow_terminal(capsys, monkeypatch):
+    monkeypatch.setattr(job, "make_console", lambda: Console(width=70))
+    assert logs(["show", "--model=resnet18"]) == 0
+    out = capsys.readouterr().out
+    assert "\N{HORIZONTAL ELLIPSIS}" not in out and max(map(len, out.splitlines()[:10])) <= 70
+    width = next(line for line in out.splitlines() if "trials" in line).index("trials")
+    assert "conv2d_56x56x64_64_k3_s1_p1" in "".join(
+        line[:width].strip() for line in out.splitlines()
+    )
 
 
 def test_a_models_layers_and_their_history(capsys, tmp_path, shipped):
@@ -84,7 +101,7 @@ def test_a_models_layers_and_their_history(capsys, tmp_path, shipped):
     assert logs(["show", f"--model={MODEL}", f"--layer={name}"]) == 0
     assert f"{layers[name]['steps'][0]['cycles']:,}" in capsys.readouterr().out
     error = refusal(logs, capsys, "show", f"--model={MODEL}", "--layer=none")
-    assert "have no layer 'none'" in error
+    assert f"have no layer 'none'; layers: {next(iter(layers))}, " in error
 
 
 def test_the_best_schedule_of_a_layer(capsys, shipped):

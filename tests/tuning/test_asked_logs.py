@@ -75,7 +75,8 @@ def test_what_is_measured_goes_to_ones_own(shipped, workloads, make_record):
 def test_shipped_ones_of_another_device_or_pipeline_do_not_count(shipped):
     other = Header.of(CONFIG.replace(clock_khz=1), "model", "")
     assert asked(header=other).read() is None
-    assert asked(header=Header.of(CONFIG, "model", "", runner="board")).read() is None
+    with pytest.raises(LogError, match=r"no tuning logs of model on .*@board .* another --runner"):
+        asked(header=Header.of(CONFIG, "model", "", runner="board")).read()
     assert asked(header=Header.of(CONFIG, "another", "")).read() is None
 
 
