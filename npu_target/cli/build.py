@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from .columns import COLUMNS
+from .columns import columns
 from .options import (
     add_network_options,
     add_output_option,
@@ -24,7 +24,7 @@ DESCRIPTION = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = COLUMNS
+    parser.epilog = columns()
     add_output_option(parser, "the file to write", required=True)
     add_network_options(parser)
     add_production_options(parser)

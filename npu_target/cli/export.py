@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from .columns import COLUMNS
+from .columns import columns
 from .options import (
     add_explain_option,
     add_json_option,
@@ -25,7 +25,7 @@ _GOALS = {"native": "native", "linux": "linux", "baremetal": "elf", "driver": "d
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = COLUMNS
+    parser.epilog = columns()
     add_output_option(parser, "the folder to write", "DIR", required=True)
     add_network_options(parser)
     add_production_options(parser)

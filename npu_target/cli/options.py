@@ -156,8 +156,9 @@ def add_input_option(parser: argparse._ActionsContainer) -> None:
     )
 
 
-def add_servers_options(parser: argparse._ActionsContainer) -> None:
-    """What measures: servers of one's own, or those of a tracker."""
+def add_servers_options(parser: argparse._ActionsContainer, or_runner: bool = True) -> None:
+    """What measures: servers of one's own, or those of a tracker; with `or_runner` maybe others
+    than simulators."""
     parser.add_argument(
         "--tracker",
         metavar="HOST:PORT",
@@ -175,7 +176,8 @@ def add_servers_options(parser: argparse._ActionsContainer) -> None:
     add_timeout_option(
         parser,
         "after which a candidate counts as hung",
-        f"{default_timeout(''):g}, with --runner {default_timeout('any'):g}",
+        f"{default_timeout(''):g}"
+        + (f", with --runner {default_timeout('any'):g}" if or_runner else ""),
     )
 
 

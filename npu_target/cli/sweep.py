@@ -74,5 +74,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "tuning logs are in DIR/<device>/<model>/; those that come with this package do not count, "
         "so that all devices have equal chances",
     )
-    add_servers_options(tuning)
+    add_servers_options(tuning, or_runner=False)
     does(parser, "sweep")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from .columns import COLUMNS
+from .columns import columns
 from .options import (
     add_network_options,
     add_output_options,
@@ -28,7 +28,7 @@ DESCRIPTION = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = COLUMNS
+    parser.epilog = columns(of_search=True)
     add_network_options(parser, or_operator=True)
     tuning = parser.add_argument_group("tuning")
     tuning.add_argument(

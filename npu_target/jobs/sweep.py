@@ -20,6 +20,7 @@ from ..device import DeviceConfig, find
 from ..files import check_can_write
 from ..sweep.devices import grid
 from ..sweep.measure import measure_all, network_on
+from ..sweep.plot_file import check_can_plot
 from ..sweep.report import plot, print_sweep, to_json
 from ..sweep.results import DeviceResult, ResultFiles
 from ..sweep.tune import SweepTuning
@@ -37,9 +38,10 @@ def run(options: argparse.Namespace) -> int:
     tuning = _tuning(options)
     if tuning is not None:
         tuning.check(configs)
-    for path in (options.json, options.plot):
-        if path is not None:
-            check_can_write(path)
+    if options.json is not None:
+        check_can_write(options.json)
+    if options.plot is not None:
+        check_can_plot(options.plot)
     model = model_name(options.model)
     folder = options.output or Path("sweeps") / model
     files = ResultFiles(folder, _asked(options))
