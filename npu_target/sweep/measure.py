@@ -7,7 +7,8 @@ import signal
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
+from contextlib import contextmanager
+from multiprocessing import active_children, get_context
 
 from ..codegen_tir import CodegenError, DoesNotFit
 from ..device import DeviceConfig
@@ -61,10 +62,13 @@ def measure_all(
         min(processes, max(1, len(jobs))),
         # A copy of this process would share TVM's threads and locks.
         mp_context=get_context("spawn"),
-        initializer=_follow_parent,
+        initializer=end_with_parent,
     )
     try:
-        running = {pool.submit(measure, options, config, point): config for config, point in jobs}
+        with _without_ctrl_c():
+            running = {
+                pool.submit(measure, options, config, point): config for config, point in jobs
+            }
         for future in as_completed(running):
             yield running[future], future.result()
     except BrokenProcessPool as error:
@@ -72,12 +76,22 @@ def measure_all(
             "a process that measured ended by itself, perhaps for want of memory; what was "
             "measured is kept, go on with the same command and fewer --processes"
         ) from error
+    except KeyboardInterrupt:
+        # What they are about to measure is lost, and the end of this process would wait for it.
+        for process in active_children():
+            process.terminate()
+        raise
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _follow_parent() -> None:
-    """End with the first process, however that ends. Ctrl-C reaches every process of the terminal;
-    the first one says what happens."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    end_with_parent()
+@contextmanager
+def _without_ctrl_c() -> Iterator[None]:
+    """For the processes that are started meanwhile, always: it reaches every process of the
+    terminal, also one that only begins, and the first one says what happens. For this one it waits
+    until the end of this."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
