@@ -58,7 +58,7 @@ exit codes:
   0    done
   1    it cannot be done, and one line says why
   2    wrong options
-  130  stopped by Ctrl-C"""
+  130  stopped by Ctrl-C, which servers end by with 0"""
 
 
 def make_parser() -> argparse.ArgumentParser:
