@@ -18,6 +18,7 @@ from npu_target.device import preset
 from npu_target.jobs import tune as job
 from npu_target.tuning.header import Header
 from npu_target.tuning.log import RECORDS_FILE, open_log
+from npu_target.tuning.network import load_network
 from rpc_server.address import Address, free_port
 
 CONFIG = preset("gemmini-16x16")
@@ -131,19 +132,16 @@ def test_weights_of_the_wrong_shape(tmp_path, capsys):
     assert "fc.weight" in error and "(3, 3)" in error
 
 
-@pytest.mark.long
-def test_a_model_too_large_for_a_memory(tmp_path, capsys):
+def test_what_is_too_large_for_a_memory_is_not_tuned():
+    """It stays on the host, where no tile of it has room; the others are tuned."""
     small = CONFIG.replace(name="small", spad_banks=1, spad_bank_rows=16)
-    small.save(tmp_path / "small.json")
-    error = refusal(
-        main,
-        capsys,
-        "--model=tiny",
-        f"--logs={tmp_path / 'logs'}",
-        f"--device={tmp_path / 'small.json'}",
-        "--servers=1",
-    )
-    assert "does_not_fit" in error and "has 16; use smaller tiles" in error
+    network = load_network("tiny", small)
+    reasons = [decision.reason for decision in network.partitioned.decisions]
+    assert any("has room in the memories of small" in reason for reason in reasons)
+    whole = load_network("tiny", CONFIG)
+    assert {layer.operator.op for layer in whole.layers} > {
+        layer.operator.op for layer in network.layers
+    }
 
 
 @pytest.fixture

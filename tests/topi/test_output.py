@@ -39,6 +39,8 @@ def test_relu_comes_before_the_scale(scale):
     with pytest.raises(OperatorError, match=r"matmul: ReLU behind the scale -0.\d+, which is neg"):
         Matmul(1, 2, 3, 4, relu=True, scale=scale)
     assert Matmul(1, 2, 3, 4, scale=scale).output.scale == scale
+
+
 @pytest.mark.parametrize("scale", [0, 1e-60, (0.0, 0.0, 0.0, 0.0)])
 def test_a_scale_of_nothing_is_refused(scale):
     with pytest.raises(OperatorError, match="matmul: scale must not be 0 in float32, got"):
