@@ -280,8 +280,8 @@ class Preload(
 ):
     """Give the next COMPUTE its stationary operand and its destination.
 
-    Weight-stationary: `bd` is B, garbage keeps the B that is there. Output-stationary: `bd` is D,
-    garbage is 0. Sizes are logical, after transposition.
+    Weight-stationary: `bd` is B; after garbage a COMPUTE_ACCUMULATED goes on with the B before it.
+    Output-stationary: `bd` is D, garbage is 0. Sizes are logical, after transposition.
     """
 
     bd: LocalAddress = parted(1, 0, LocalAddress, SCRATCHPAD_ONLY, OR_GARBAGE)
