@@ -195,8 +195,8 @@ class DeviceKind:
 
     def check(self) -> None:
         """Import every part. Raises KindError for one that is not there or is something else, and
-        for a feature of a preset whose step is none of its intrinsics; ConfigError for a preset
-        whose memories are not of blocks."""
+        for a preset's features that do not go with its intrinsics or its copy rules; ConfigError
+        for a preset whose memories are not of blocks."""
         self.start_header()
         if self.simulator_at is not None:
             _ = self.simulate
@@ -208,6 +208,8 @@ class DeviceKind:
         for preset in self.presets:
             preset.check_memories()
             self._check_steps(preset)
+            if self.has_schedules:
+                self._check_transposed(preset)
 
     def _check_steps(self, config: DeviceConfig) -> None:
         """Raise KindError where definitions would name a step that no intrinsic is."""
@@ -228,6 +230,17 @@ class DeviceKind:
                     f"{owner} is {call!r}, whose intrinsic {type(intrinsics[call]).__name__} has "
                     "to say `multiplies = True`"
                 )
+
+    def _check_transposed(self, config: DeviceConfig) -> None:
+        """Raise KindError where weights, which are packed then, might be loaded in parts of blocks,
+        as definitions do with few channels."""
+        found, block = self.features(config).row_elements, config.memories.weights.columns
+        if self.copy_rules(config).transposed_weights and found % block:
+            raise KindError(
+                f"device kind {self.name}: the copy rules of {config.name!r} say "
+                "transposed_weights: row_elements of its features has to be those of a block, "
+                f"{block}, or a multiple of it, and is {found}"
+            )
 
     @cached_property
     def _intrinsics(self) -> dict[DeviceConfig, Mapping[str, Intrinsic]]:

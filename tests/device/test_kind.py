@@ -153,3 +153,19 @@ def test_the_step_is_an_intrinsic_that_multiplies(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(MultiplyRows, "multiplies", False)
     with pytest.raises(KindError, match="MultiplyRows has to say `multiplies = True`"):
         replace(KIND).check()
+
+
+@pytest.mark.parametrize(("row_elements", "is_right"), [(1, False), (8, False), (16, True)])
+def test_weights_that_are_transposed_come_in_whole_blocks(
+    monkeypatch: pytest.MonkeyPatch, row_elements: int, is_right: bool
+) -> None:
+    """Of few channels, definitions load parts of blocks, which are packed in no way."""
+    monkeypatch.setattr(MyNpuCopyRules, "transposed_weights", True)
+    step = MultiplyStep(MULTIPLY, 8)
+    kind = replace(KIND, features=lambda config: Features(step=step, row_elements=row_elements))
+    if is_right:
+        kind.check()
+        return
+    text = f"row_elements of its features has to be those of a block, 16, .*, and is {row_elements}"
+    with pytest.raises(KindError, match=text):
+        kind.check()
