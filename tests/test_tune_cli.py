@@ -152,7 +152,6 @@ def test_the_dump_replays_to_what_is_expected(tuned):
         for arg, address in zip(inputs, addresses, strict=False):
             data = arrays[arg["name"]].tobytes()
             assert len(data) == arg["bytes"]
-            memory[address - addresses[0] :][: len(data)] = data
             start = address - addresses[0]
             memory[start : start + len(data)] = data
         stream = device_api.expand_program(program.to_bytes(), addresses)

@@ -90,10 +90,6 @@ class LineSearch:
             for value in news:
                 self._of(value)
 
-    def is_flat(self) -> bool:
-        """Whether no value that was tried makes any difference."""
-        return len(set(self._costs.values())) <= 1
-
     def _of(self, value: int) -> None:
         value = min(max(value, self._least), self._most)
         if value not in self._costs:

@@ -54,10 +54,6 @@ class CommandSet:
         """Whether the command of these words only sets what later ones obey."""
         return self.find(funct, word1) in self._setting
 
-    def is_computing(self, funct: int, word1: int) -> bool:
-        """Whether the command of these words is a part of the device's steps."""
-        return self.find(funct, word1) in self._computing
-
     def row_bits(self, funct: int, word1: int) -> tuple[RowBits, RowBits]:
         """Where the numbers of rows are in each word of such a command."""
         found = self.find(funct, word1)

@@ -366,27 +366,5 @@ def table(index: ExprLike, words: Sequence[int]) -> Expr:
     return Expr(Op.TABLE, args=(index, *map(const, words)))
 
 
-def _table(index: Expr, *words: Expr) -> Expr:
-    return table(index, [word.value for word in words])
-
-
 ZERO = const(0)
 ONE = const(1)
-
-# How an expression of each operation is built from its arguments.
-MAKE: dict[Op, Callable[..., Expr]] = {
-    Op.ADD: add,
-    Op.SUB: sub,
-    Op.MUL: mul,
-    Op.FLOOR_DIV: floor_div,
-    Op.FLOOR_MOD: floor_mod,
-    Op.MIN: minimum,
-    Op.MAX: maximum,
-    Op.LT: lt,
-    Op.LE: le,
-    Op.EQ: eq,
-    Op.AND: logical_and,
-    Op.OR: logical_or,
-    Op.SELECT: select,
-    Op.TABLE: _table,
-}

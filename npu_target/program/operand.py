@@ -93,14 +93,6 @@ class Operand:
             steps = tuple(sorted(steps))
         return Operand(self.base, self.address, steps, self.general)
 
-    def runs_like(self, other: Operand) -> bool:
-        """Whether they differ by a constant."""
-        return (
-            self.steps == other.steps
-            and self.address == other.address
-            and self.general == other.general
-        )
-
     @property
     def is_constant(self) -> bool:
         return self.address is None and not self.steps and not self.general

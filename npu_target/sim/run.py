@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from npu_target.device_api import HostCost
 
 FORMAT = "npu_target.sim/2"
-MEMORIES = ("ideal_memory", "ddr3")
 _PROGRAM_MAGIC = b"NPUPROG"
 # Where raw streams find their memory: what they touch of it costs memory, the rest nothing.
 RAM_ADDRESS = 0x8000_0000

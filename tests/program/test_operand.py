@@ -42,14 +42,6 @@ def test_running_along_one_more_loop(x: Operand, by: int, a: int, b: int, c: int
     assert operand_value(running, values, ADDRESSES) == expected % 2**64
 
 
-def test_operands_that_run_alike_differ_by_a_constant() -> None:
-    operand = Operand.argument(1, 64 * var(0), minimum(16, var(7)))
-    assert operand.runs_like(operand + 5)
-    for other in (Operand.argument(0, 64 * var(0), minimum(16, var(7))), operand + var(0)):
-        assert not operand.runs_like(other)
-    assert not operand.runs_like(operand + minimum(16, var(7)))
-
-
 def test_linear_parts_become_steps() -> None:
     i, j = var(0), var(1)
     clip = minimum(16, 100 - 16 * j)

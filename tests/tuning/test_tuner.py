@@ -186,8 +186,6 @@ def test_no_program_runs_twice_not_even_in_another_run(tune, tmp_path):
     first = PlayedMeasurer(times)
     tune(first, 1000)
     assert len(first.ran) == len(set(first.ran)) == 60
-    second = PlayedMeasurer(times)
-    second.defaults = {}
     tuner = tune(PlayedMeasurerOfKnown(times), 1000)
     assert all(state.exhausted for state in tuner.states)
     assert log_of(tmp_path).trials == 60
