@@ -13,7 +13,7 @@ from tvm.rpc import base
 from npu_target.errors import UserError
 
 from .address import Address
-from .credentials import Credentials, certificate_binding
+from .credentials import Credentials, CredentialsError, certificate_binding
 from .handshake import CHALLENGE_BYTES, VERDICT_BYTES, ClientSide, HandshakeError
 
 _HANDSHAKE_SECONDS = 10.0
@@ -35,14 +35,22 @@ _Result = TypeVar("_Result")
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
+def _tls(credentials: Credentials) -> ssl.SSLContext | None:
+    """Of files that were right when the credentials were made, and may be gone."""
+    try:
+        return credentials.tls()
+    except CredentialsError as error:
+        raise ConnectError(str(error)) from error
+
+
 def connect(address: Address, credentials: Credentials, timeout_seconds: float) -> socket.socket:
     """A connection through which TVM's RPC can be spoken. Raises ConnectError."""
     connection: socket.socket | None = None
+    context = _tls(credentials)
     try:
         connection = socket.create_connection(address, timeout=timeout_seconds)
         if credentials.token is None:
             return connection
-        context = credentials.tls()
         binding = b""
         if context is not None:
             connection = wrapped = context.wrap_socket(connection)
@@ -59,7 +67,7 @@ def connect(address: Address, credentials: Credentials, timeout_seconds: float) 
 
 async def connect_streams(address: Address, credentials: Credentials) -> Streams:
     """The same in an event loop."""
-    opening = asyncio.open_connection(address.host, address.port, ssl=credentials.tls())
+    opening = asyncio.open_connection(address.host, address.port, ssl=_tls(credentials))
     try:
         reader, writer = await _in_time(opening)
     except (OSError, asyncio.TimeoutError) as error:

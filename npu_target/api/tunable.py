@@ -147,8 +147,9 @@ class Tunable:
 
         Parameters
         ----------
-        logs, own_logs_only, pipeline, runner : as `tune` has them; `logs="none"` is default
-            schedules.
+        logs, own_logs_only, runner : as `tune` has them; `logs="none"` is default schedules.
+        pipeline : that compiles the schedules; of logs only those that were measured by the
+            default one hold.
         require_tuned : whether a layer that the logs do not have is an error.
         routes : the device's routes that may be taken: `beside` schedules, `none`, or `only`.
 

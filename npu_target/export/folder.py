@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..core_sources import BARE_METAL, COUNTERS, TRAPS, core_source
 from ..device import DeviceConfig, kind_of
-from ..files import write_atomically
+from ..files import open_atomically, write_atomically
 from ..program import Program
 from ..program.c import header_text
 from ..simulator_sources import copy_simulator, has_simulator
@@ -122,7 +122,7 @@ def _write(
     )
     for path, text in texts.items():
         write_atomically(folder / path, text.encode())
-    with (folder / "weights.bin").open("wb") as weights:
+    with open_atomically(folder / "weights.bin") as weights:
         for array in network.calls.constants:
             nbytes = lines(array.nbytes, network.line_bytes)
             weights.write(array.tobytes().ljust(nbytes, b"\0"))

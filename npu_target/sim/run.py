@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from npu_target.device import DEFAULT_DEVICE, DeviceConfig, find, kind_of
+from npu_target.files import open_atomically
 from npu_target.program import Arg, Program
 
 from .breakdown import named_counts
@@ -147,7 +148,7 @@ def _run_program(path: Path, options: Options, timeline: Timeline | None) -> dic
 
 def _save_outputs(options: Options, arrays: Mapping[str, np.ndarray]) -> None:
     for name, target in options.outputs.items():
-        with target.open("wb") as file:
+        with open_atomically(target) as file:
             np.save(file, arrays[name])
 
 

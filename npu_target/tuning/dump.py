@@ -15,7 +15,7 @@ from tvm.s_tir import Schedule
 from ..codegen_tir import build, build_program
 from ..device import DeviceConfig, kind_of
 from ..device_api import host_cost
-from ..files import write_atomically
+from ..files import open_atomically, write_atomically
 from ..packing import Packing, packed
 from ..partition import Partitioned
 from ..passes.packings import packings
@@ -246,7 +246,8 @@ def dump_layer(
     try:
         program.save(folder / f"{name}.npu")
         for arg in program.args:
-            np.save(folder / f"{name}.{arg.name}.npy", arrays[arg.name])
+            with open_atomically(folder / f"{name}.{arg.name}.npy") as file:
+                np.save(file, arrays[arg.name])
         text = json.dumps(described, indent=2) + "\n"
         write_atomically(folder / f"{name}.json", text.encode())
     except OSError as error:

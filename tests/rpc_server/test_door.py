@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import select
@@ -18,7 +19,7 @@ from tvm.rpc import base
 
 from rpc_server import door
 from rpc_server.address import LOOPBACK, Address, free_port, listen, listen_behind_door
-from rpc_server.connecting import ConnectError, NobodyThere, connect
+from rpc_server.connecting import ConnectError, NobodyThere, connect, connect_streams
 from rpc_server.credentials import (
     NONE,
     Credentials,
@@ -203,6 +204,15 @@ def test_a_way_that_cannot_be_gone_says_why(doors, opened):
         with socket.create_connection(way, timeout=5) as connection:
             assert connection.recv(1) == b""
         assert f"{address}" in doors.trouble and says in doors.trouble
+
+
+def test_certificates_that_are_gone_are_told_before_anybody_is_asked(tmp_path):
+    credentials = Credentials(TOKEN, tmp_path / "gone.pem")
+    nowhere = Address(LOOPBACK, free_port(LOOPBACK))
+    with pytest.raises(ConnectError, match=r"gone\.pem is no file of certificates"):
+        connect(nowhere, credentials, 5)
+    with pytest.raises(ConnectError, match=r"gone\.pem is no file of certificates"):
+        asyncio.run(connect_streams(nowhere, credentials))
 
 
 def test_closing_ends_connections(opened, doors):
