@@ -144,7 +144,8 @@ def program_cycles(program: bytes, max_cycles: int = 0, device: Device | None = 
     that the compiler made.
 
     Raises RuntimeError [bad_program] for a malformed program, and [race] for one whose result
-    depends on an order of commands that the hardware does not keep.
+    depends on an order of commands that the hardware does not keep, on kinds of device that look
+    for such without values: Gemmini does, VTA only where a program is launched.
     """
     numbers = plain_numbers(device.numbers()) if device is not None else {}
     cycles = int(_call("npu.sim.program_cycles", program, max_cycles, numbers))
