@@ -141,6 +141,8 @@ class Draw:
         address = self.integer(0, memory_rows - span)
         address |= self.draw(st.sampled_from([ACC, ACCUMULATE])) if is_acc else 0
         dram, stride = self.dram(rows, cols * (4 if is_int32 else 1))
+        if is_int32 and address & ACCUMULATE == ACCUMULATE:
+            dram, stride = dram & ~3, stride & ~3
         scale = self.scale()
         if has_zeros:
             dram = 0

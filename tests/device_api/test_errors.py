@@ -7,6 +7,7 @@ import re
 import pytest
 from device_api.streams import (
     ACC,
+    ACCUMULATE,
     BASE,
     FULL_WIDTH,
     MEMORY_BYTES,
@@ -67,6 +68,16 @@ CASES: list[tuple[str, list[Words], str]] = [
         "unsupported_command",
         [config_st(16, pool=(1, 3, 1, 1, 62, 62, 62, 62, 62)), (3, BASE, local(0, 0, 16))],
         "needs at most 32767 elements in all windows of a pooled store, has 34596",
+    ),
+    (
+        "unsupported_command",
+        [LD, (2, BASE + 2, local(ACCUMULATE, 1, 4))],
+        "needs rows at multiples of 4 bytes, where they are added to sums",
+    ),
+    (
+        "unsupported_command",
+        [config_ld(18), (2, BASE, local(ACCUMULATE, 2, 4))],
+        "on, 18 bytes apart",
     ),
     ("unsupported_command", [EX, PRELOAD_ZERO, EX], "needs a compute after the preload before it"),
     (

@@ -300,6 +300,21 @@ def test_transposed_operands_have_rows_that_are_not_seen() -> None:
     assert "[race] command 8 mvin" in error and "command 6 preload" in error
 
 
+def test_the_array_reads_all_rows_of_a_transposed_operand_of_its_own() -> None:
+    """Its result in rows 64 to 79; of 52 to 67 the station sees as many as B has rows."""
+    config = config_ex(transpose_b=True)
+    for rows in (12, 16):
+        b = local(52, rows, 16)
+        pair = [(PRELOAD, b, local(ACC, 16, 16)), (COMPUTE, local(0, 16, rows), NOTHING)]
+        error = error_of([*SETUP, config, *matmul(0, 16, 64), *pair])
+        assert "[race] command 9 compute_preloaded" in error and "command 6 preload" in error
+    before = [
+        (PRELOAD, local(48, 12, 16), local(ACC, 16, 16)),
+        (COMPUTE, local(0, 16, 12), NOTHING),
+    ]
+    assert error_of([*SETUP, config, *matmul(0, 16, 64), *before]) is None
+
+
 def test_pixel_repeats_shift_what_is_compared() -> None:
     repeats = config_ld(LOAD_STRIDE, repeats=4)
     pair = [(PRELOAD, NOTHING, local(ACC, 4, 16)), (COMPUTE, local(29, 1, 4), NOTHING)]

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "gemmini/simulator/scale.h"
+#include "sim/memory.h"
 
 namespace npu::gemmini {
 namespace {
@@ -102,7 +103,22 @@ class Loader {
                     "needs 4 bytes an element for zeros into the accumulator (of a load that says "
                     "1, the hardware never sees the end), has 1");
     }
+    if (is_int32_ && to_.accumulates()) check_alignment();
     check_rows(running_, config_, to_, last_block * load_.block_stride_rows + to_.rows);
+  }
+
+  // Packets are added byte by byte where they end, so an element that two of them share would lose
+  // its carry [AccumulatorMem].
+  void check_alignment() const {
+    constexpr uint64_t kElementBytes = 4;
+    const uint64_t between = to_.rows > 1 ? load_.stride_bytes : 0;
+    if (running_.command.rs1 % kElementBytes != 0 || between % kElementBytes != 0) {
+      running_.fail(ErrorKind::kUnsupportedCommand,
+                    "needs rows at multiples of 4 bytes, where they are added to sums, has them "
+                    "from " +
+                        sim::hex(running_.command.rs1) + " on, " + std::to_string(between) +
+                        " bytes apart");
+    }
   }
 
   // Whether the scratchpad gets what memory has, each byte once: most loads by far.

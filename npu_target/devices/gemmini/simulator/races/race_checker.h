@@ -67,6 +67,8 @@ class RaceChecker {
   [[gnu::noinline]] void check_array(const timing::Operation& operation, const Command& command,
                                      int64_t index);
   Span exposed_operand(const timing::Operation& operation, const Span& order) const;
+  // The rows of the second operand that the array reads, of which the station orders these.
+  Span read_by(const timing::Operation& operation, const Span& order) const;
   // Whether there are loads, or stores whose rows it overwrites, that it does not know of.
   bool may_learn(bool overwrites, const Span& first, const Span& second) const {
     return loads_.may_be_unknown(Queue::kExecute, first) ||
@@ -112,6 +114,7 @@ class RaceChecker {
   // Of the PRELOAD whose COMPUTE has not come.
   bool has_result_ = false;
   ArrayResult result_;  // if it has one
+  Span preload_rows_;   // as the station orders them
   ArrayResults::Operand preload_operand_;
   ArrayResults results_;
   ExposedRows exposed_;

@@ -27,7 +27,8 @@ void RaceChecker::execute(const timing::Operation& operation, const Command& com
 void RaceChecker::preload(const timing::Operation& operation, const Command& command,
                           int64_t index) {
   const Span rows = rows_.span(operation.second);
-  preload_operand_ = {rows, operation.execute.first.address()};
+  preload_rows_ = rows;
+  preload_operand_ = {read_by(operation, rows), operation.execute.first.address()};
   array_reads_.use(rows, times_.now(Queue::kExecute));
   const timing::ArrayOperand& result = operation.execute.second;
   has_result_ = !result.is_garbage();
@@ -44,7 +45,7 @@ void RaceChecker::compute(const timing::Operation& operation, const Command& com
   if (!has_result_) return;
   has_result_ = false;
   // The PRELOAD completes when this result is there, so it knows what this command knows.
-  array_reads_.use(preload_operand_.rows, time);
+  array_reads_.use(preload_rows_, time);
   array_writes_.use(result_.rows, time);
   if (!rows_.is_acc(result_.rows.start)) results_.add(result_);
 }
@@ -127,11 +128,16 @@ Span RaceChecker::exposed_operand(const timing::Operation& operation, const Span
   return {order.start + b.rows(), std::min(order.start + b.cols(), rows_.end(false))};
 }
 
+Span RaceChecker::read_by(const timing::Operation& operation, const Span& order) const {
+  const Span exposed = exposed_operand(operation, order);
+  return exposed.is_empty() ? order : Span{order.start, exposed.end};
+}
+
 void RaceChecker::check_own_results(const timing::Operation& compute, const Named& now) {
   const ArrayResults::Operand operands[] = {
       preload_operand_,
       {rows_.span(compute.first), compute.execute.first.address()},
-      {rows_.span(compute.second), compute.execute.second.address()},
+      {read_by(compute, rows_.span(compute.second)), compute.execute.second.address()},
   };
   if (const auto* unwritten = results_.read(operands, array_commands_)) {
     fail(now, unwritten->preload,
