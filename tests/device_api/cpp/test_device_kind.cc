@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -117,10 +118,15 @@ const Test limits("device kind: a limit that is passed is told apart", [] {
   CHECK(is_past);
 });
 
-const Test recording("device kind: what cannot be recorded is refused", [] {
+const Test recording("device kind: of one that records nothing only a timeline is refused", [] {
   const MemoryMap dram;
   const auto simulator = kCounting.simulator(host_fields(), dram, {});
-  CHECK_FAILS(kUnsupportedCommand, simulator->record({}));
+  Recording recording;
+  simulator->record(recording);
+  CHECK(simulator->profile().empty());
+  recording.slices = [](std::string_view) {};
+  const std::string error = CHECK_FAILS(kUnsupportedCommand, simulator->record(recording));
+  CHECK(error.find("timeline: needs a kind of device") != std::string::npos);
 });
 
 }  // namespace
