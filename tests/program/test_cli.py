@@ -93,7 +93,7 @@ def test_limit(file: str, limit: str, lines: int, capsys: pytest.CaptureFixture[
         ),
         (
             ["expand", "{file}", "--address", "x=0", "y=0", "--limit", "a"],
-            "must be a number, got",
+            "must be a whole number, got",
         ),
         (["show", "{file}.missing"], "kernel.npu.missing: No such file or directory"),
         (["show", "{folder}"], "Is a directory"),
