@@ -202,7 +202,7 @@ def test_logs_that_do_not_exist(tmp_path):
 
 def test_a_folder_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(LogError, match="cannot be written: Not a directory; give another --logs"):
+    with pytest.raises(LogError, match="cannot be written: Not a directory; give another folder"):
         with open_log(tmp_path / "file" / "log", HEADER):
             pass
 
