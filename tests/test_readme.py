@@ -36,6 +36,7 @@ _NOT_IN_A_COPY = shutil.ignore_patterns(
 def _commands(text: str) -> list[list[str]]:
     """The words of each command of a shell block, without redirections and background marks."""
     text = re.sub(r"<<'(\w+)'\n.*?\n\1$", "", text, flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(r"(?<=\s)[12]?>>?\s*\S+", "", text)
     lines = text.replace("\\\n", " ").splitlines()
     commands = [part for line in lines for part in re.split(r"&&|\||&|;", line)]
     return [words for words in (shlex.split(part, comments=True) for part in commands) if words]

@@ -13,7 +13,8 @@ NUMBER = st.integers(1, 12)
 
 def device(area: int, cycles: int | None) -> DeviceResult:
     layers = () if cycles is None else (LayerCycles("layer", 1, 100, 2 * cycles, cycles),)
-    return DeviceResult(f"{area}_{cycles}", {}, area, 1_000, 256, layers, "" if layers else "no")
+    name, reason = f"{area}_{cycles}", "" if layers else "no"
+    return DeviceResult(name, {}, area, 1_000, 256, layers=layers, reason=reason)
 
 
 @given(st.lists(st.tuples(NUMBER, NUMBER | st.none())))
