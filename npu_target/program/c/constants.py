@@ -160,8 +160,10 @@ class _Registers:
         self.held: dict[Known, str] = {}
         self.beginning: dict[Known, str] = {}
         # Made each time that the section comes, which a compiler should not undo.
-        self._sum, self._word = (
-            ("npu_sum_here", "NPU_WORD_HERE") if is_section else ("npu_sum", "NPU_WORD")
+        self._sum, self._word, self._sum_word = (
+            ("npu_sum_here", "NPU_WORD_HERE", "NPU_SUM_WORD_HERE")
+            if is_section
+            else ("npu_sum", "NPU_WORD", "NPU_SUM_WORD")
         )
         if is_section:
             return
@@ -222,10 +224,7 @@ class _Registers:
             distance = (known.offset - held.offset) & WORD_MASK
             instructions = load_immediate_instructions(distance) + 1
             if held.address == known.address and instructions < fewest:
-                fewest, text = (
-                    instructions,
-                    f"{self._sum}({name}, {self._word}({number(distance)}))",
-                )
+                fewest, text = instructions, f"{self._sum_word}({name}, {number(distance)})"
         return text
 
     def anew(self, known: Known) -> tuple[int, str]:
@@ -241,4 +240,4 @@ class _Registers:
             return loaded + shifts, address
         if fits_addition(known.offset):
             return loaded + shifts + 1, f"{self._sum}({address}, {added})"
-        return loaded + shifts + instructions + 1, f"{self._sum}({address}, {self._word}({added}))"
+        return loaded + shifts + instructions + 1, f"{self._sum_word}({address}, {added})"

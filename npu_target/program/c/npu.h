@@ -73,6 +73,26 @@ static inline uint64_t npu_sum_here(uint64_t a, uint64_t b) {
   return sum;
 }
 
+// A sum with a constant that nothing else uses: a compiler that sees the constant by itself takes
+// it from where the same one was made before.
+#define NPU_SUM_WORD(a, value)                            \
+  __extension__({                                         \
+    uint64_t npu_sum_;                                    \
+    __asm__("li %0, %2\n\tadd %0, %0, %1"                 \
+            : "=&r"(npu_sum_)                             \
+            : "r"((uint64_t)(a)), "i"((int64_t)(value))); \
+    npu_sum_;                                             \
+  })
+
+#define NPU_SUM_WORD_HERE(a, value)                                \
+  __extension__({                                                  \
+    uint64_t npu_sum_;                                             \
+    __asm__ volatile("li %0, %2\n\tadd %0, %0, %1"                 \
+                     : "=&r"(npu_sum_)                             \
+                     : "r"((uint64_t)(a)), "i"((int64_t)(value))); \
+    npu_sum_;                                                      \
+  })
+
 // The same where the word is and when it is said, not among the commands before, where the old
 // value would have to be kept.
 static inline uint64_t npu_advance(uint64_t word, uint64_t by) {
@@ -96,6 +116,8 @@ static inline uint64_t npu_min(uint64_t a, uint64_t b) { return (int64_t)a < (in
 static inline uint64_t npu_max(uint64_t a, uint64_t b) { return (int64_t)a > (int64_t)b ? a : b; }
 #define NPU_WORD(value) ((uint64_t)(value))
 #define NPU_WORD_HERE(value) ((uint64_t)(value))
+#define NPU_SUM_WORD(a, value) ((uint64_t)(a) + (uint64_t)(value))
+#define NPU_SUM_WORD_HERE(a, value) ((uint64_t)(a) + (uint64_t)(value))
 static inline uint64_t npu_sum(uint64_t a, uint64_t b) { return a + b; }
 static inline uint64_t npu_sum_here(uint64_t a, uint64_t b) { return a + b; }
 static inline uint64_t npu_advance(uint64_t word, uint64_t by) { return word + by; }

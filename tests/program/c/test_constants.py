@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import re
 import shutil
 import subprocess
@@ -44,8 +45,19 @@ def test_load_immediate_as_the_assembler(words: list[int]) -> None:
     assert found == [load_immediate_instructions(word) for word in words]
 
 
-# So few that a function may use their registers as it likes.
-@given(st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=5))
+@st.composite
+def related_operands(draw: st.DrawFn) -> list[tuple[int, int]]:
+    """Sums of the same few words: one is then often the distance of two others. So few that a
+    function may use their registers as it likes."""
+    terms = draw(st.lists(WORDS, min_size=1, max_size=4))
+    factors = st.lists(st.sampled_from((0, 1, -1)), min_size=len(terms), max_size=len(terms))
+    sums = factors.map(lambda by: sum(map(operator.mul, by, terms)) % 2**64)
+    return draw(st.lists(st.tuples(sums, sums), min_size=1, max_size=5))
+
+
+@given(related_operands())
+@example([(2**31, 2**11), (2**31 + 2**11, 0)])  # the third is the second and the first
+@example([(2**31, 2**31 + 2**40), (2**50, 2**50 + 2**40)])  # twice the same distance
 @settings(max_examples=40, deadline=None)
 def test_straight_code_is_charged_what_it_is(operands: list[tuple[int, int]]) -> None:
     body = tuple(Command(1, Operand.of(rs1), Operand.of(rs2)) for rs1, rs2 in operands)
