@@ -40,8 +40,8 @@ def memory_maps(
         used = coverage(starts, ends, rows // per_band, n_bands, edges)
         sizes = np.full(n_bands, per_band)
         sizes[-1] = memory.rows - per_band * (n_bands - 1)
-        shares = used / (sizes[:, None] * np.diff(edges))
-        levels = np.ceil(np.clip(shares, 0, 1) * LEVELS - 1e-9).astype(int)
+        # Whole numbers as long as nothing is divided, so that no full band is rounded up.
+        levels = np.ceil(used * LEVELS / (sizes[:, None] * np.diff(edges))).astype(int)
         maps.append(
             {
                 "name": memory.title,
