@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -58,6 +59,18 @@ def pool(tmp_path):
     kill_all(children)
     process.kill()
     process.wait()
+
+
+def test_processes_of_a_pool_work_on_while_the_one_that_started_them_lives(pool):
+    _, children = pool
+    time.sleep(1)
+    assert not any(map(is_gone, children))
+
+
+def test_what_its_descendants_started_descends_from_a_process_too(pool):
+    process, children = pool
+    found = {each.pid for each in descendants(os.getpid())}
+    assert {process.pid, *(child.pid for child in children)} <= found
 
 
 def test_processes_of_a_pool_end_with_the_one_that_started_them(pool):
