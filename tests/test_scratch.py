@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -71,6 +72,25 @@ def test_the_next_start_clears_what_a_killed_process_left_and_only_that(temporar
             process.stdout.close()
     with scratch_folder("test") as folder:
         assert {path.name for path in left(temporary)} == {folder.name, f"{folder.name}.lock"}
+
+
+def test_a_lock_that_another_start_takes_for_one_without_an_owner_is_made_again(
+    temporary, monkeypatch
+):
+    lock = fcntl.flock
+
+    def lock_late(descriptor, how):
+        monkeypatch.setattr(fcntl, "flock", lock)
+        with scratch_folder("other"):
+            pass
+        lock(descriptor, how)
+
+    monkeypatch.setattr(fcntl, "flock", lock_late)
+    open_files = len(os.listdir("/proc/self/fd"))
+    with scratch_folder("test") as folder:
+        assert {path.name for path in left(temporary)} == {folder.name, f"{folder.name}.lock"}
+    assert not left(temporary)
+    assert len(os.listdir("/proc/self/fd")) == open_files
 
 
 def test_two_at_once_have_two(temporary):
