@@ -44,12 +44,13 @@ def markdown(runs: dict[str, SearchRun], trials: int) -> str:
     ]
     first = next(iter(runs.values()))
     for layer, default in first.default_cycles.items():
-        cells = [f"{run.found_cycles[layer]:,}" for run in runs.values()]
+        found = [run.found_cycles.get(layer) for run in runs.values()]
+        cells = ["none" if cycles is None else f"{cycles:,}" for cycles in found]
         lines.append(f"| {layer} | {default:,} | " + " | ".join(cells) + " |")
     lines += [
         "",
-        "Cycles are those of the best candidate that a search proposed. Both begin from the "
-        "default schedule; MetaSchedule's may propose it again, ours does not.",
+        "Cycles are those of the best candidate that a search proposed, if it came to one. Both "
+        "begin from the default schedule; MetaSchedule's may propose it again, ours does not.",
         "",
         "| search | measured | not worth it | failed | a second | processor seconds of the search "
         "| of compiling |",

@@ -6,11 +6,12 @@ from collections import Counter
 
 import pytest
 
-from benchmarks import search_curves, search_speed
+from benchmarks import search_curves, search_kinds, search_speed
 from benchmarks.search_runs import COMPILE, DEVICE, SEARCH, Moment, SearchRun, search_from_nothing
 from npu_target.device import preset
 from npu_target.topi import Add, Conv2d, Matmul
 from npu_target.tuning.layers import Layer
+from npu_target.tuning.searches import SEARCHES
 
 
 def made_up(seed: int, *moments: tuple[int, float, int], **layers: int) -> SearchRun:
@@ -56,6 +57,47 @@ def test_the_speed_report_adds_up():
     assert "Needed: 30 a second; has 3.2: missed." in text
     assert "| 250 |" in text  # processor milliseconds each
     assert "| replay | 7.0 |" in text
+
+
+def test_searches_stand_beside_each_other_layer_by_layer():
+    ours, other = made_up(0, (20, 1.0, 200)), made_up(0, (8, 1.0, 200))
+    for run in (ours, other):
+        run.default_cycles = {"a": 1000, "b": 2000}
+    ours.found_cycles, other.found_cycles = {"a": 900, "b": 1500}, {"b": 1600}
+    other.failures, other.rejected = {"timed_out": 2, "failed": 1}, {"far": 4, "known": 1}
+    lines = search_kinds.markdown({"ours": ours, "other": other}, 20).splitlines()
+    assert "| layer | default | ours, cycles | other, cycles |" in lines
+    assert "| a | 1,000 | 900 | none |" in lines
+    assert "| b | 2,000 | 1,500 | 1,600 |" in lines
+    # Measured, not worth it, failed, a second in 10 seconds, of processors.
+    assert "| ours | 20 | 0 | 0 | 2.0 | 1.0 | 2.0 |" in lines
+    assert "| other | 8 | 5 | 3 | 0.8 | 1.0 | 2.0 |" in lines
+
+
+def test_the_report_on_searches_is_of_each_with_the_same_measurements(
+    tmp_path, monkeypatch, capsys
+):
+    asked = []
+
+    def search(config, layers, trials, *, search):
+        asked.append((config.name, [layer.name for layer in layers], trials, search))
+        run = made_up(0, (trials, 1.0, 200))
+        run.default_cycles = {layer.name: 10 * len(asked) for layer in layers}
+        return run
+
+    monkeypatch.setattr(search_kinds, "search_from_nothing", search)
+    output = tmp_path / "report.md"
+    assert search_kinds.main(["--trials", "7", "--output", str(output)]) == 0
+    names = [layer.name for layer in search_kinds.layers()]
+    assert asked == [("gemmini-16x16", names, 7, name) for name in SEARCHES]
+    assert capsys.readouterr().out == output.read_text() + "\n"
+    assert "--trials 7`" in output.read_text()
+
+
+def test_searches_of_no_measurements_are_refused(capsys):
+    with pytest.raises(SystemExit):
+        search_kinds.main(["--trials", "0"])
+    assert "--trials: needs at least 1, has 0" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("arguments", [["--seeds", "a"], ["--trials", "0"], ["--best", "0"]])
