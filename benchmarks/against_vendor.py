@@ -28,9 +28,9 @@ from npu_target.devices.gemmini import GemminiConfig
 from npu_target.devices.gemmini.numbers import NUMBERS
 from npu_target.files import check_can_write
 from npu_target.program import Program
+from npu_target.program.addresses import FIRST_ADDRESS, default_addresses
 from npu_target.topi import Conv2d, DepthwiseConv2d, MaxPool2d, Operator
 from npu_target.tuning.choose import Chooser
-from npu_target.tuning.dump import FIRST_ADDRESS, argument_addresses
 from npu_target.tuning.errors import LogError, TuningError
 from npu_target.tuning.expected import expected_output, sample_inputs
 from npu_target.tuning.header import Header
@@ -156,7 +156,7 @@ def run_vendor(unit: Unit, config: GemminiConfig, seed: int = 0) -> int:
 def run_warm(unit: Unit, config: GemminiConfig) -> int:
     """Cycles of the library's program when it has just run over the same tensors."""
     program = vendor_program(unit.operator, config, unit.pool)
-    addresses = argument_addresses(program)
+    addresses = default_addresses(program)
     stream = b"".join(struct.pack("<3Q", *words) for words in program.expand(addresses))
     last = program.args[-1]
     memory = bytes(addresses[last.name] + last.nbytes - FIRST_ADDRESS)

@@ -14,12 +14,12 @@ from .files import write_atomically
 from .passes import lower
 from .passes.memory import Placement
 from .program import Program
+from .program.addresses import default_addresses
 from .program.c import kernel_source
 
 ALL = "all"
 # Commands of a stream to show: more, nobody reads.
 _MOST_COMMANDS = 1000
-_PAGE_BYTES = 4096
 
 
 class StageError(UserError, ValueError):
@@ -112,13 +112,8 @@ def _memory_text(tiles: dict[str, Placement]) -> str:
 
 
 def _commands_text(program: Program) -> str:
-    """The stream, as the device gets it with each argument on a page of its own."""
-    addresses: dict[str, int] = {}
-    address = 0
-    for arg, alignment in zip(program.args, program.alignments, strict=True):
-        unit = max(alignment, _PAGE_BYTES)
-        addresses[arg.name] = address = -(-address // unit) * unit
-        address += arg.nbytes
+    """The stream, as the device gets it with each argument and constant on a page of its own."""
+    addresses = default_addresses(program, first=0)
     stream = program.expand(addresses)
     left = len(stream) - _MOST_COMMANDS
     text = kind_of(program.config).commands.disassemble(stream[:_MOST_COMMANDS])

@@ -15,6 +15,7 @@ from npu_target.device import DEFAULT_DEVICE, preset
 from npu_target.jobs import compile as job
 from npu_target.pipeline_options import O0, O2, PipelineOptions, flags
 from npu_target.program import Program
+from npu_target.program.addresses import default_addresses
 from npu_target.schedule_rules import default_schedule
 from npu_target.stages import ALL, STAGES, StageError, StagePrinter, check_stages
 from npu_target.topi import Matmul, MaxPool2d
@@ -86,6 +87,20 @@ def test_copies_of_windows_and_conditions_have_a_text():
     build_program(schedule.mod["main"], CONFIG, pool.name, options=O0, show=printer)
     assert "rows of windows x" in texts[1]
     assert " if 0 <= " in texts[1]
+
+
+def test_commands_name_the_addresses_of_constants_too():
+    device = preset("vta-1x16x16")
+    operator = Matmul(1, 4, 32, 16).kernel()
+    texts: list[str] = []
+    printer = StagePrinter("product", check_stages(["commands"]), write=texts.append)
+    func = default_schedule(operator, device).mod["main"]
+    program = build_program(func, device, operator.name, show=printer)
+    assert program.constants
+    [text] = texts
+    addresses = default_addresses(program, first=0)
+    for constant in program.constants:
+        assert f", {constant.name} at {addresses[constant.name]:#x}" in text
 
 
 @pytest.mark.parametrize("name", ["nothing", "", "C"])

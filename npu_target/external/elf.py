@@ -10,13 +10,13 @@ import numpy as np
 
 from ..device import DeviceConfig
 from ..program import Program
+from ..program.addresses import PAGE_BYTES, default_addresses, whole_pages
 from ..program.c import constant_names, kernel_name, kernel_source
 from ..user_cache import user_cache
 from .errors import ElfError
 from .objects import common_object
 from .toolchain import BAREMETAL, EMULATED, Toolchain
 
-PAGE_BYTES = 4096
 _ELF, _INPUTS = "kernel.elf", "inputs.bin"
 _COMPILE_SECONDS = 600.0
 
@@ -71,7 +71,7 @@ class ElfBuilder:
         Raises ElfError where the compiler refuses, for instance since memory does not suffice.
         """
         common = self.prepare()
-        places = offsets(program)
+        places = _offsets(program)
         (folder / _INPUTS).write_bytes(_image(program, arrays, places))
         (folder / "kernel.c").write_text(kernel_source(program))
         (folder / "call.c").write_text(_call(program, places, prints_outputs, self.toolchain))
@@ -91,21 +91,16 @@ class ElfBuilder:
         return Elf(folder / _ELF, folder / _INPUTS, outputs)
 
 
-def offsets(program: Program) -> list[int]:
-    """Where a program's arguments lie from the first one on: as in the simulator, each at a page of
-    its own."""
-    found, end = [], 0
-    for arg, alignment in zip(program.args, program.alignments, strict=False):
-        end = -(-end // alignment) * alignment
-        found.append(end)
-        end += -(-arg.nbytes // PAGE_BYTES) * PAGE_BYTES
-    return found
+def _offsets(program: Program) -> list[int]:
+    """Where a program's arguments lie from the first one on."""
+    addresses = default_addresses(program, first=0)
+    return [addresses[arg.name] for arg in program.args]
 
 
 def _memory_bytes(program: Program, places: Sequence[int]) -> int:
     if not places:
         return PAGE_BYTES
-    return places[-1] + -(-program.args[-1].nbytes // PAGE_BYTES) * PAGE_BYTES
+    return places[-1] + whole_pages(program.args[-1].nbytes)
 
 
 def _alignment(program: Program) -> int:

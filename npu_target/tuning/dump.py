@@ -22,6 +22,7 @@ from ..passes.packings import packings
 from ..pipeline_options import DEFAULT as DEFAULT_PIPELINE
 from ..pipeline_options import PipelineOptions
 from ..program import Program
+from ..program.addresses import default_addresses
 from ..relax_graph import Graph, constant_of, op_name
 from ..schedule_rules.host_bounds import may_outrank, ranked
 from ..topi import Operator
@@ -33,10 +34,6 @@ from .log import TuningLog
 from .report import DEFAULT, TUNED, LayerResult
 from .schedules import default_of, tuned_schedule
 
-# The simulated device's own choice: the first argument here, each next one on a new page.
-FIRST_ADDRESS = 0x8001_0000
-PAGE_BYTES = 4096
-
 
 def check_can_dump(folder: Path) -> None:
     """Make the folder. Raises TuningError where that cannot be."""
@@ -44,21 +41,6 @@ def check_can_dump(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise TuningError(f"{folder} cannot be written: {error.strerror}") from error
-
-
-def argument_addresses(program: Program) -> dict[str, int]:
-    """Where the simulated device puts each argument and constant, by name."""
-    addresses: dict[str, int] = {}
-    address = FIRST_ADDRESS
-    for place, alignment in zip(program.places, program.alignments, strict=True):
-        address = _rounded_up(address, alignment)
-        addresses[place.name] = address
-        address = _rounded_up(address + place.nbytes, PAGE_BYTES)
-    return addresses
-
-
-def _rounded_up(address: int, multiple: int) -> int:
-    return -(-address // multiple) * multiple
 
 
 def best_program(
@@ -214,7 +196,7 @@ def dump_layer(
     arrays[program.args[-1].name] = expected_output(
         operator, inputs, kind_of(program.config).numbers
     )
-    addresses = argument_addresses(program)
+    addresses = default_addresses(program)
     described = {
         "layer": name,
         "op": operator.op,

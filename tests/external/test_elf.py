@@ -10,8 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tvm
-from hypothesis import given
-from program_strategies import programs
 
 from npu_target import topi
 from npu_target.codegen_tir import build_program
@@ -20,7 +18,7 @@ from npu_target.device_api import create_module, last_stats
 from npu_target.external import objects
 from npu_target.external.command import RunCommand
 from npu_target.external.device import ExternalDevice
-from npu_target.external.elf import PAGE_BYTES, ElfBuilder, offsets
+from npu_target.external.elf import ElfBuilder
 from npu_target.external.errors import ElfError, ExternalError
 from npu_target.external.toolchain import BAREMETAL, EMULATED, LINUX, Toolchain
 from npu_target.program import Arg, Program
@@ -48,16 +46,6 @@ def simulated(program: Program, arrays: list[np.ndarray]) -> tuple[int, np.ndarr
     tensors = [tvm.runtime.tensor(array) for array in arrays]
     create_module({program.name: program.to_bytes()})[program.name](*tensors)
     return last_stats().cycles, tensors[-1].numpy()
-
-
-@given(programs())
-def test_arguments_lie_as_they_do_in_the_simulator(program):
-    found = offsets(program)
-    ends = [place + arg.nbytes for place, arg in zip(found, program.args, strict=True)]
-    assert found[:1] in ([], [0])
-    for place, end, unit in zip(found[1:], ends, program.alignments[1:], strict=False):
-        assert place >= end and place % unit == 0 and place % PAGE_BYTES == 0
-        assert place - end < max(PAGE_BYTES, unit)
 
 
 def test_a_compiler_that_is_not_there():

@@ -18,11 +18,11 @@ from npu_target.device_api import expand_program
 from npu_target.devices.gemmini import GemminiConfig
 from npu_target.devices.gemmini.isa import COMMANDS, GARBAGE, Preload
 from npu_target.devices.gemmini.program_work import COUNTS, ProgramWork
+from npu_target.program.addresses import default_addresses
 from npu_target.schedule_rules import default_schedule, space_generator
 from npu_target.target import make_target
 from npu_target.topi import Add, Conv2d, Matmul, Operator
 from npu_target.tuning.choose import cycles_of
-from npu_target.tuning.dump import argument_addresses
 from npu_target.tuning.tune_context import NpuTuneContext
 from npu_target.tuning.workload import workload_module
 
@@ -42,7 +42,7 @@ CONFIG = preset("gemmini-16x16")
 )
 def test_the_counts_are_those_of_the_expanded_stream(operator):
     program = build_program(default_schedule(operator, CONFIG).mod["main"], CONFIG, operator.name)
-    stream = expand_program(program.to_bytes(), list(argument_addresses(program).values()))
+    stream = expand_program(program.to_bytes(), list(default_addresses(program).values()))
     words = np.frombuffer(stream, "<u8").reshape(-1, 3)
     commands = [COMMANDS.decode(*map(int, triple)) for triple in words]
     kinds = [type(command).__name__ for command in commands]
