@@ -18,7 +18,7 @@ import numpy as np
 import psutil
 import tvm
 
-from .files import write_atomically
+from .checked_files import read_checked, write_checked
 from .user_cache import user_cache
 
 # Versions of code, and packages beside this one, of which things stay.
@@ -48,10 +48,9 @@ class Kept:
         if path is None:
             return None
         try:
-            checksum, _, data = path.read_bytes().partition(b"\n")
+            return read_checked(path)
         except OSError:
             return None
-        return data if checksum == _checksum(data) else None
 
     def write(self, digest: str, data: bytes) -> None:
         """Keep it."""
@@ -63,7 +62,7 @@ class Kept:
                 path.parent.mkdir(parents=True, exist_ok=True)  # others may keep some now
                 for old in _all_but_last(self._folder, _MOST_VERSIONS):
                     shutil.rmtree(old, ignore_errors=True)
-            write_atomically(path, _checksum(data) + b"\n" + data)
+            write_checked(path, data)
             if self._most is not None:
                 for old in _all_but_last(path.parent, self._most):
                     old.unlink(missing_ok=True)
@@ -74,10 +73,6 @@ class Kept:
         """Where it is kept, None if it cannot be."""
         version = _version(self._packages)
         return None if version is None else self._folder / version / digest
-
-
-def _checksum(data: bytes) -> bytes:
-    return hashlib.sha256(data).hexdigest().encode()
 
 
 def package_of(kind: type) -> str:

@@ -96,14 +96,10 @@ def to_json(model: str, points: Sequence[Point], results: Sequence[DeviceResult]
 def plot(path: Path, model: str, results: Sequence[DeviceResult]) -> None:
     """Area against milliseconds, as a picture of the kind that the file's name says.
 
-    Raises TuningError where Matplotlib is not there or the file cannot be written.
+    Needs what `check_can_plot` asks for. Raises TuningError where the file cannot be written.
     """
-    try:
-        import matplotlib
-    except ImportError as error:
-        raise TuningError(
-            "--plot needs Matplotlib; install it with: pip install 'npu_target[plot]'"
-        ) from error
+    import matplotlib
+
     matplotlib.use("Agg")
     from matplotlib import pyplot
     from matplotlib.ticker import ScalarFormatter

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -10,8 +9,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ..checked_files import read_checked, write_checked
 from ..device import DeviceConfig
-from ..files import write_atomically
 from ..partition import Partitioned
 from ..tuning.errors import TuningError
 from ..tuning.report import LayerResult
@@ -156,12 +155,12 @@ class ResultFiles:
         """
         path = self._path(config)
         try:
-            digest, _, content = path.read_bytes().partition(b"\n")
+            content = read_checked(path)
         except FileNotFoundError:
             return None
         except OSError as error:
             raise TuningError(f"{path} cannot be read: {error.strerror}") from error
-        if digest != _digest(content):
+        if content is None:
             return None
         saved = json.loads(content)
         if saved["made_of"] != self._made_of(config):
@@ -178,7 +177,7 @@ class ResultFiles:
         content = json.dumps(saved, indent=1).encode()
         path = self._path(config)
         try:
-            write_atomically(path, _digest(content) + b"\n" + content)
+            write_checked(path, content)
             config.save(path.with_suffix(".json"))
         except OSError as error:
             raise TuningError(f"{path} cannot be written: {error.strerror}") from error
@@ -188,7 +187,3 @@ class ResultFiles:
 
     def _path(self, config: DeviceConfig) -> Path:
         return self._folder / f"{config.name}.result"
-
-
-def _digest(content: bytes) -> bytes:
-    return hashlib.sha256(content).hexdigest().encode()
