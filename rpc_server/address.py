@@ -86,12 +86,6 @@ def _cannot_listen(address: Address, error: OSError) -> AddressError:
     )
 
 
-def free_port(host: str) -> int:
-    """A port that is free at this moment; the caller binds it and tries again if it lost a race."""
-    with listen(Address(host, 0)) as probe:
-        return int(probe.getsockname()[1])
-
-
 def is_loopback(host: str) -> bool:
     """Whether only this machine can reach a server bound to `host`."""
     if host == "localhost":

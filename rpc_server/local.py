@@ -67,16 +67,6 @@ class LocalServers:
             child.kill()
             self._start_one()
 
-    def pids(self) -> list[int]:
-        """Process ids of the servers."""
-        with self._lock:
-            return [child.pid for child in self._children]
-
-    @property
-    def tracker_pid(self) -> int:
-        """Process id of the tracker."""
-        return self._tracker.pid
-
     def _stop(self) -> None:
         stop_all([*self._children, self._tracker])
 

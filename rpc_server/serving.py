@@ -38,14 +38,9 @@ from npu_target.packing import Packing
 from npu_target.program import Program, ProgramError
 
 from .address import Address, AddressError, listen, listen_behind_door
+from .functions import DESCRIBE, DIGEST, PACK, RUN, SET_DEADLINE
 from .process import StopSignal, leave_with_parent
 from .tracker_client import device_key
-
-DESCRIBE = "npu.rpc.describe"
-SET_DEADLINE = "npu.rpc.set_deadline"
-RUN = "npu.rpc.run"
-DIGEST = "npu.rpc.digest"
-PACK = "npu.rpc.pack"
 
 # Between two attempts, where there is trouble.
 _PAUSE_SECONDS = 0.2

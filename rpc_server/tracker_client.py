@@ -162,21 +162,6 @@ class TrackerClient:
             + (f" --runner {runner} --run-with 'COMMAND {{elf}} ...'" if runner else "")
         )
 
-    def request(self, key: str, wait_seconds: float) -> Endpoint:
-        """Reserve a server of `key`, waiting for a free one at most `wait_seconds`.
-
-        The client cannot be used after a NoDevice, since its request stays with the tracker.
-        Raises NoDevice when none became free in time, TrackerError when the tracker went away.
-        """
-        self.ask_for(key)
-        endpoint = self.given(wait_seconds)
-        if endpoint is None:
-            self.close()
-            raise NoDevice(
-                f"tracker {self.address}: no server of {key} became free in {wait_seconds:g} s"
-            )
-        return endpoint
-
     def ask_for(self, key: str) -> None:
         """Stand in line for a server of `key`: `given` says when there is one, and until then
         nothing else can be asked. Raises TrackerError when the tracker has gone away."""

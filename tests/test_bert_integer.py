@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from quantization_accuracy import compare
 from reference import operators
 from region_outputs import run_region_arguments
 
@@ -13,7 +14,7 @@ from npu_target.host import build_host, run_host
 from npu_target.models import get_model
 from npu_target.models.bert import BERT_BASE, BertConfig, build_bert, seeded_bert
 from npu_target.partition import partition
-from npu_target.quantize import compare, quantize
+from npu_target.quantize import quantize
 from npu_target.tuning.choose import Chooser
 
 CONFIG = GemminiConfig()

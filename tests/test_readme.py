@@ -10,11 +10,11 @@ import re
 import shlex
 import shutil
 import signal
-import socket
 import subprocess
 import time
 
 import pytest
+from free_port import free_port
 from markdown import PAGES, ROOT, blocks
 from PIL import Image
 
@@ -103,12 +103,6 @@ def _run(script: str, folder, **environment: str) -> str:
     return text
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 def _user_files(folder) -> None:
     """What the README takes from the user: a photograph and a generated header."""
     Image.new("RGB", (320, 240), (180, 120, 60)).save(folder / "photo.jpg")
@@ -127,7 +121,7 @@ def test_every_block_runs_in_a_fresh_copy(tmp_path):
     folder = tmp_path / "npu_target"
     shutil.copytree(ROOT, folder, ignore=_NOT_IN_A_COPY)
     _user_files(folder)
-    port = _free_port()
+    port = free_port()
     said = []
     for number, block in enumerate(blocks(README, "sh")):
         activate = ". .venv/bin/activate\n" if number >= _SET_UP_BLOCKS else ""

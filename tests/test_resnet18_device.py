@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from kernel_runs import check_schedule
 from reference import integer_resnet
+from served import server_of
 from shared_models import shared_model
 from tvm import relax, rpc, runtime
 from tvm.s_tir import Schedule
@@ -94,7 +95,7 @@ def test_the_exported_network_equals_numpy_on_a_server(network, photo, wanted, t
     executable = compiled(network, None, outputs_of_regions=False)
     write_built(executable, tmp_path / "network.so", Built("resnet18", CONFIG.name, ()))
     with LocalServers(CONFIG, 1, tmp_path) as servers, TrackerClient(servers.tracker) as client:
-        endpoint = client.request(device_key(CONFIG), 30)
+        endpoint = server_of(client, device_key(CONFIG))
         session = rpc.connect(endpoint.host, endpoint.port, endpoint.matchkey)
         session.upload(str(tmp_path / "network.so"))
         device = session.cpu(0)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from quantization_accuracy import compare
 from reference import integer_resnet
 from region_outputs import run_regions
 from shared_models import shared_model
@@ -21,7 +22,7 @@ from npu_target.models.resnet import (
     parameter_shapes,
 )
 from npu_target.partition import partition
-from npu_target.quantize import compare, quantize
+from npu_target.quantize import quantize
 from npu_target.tuning.models import inputs_of
 
 SMALL = ResNetConfig(image_size=37, stem_channels=12, blocks_per_stage=(1, 2), classes=10)

@@ -13,13 +13,14 @@ import pytest
 import tiny_network
 from command_lines import misuse, refusal
 from command_lines import tune as main
+from free_port import free_port
 
 from npu_target.device import preset
 from npu_target.jobs import tune as job
 from npu_target.tuning.header import Header
 from npu_target.tuning.log import RECORDS_FILE, open_log
 from npu_target.tuning.network import load_network
-from rpc_server.address import Address, free_port
+from rpc_server.address import Address
 
 CONFIG = preset("gemmini-16x16")
 HEADER = Header.of(CONFIG, "tiny", "")
@@ -112,7 +113,7 @@ def test_senseless_numbers_are_refused(capsys, arguments, says):
 
 
 def test_a_tracker_that_is_not_there(tmp_path, capsys):
-    address = Address("127.0.0.1", free_port("127.0.0.1"))
+    address = Address("127.0.0.1", free_port())
     error = refusal(main, capsys, "--model=tiny", f"--logs={tmp_path}", f"--tracker={address}")
     assert f"no tracker answers at {address}" in error
 

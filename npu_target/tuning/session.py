@@ -15,6 +15,7 @@ import tvm
 from tvm import rpc
 
 import npu_target
+from rpc_server.functions import DESCRIBE, DIGEST, PACK, RUN, SET_DEADLINE
 from rpc_server.tracker_client import Endpoint
 
 from ..device import DeviceConfig, kind_of
@@ -25,12 +26,6 @@ from .function import Measurable
 
 # Operators whose arrays a session keeps on the device.
 _CACHED_OPERATORS = 8
-# Names of rpc_server.serving, which this process must not import: it would register them here.
-_DESCRIBE = "npu.rpc.describe"
-_SET_DEADLINE = "npu.rpc.set_deadline"
-_RUN = "npu.rpc.run"
-_DIGEST = "npu.rpc.digest"
-_PACK = "npu.rpc.pack"
 
 
 class ServerMismatch(Exception):
@@ -86,7 +81,7 @@ class DeviceSession:
         self._numbers = kind_of(config).numbers
         self._session = rpc.connect(endpoint.host, endpoint.port, endpoint.matchkey)
         self._device = self._session.ext_dev(0)
-        described = json.loads(str(self._session.get_function(_DESCRIBE)()))
+        described = json.loads(str(self._session.get_function(DESCRIBE)()))
         wanted = {
             "hash": config.hash,
             "runner": runner,
@@ -100,10 +95,10 @@ class DeviceSession:
                     f"{described[name] or 'none'}, needed {value or 'none'}; start it from the "
                     "same installation"
                 )
-        self._set_deadline = self._session.get_function(_SET_DEADLINE)
-        self._run = self._session.get_function(_RUN)
-        self._digest = self._session.get_function(_DIGEST)
-        self._pack = self._session.get_function(_PACK)
+        self._set_deadline = self._session.get_function(SET_DEADLINE)
+        self._run = self._session.get_function(RUN)
+        self._digest = self._session.get_function(DIGEST)
+        self._pack = self._session.get_function(PACK)
         self._arrays: OrderedDict[tuple[Measurable, int], _Arrays] = OrderedDict()
 
     def is_alive(self) -> bool:

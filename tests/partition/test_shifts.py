@@ -11,6 +11,7 @@ import pytest
 import tiny_network
 from my_npu.kind import KIND
 from my_npu.numbers import NUMBERS
+from quantization_accuracy import compare
 from relax_functions import constant, function_of
 from tvm import relax
 
@@ -20,7 +21,7 @@ from npu_target.device.shift_rule import ShiftRule
 from npu_target.devices.gemmini import GEMMINI, GemminiConfig
 from npu_target.host import build_host, run_host
 from npu_target.partition import partition
-from npu_target.quantize import compare, quantize
+from npu_target.quantize import quantize
 
 
 @pytest.fixture

@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
+from quantization_accuracy import compare
 from relax_functions import constant, function_of
 from tvm import relax
 
 from npu_target.device.shift_rule import ShiftRule
 from npu_target.host import build_host, run_host
-from npu_target.quantize import QuantizeError, QuantizeOptions, compare, quantize
+from npu_target.quantize import QuantizeError, QuantizeOptions, quantize
 from npu_target.relax_graph import Graph, GraphError, dtype_of, op_name
 
 RANDOM = np.random.default_rng(0)

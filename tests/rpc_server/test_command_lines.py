@@ -12,10 +12,12 @@ import time
 import psutil
 import pytest
 from command_lines import said
-from served import running, running_tracker
+from free_port import free_port
+from served import running, running_tracker, server_of
 
 from npu_target.device import preset
-from rpc_server.address import Address, free_port
+from rpc_server.address import Address
+from rpc_server.functions import DESCRIBE, SET_DEADLINE
 from rpc_server.tracker_client import TrackerClient, device_key, wait_for_servers
 
 pytestmark = pytest.mark.rpc
@@ -40,7 +42,7 @@ def session_of(address: Address):
     from tvm import rpc
 
     with TrackerClient(address) as client:
-        endpoint = client.request(KEY, 10)
+        endpoint = server_of(client, KEY)
     return rpc.connect(endpoint.host, endpoint.port, endpoint.matchkey)
 
 
@@ -112,7 +114,7 @@ def test_a_port_in_use():
         port = taken.getsockname()[1]
         for what, options in (
             ("tracker", ()),
-            ("devices", ("--tracker", f"127.0.0.1:{free_port('127.0.0.1')}")),
+            ("devices", ("--tracker", f"127.0.0.1:{free_port()}")),
         ):
             error = ends_with_one_line(what, "--port", port, *options)
             assert f"cannot listen on 127.0.0.1:{port}" in error and "--port" in error
@@ -205,10 +207,10 @@ def test_a_session_whose_run_takes_too_long_ends_and_the_server_goes_on():
         with running("devices", "--tracker", address):
             wait_for_servers(address, KEY, 1, 60)
             session = session_of(address)
-            session.get_function("npu.rpc.set_deadline")(0.5)
+            session.get_function(SET_DEADLINE)(0.5)
             time.sleep(1.5)
             with pytest.raises(RuntimeError):
-                session.get_function("npu.rpc.describe")()
+                session.get_function(DESCRIBE)()
             wait_for_servers(address, KEY, 1, 10)
             assert session_of(address).ext_dev(0).exist
 
@@ -222,7 +224,7 @@ def test_a_device_of_a_file(tmp_path):
             wait_for_servers(address, device_key(small), 1, 60)
             with TrackerClient(address) as client:
                 assert client.require(small) == 1
-                client.request(device_key(small), 10)
+                server_of(client, device_key(small))
 
 
 def test_orphans_do_not_pile_up():

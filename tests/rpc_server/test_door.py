@@ -15,10 +15,11 @@ import time
 from pathlib import Path
 
 import pytest
+from free_port import free_port
 from tvm.rpc import base
 
 from rpc_server import door
-from rpc_server.address import LOOPBACK, Address, free_port, listen, listen_behind_door
+from rpc_server.address import LOOPBACK, Address, listen, listen_behind_door
 from rpc_server.connecting import ConnectError, NobodyThere, connect, connect_streams
 from rpc_server.credentials import (
     NONE,
@@ -198,7 +199,7 @@ def test_a_way_is_for_processes_of_the_same_user(doors, opened, heard, monkeypat
 
 
 def test_a_way_that_cannot_be_gone_says_why(doors, opened):
-    nowhere = Address(LOOPBACK, free_port(LOOPBACK))
+    nowhere = Address(LOOPBACK, free_port())
     for address, says in ((nowhere, "nobody answers"), (opened(), "has another token")):
         way = doors.way_to(address, Credentials(b"another token of some length"))
         with socket.create_connection(way, timeout=5) as connection:
@@ -208,7 +209,7 @@ def test_a_way_that_cannot_be_gone_says_why(doors, opened):
 
 def test_certificates_that_are_gone_are_told_before_anybody_is_asked(tmp_path):
     credentials = Credentials(TOKEN, tmp_path / "gone.pem")
-    nowhere = Address(LOOPBACK, free_port(LOOPBACK))
+    nowhere = Address(LOOPBACK, free_port())
     with pytest.raises(ConnectError, match=r"gone\.pem is no file of certificates"):
         connect(nowhere, credentials, 5)
     with pytest.raises(ConnectError, match=r"gone\.pem is no file of certificates"):
@@ -228,7 +229,7 @@ def test_a_name_that_is_none_and_a_port_of_nobody():
     with pytest.raises(ConnectError, match=r"no address is known of no-such-host\.invalid"):
         connect(Address("no-such-host.invalid", 9190), NONE, 5)
     with pytest.raises(NobodyThere, match="Connection refused"):
-        connect(Address(LOOPBACK, free_port(LOOPBACK)), NONE, 5)
+        connect(Address(LOOPBACK, free_port()), NONE, 5)
 
 
 def test_tokens_are_of_a_file_that_only_its_owner_reads(tmp_path, monkeypatch):

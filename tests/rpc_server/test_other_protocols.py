@@ -68,6 +68,12 @@ def framed(data: bytes) -> bytes:
     return struct.pack("<i", len(data)) + data
 
 
+def stand_in_line(client: TrackerClient) -> None:
+    client.ask_for("key")
+    if client.given(0.5) is None:
+        raise TrackerError("silence")
+
+
 def asked(address: Address) -> None:
     """All that is asked of a tracker, each on a connection of its own."""
     for ask in (
@@ -75,7 +81,7 @@ def asked(address: Address) -> None:
         lambda client: client.servers(),
         lambda client: client.free_servers("key"),
         lambda client: client.require(CONFIG),
-        lambda client: client.request("key", 0.5),
+        stand_in_line,
     ):
         with pytest.raises(TrackerError), TrackerClient(address, 0.5) as client:
             ask(client)

@@ -6,11 +6,12 @@ import json
 
 import pytest
 from command_lines import refusal, said
+from free_port import free_port
 from served import running_tracker
 
 from npu_target.cli.main import main
 from npu_target.device import preset
-from rpc_server.address import Address, free_port
+from rpc_server.address import Address
 from rpc_server.local import LocalServers
 from rpc_server.tracker_client import TrackerClient, device_key
 
@@ -72,5 +73,5 @@ def test_a_tracker_without_servers_and_none_at_all(capsys):
         out, error = capsys.readouterr()
         assert json.loads(out) == {"tracker": str(address), "devices": []}
         assert said(error) == f"tracker {address} has no server\n"
-    nobody = Address("127.0.0.1", free_port("127.0.0.1"))
+    nobody = Address("127.0.0.1", free_port())
     assert f"no tracker answers at {nobody}" in refusal(status, capsys, f"--tracker={nobody}")

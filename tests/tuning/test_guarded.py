@@ -11,7 +11,7 @@ import time
 import psutil
 import pytest
 from command_lines import said
-from served import running, running_tracker
+from served import running, running_tracker, server_of
 from tvm import rpc
 
 from npu_target.device import preset
@@ -146,7 +146,7 @@ def test_temporary_folders_are_gone_after_every_end(tmp_path, how):
         with running("devices", "--tracker", address, **settings) as server:
             wait_for_servers(address, device_key(CONFIG), 1, 60)
             with TrackerClient(address) as client:
-                endpoint = client.request(device_key(CONFIG), 10)
+                endpoint = server_of(client, device_key(CONFIG))
             session = rpc.connect(*endpoint)
             assert session.ext_dev(0).exist
             home = tmp_path / f"npu_target-{os.getuid()}"

@@ -8,6 +8,8 @@ import time
 
 import psutil
 import pytest
+from free_port import free_port
+from served import pids_of
 
 from npu_target.device import preset
 from npu_target.topi import Add
@@ -118,7 +120,7 @@ def test_a_killed_server_costs_at_most_one_measurement_each(servers, pool, job):
     assert pool.submit(job()).result(60).failure is None
     running = [pool.submit(job(repeat=ENDLESS, timeout_seconds=5.0)) for _ in range(2)]
     time.sleep(1)
-    for pid in servers.pids():
+    for pid in pids_of(servers):
         for process in psutil.Process(pid).children(recursive=True):
             process.kill()
         os.kill(pid, signal.SIGKILL)
@@ -134,7 +136,7 @@ def test_a_server_that_stands_still_costs_one_measurement(servers, pool, job):
     assert pool.submit(job()).result(60).failure is None
     running = [pool.submit(job(repeat=ENDLESS, timeout_seconds=1.5)) for _ in range(2)]
     time.sleep(0.5)
-    for pid in servers.pids():
+    for pid in pids_of(servers):
         for process in psutil.Process(pid).children(recursive=True):
             process.suspend()
     assert {outcome.result(60).failure.kind for outcome in running} == {"timed_out"}
@@ -187,8 +189,8 @@ def test_when_all_servers_stay_away_the_run_ends(tmp_path, job):
 
 
 def test_a_tracker_that_is_not_there(tmp_path):
-    from rpc_server.address import Address, free_port
+    from rpc_server.address import Address
 
-    address = Address("127.0.0.1", free_port("127.0.0.1"))
+    address = Address("127.0.0.1", free_port())
     with pytest.raises(TrackerError, match=f"no tracker answers at {address}"):
         DevicePool(address, CONFIG, tmp_path / "output.log")

@@ -11,6 +11,7 @@ import threading
 import time
 
 import pytest
+from served import pids_of
 from tvm.rpc import base
 
 from npu_target.device import preset
@@ -173,7 +174,7 @@ def test_the_runs_own_tracker_and_servers_are_replaced(tmp_path, job):
         output = tmp_path / "output.log"
         with DevicePool(servers.tracker, CONFIG, output, on_lost=servers.replace) as pool:
             assert pool.submit(job()).result(60).failure is None
-            tracker, before = servers.tracker_pid, servers.pids()
+            tracker, before = servers._tracker.pid, pids_of(servers)
             os.kill(tracker, signal.SIGKILL)
             assert pool.submit(job()).result(60).failure is None, "sessions outlive the tracker"
             for pid in before:
@@ -183,8 +184,8 @@ def test_the_runs_own_tracker_and_servers_are_replaced(tmp_path, job):
             while len(with_new) < 2 and time.monotonic() < deadline:
                 outcome = pool.submit(job()).result(90)
                 assert outcome.failure is None or outcome.failure.kind == "device_lost"
-                with_new = set(servers.pids()) - set(before)
-            assert len(with_new) == 2 and servers.tracker_pid != tracker
+                with_new = set(pids_of(servers)) - set(before)
+            assert len(with_new) == 2 and servers._tracker.pid != tracker
             assert [pool.submit(job()).result(90).failure for _ in range(10)] == [None] * 10
             # All of them are with the new tracker.
             while True:

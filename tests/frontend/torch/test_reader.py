@@ -5,13 +5,14 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from quantization_accuracy import compare  # noqa: E402
 from torch_networks import SMALL_NETWORKS, saved, seeded  # noqa: E402
 
 from npu_target.devices.gemmini import GemminiConfig  # noqa: E402
 from npu_target.frontend import FrontendError, load  # noqa: E402
 from npu_target.host import build_host, run_host  # noqa: E402
 from npu_target.partition import partition  # noqa: E402
-from npu_target.quantize import compare, quantize  # noqa: E402
+from npu_target.quantize import quantize  # noqa: E402
 from npu_target.relax_graph import Graph, op_name  # noqa: E402
 
 LEAST_SQNR_DB = 20.0

@@ -17,11 +17,6 @@ L2::L2(const Config& config)
               static_cast<uint64_t>(config.l2_bytes / (config.l2_ways * config.l2_line_bytes))),
       is_dirty_(places_.count(), 0) {}
 
-void L2::invalidate() {
-  places_.clear();
-  lfsr_ = 1;
-}
-
 L2::Arrival L2::fetch(const Piece& piece, uint64_t victim, bool is_dirty, Cycle asked,
                       Mshrs::Id mshr) {
   if (victim != kNoLine) {

@@ -55,9 +55,6 @@ class L2 {
   // after `alone` cycles.
   NPU_RARE Cycle read_between(uint64_t address, int64_t bytes, Cycle at, Cycle alone);
 
-  // Forgets every line, as after a reset.
-  void invalidate();
-
   int64_t hits() const { return hits_; }
   int64_t misses() const { return misses_; }
   // Lines that came from memory, and that went there.

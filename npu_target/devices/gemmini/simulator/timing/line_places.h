@@ -1,7 +1,6 @@
 // Which line is where in the L2.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -40,7 +39,6 @@ class LinePlaces {
     const uint64_t shift = 8 * (place % kTagged);
     tags = (tags & ~(uint64_t{0xff} << shift)) | (tag_of(line) << shift);
   }
-  void clear() { std::fill(lines_.begin(), lines_.end(), kNoLine); }
 
  private:
   // Sets of so many ways, if their number is a power of two, which most devices have: they are

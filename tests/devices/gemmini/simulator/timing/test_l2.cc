@@ -278,12 +278,5 @@ const Test capacity("timing/l2: a working set of half the cache stays, of twice 
                       CHECK(misses_of_second_pass(config.l2_bytes * 2) > config.l2_bytes / 64);
                     });
 
-const Test forget("timing/l2: an invalidated cache is cold", [] {
-  L2 l2(timing_device());
-  read(l2, kDram, 64, 0);
-  l2.invalidate();
-  CHECK_EQUAL(read(l2, kDram, 64, 100), 100 + kMiss);
-});
-
 }  // namespace
 }  // namespace npu::gemmini::testing

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from tvm.ir import IRModule
 
-from ..host import build_host, run_host
+from npu_target.host import build_host, run_host
 
 
 @dataclass(frozen=True)
