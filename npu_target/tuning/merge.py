@@ -40,8 +40,7 @@ def merge(logs: Sequence[TuningLog], target: Path, command: str, most: int | Non
         raise LogError(f"{folder} is there already; give another place for what is joined")
     check_can_make(folder)
     with open_log(folder, header) as new:
-        for log in logs:
-            _add_records(new, log, most, wanted[log.folder])
+        _add_records(new, logs, most, wanted)
         _add_lines(new, logs, most, wanted)
         return Merged(
             folder, sum(len(new.records_of(mod)) for mod in new.modules), len(new.failures)
@@ -59,17 +58,27 @@ def _common(log: TuningLog, first: TuningLog) -> set[str]:
     return names
 
 
-def _add_records(new: TuningLog, log: TuningLog, most: int | None, wanted: set[str] | None) -> None:
-    for mod in log.modules:
-        if wanted is not None and operator_of(mod).name not in wanted:
-            continue
-        known = {_text(line.record[:2]) for line in new.records_of(mod)}
-        for line in log.records_of(mod)[:most]:
+def _add_records(
+    new: TuningLog,
+    logs: Sequence[TuningLog],
+    most: int | None,
+    wanted: Mapping[Path, set[str] | None],
+) -> None:
+    for log in logs:
+        for mod in log.modules:
+            name = operator_of(mod).name
+            if new.has_records(mod) or not _is_wanted(name, wanted[log.folder]):
+                continue
+            those = (other for other in logs if _is_wanted(name, wanted[other.folder]))
+            lines = [line for other in those for line in other.records_of(mod)]
             # The trace and its time: the rest is the same in all of them.
-            text = _text(line.record[:2])
-            if text not in known:
-                known.add(text)
+            different = {_text(line.record[:2]): line for line in lines}.values()
+            for line in sorted(different, key=lambda line: line.seconds)[:most]:
                 new.add_record(mod, line.record)
+
+
+def _is_wanted(name: str, wanted: set[str] | None) -> bool:
+    return wanted is None or name in wanted
 
 
 def _add_lines(
@@ -84,14 +93,13 @@ def _add_lines(
     for log in logs:
         names = wanted[log.folder]
         for entry in log.known_measurements:
-            is_kept = names is None or entry["task"] in names
+            is_kept = _is_wanted(entry["task"], names)
             is_kept &= most is None or entry["cycles"] in kept.get(entry["task"], ())
             if is_kept and _text(entry) not in known:
                 known.add(_text(entry))
                 new.add_measurement(entry)
         for entry in log.known_failures if most is None else ():
-            is_kept = names is None or entry["task"] in names
-            if is_kept and _text(entry) not in known:
+            if _is_wanted(entry["task"], names) and _text(entry) not in known:
                 known.add(_text(entry))
                 new.add_failure(entry)
 
