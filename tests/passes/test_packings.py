@@ -115,3 +115,55 @@ def test_zeros_must_be_past_the_arguments_end():
 def test_only_a_load_of_an_argument_is_packed():
     with pytest.raises(CodegenError, match="must be int8 elements of an argument"):
         packings(marked(loads(32), "sum", [0, 1]), CONFIG)
+
+
+@pytest.mark.parametrize("factors", [[2, 8], [8, 2], [4, 2, 2]])
+def test_a_loop_in_parts_is_that_loop(factors):
+    whole = packings(marked(loads(32), "load_1", [0, 1]), CONFIG)
+    schedule = loads(32)
+    _, rows, _ = schedule.get_loops(schedule.get_sblock("load_1"))
+    schedule.split(rows, factors)
+    assert packings(marked(schedule, "load_1", [0, 1]), CONFIG) == whole
+
+
+def load(element):
+    """A load of a tile of two blocks, each of its elements by `element(b, v, k, j)`."""
+
+    @T.prim_func(s_tir=True)
+    def func(b: T.Buffer((64, 64), "int8"), out: T.Buffer((2, 16, 16), "int8")):
+        with T.sblock("root"):
+            tile = T.sblock_alloc_buffer((2, 16, 16), "int8")
+            for kb, k, j in T.grid(2, 16, 16):
+                with T.sblock("load"):
+                    v, vk, vj = T.axis.remap("SSS", [kb, k, j])
+                    tile[v, vk, vj] = element(b, v, vk, vj)
+            for kb, k, j in T.grid(2, 16, 16):
+                with T.sblock("copy"):
+                    v, vk, vj = T.axis.remap("SSS", [kb, k, j])
+                    out[v, vk, vj] = tile[v, vk, vj]
+
+    return Schedule(func)
+
+
+def test_a_walk_along_two_dimensions_is_no_tile():
+    straight = load(lambda b, v, k, j: b[v * 16 + k, j])
+    assert len(packings(marked(straight, "load", [0, 1]), CONFIG)) == 1
+    askew = load(lambda b, v, k, j: b[v * 16 + k, v * 16 + j])
+    with pytest.raises(CodegenError, match="is no box of it"):
+        packings(marked(askew, "load", [0, 1]), CONFIG)
+
+
+def test_a_condition_that_always_holds_makes_no_zeros():
+    always = load(lambda b, v, k, j: T.if_then_else(k - k < 1, b[v * 16 + k, j], T.int8(0)))
+    assert len(packings(marked(always, "load", [0, 1]), CONFIG)) == 1
+    never = load(lambda b, v, k, j: T.if_then_else(k - k < 0, b[v * 16 + k, j], T.int8(0)))
+    with pytest.raises(CodegenError, match="no end of the argument"):
+        packings(marked(never, "load", [0, 1]), CONFIG)
+
+
+def test_a_load_that_is_made_in_part_is_not_packed():
+    schedule = loads(32)
+    _, rows, _ = schedule.get_loops(schedule.get_sblock("load_1"))
+    schedule.split(rows, [None, 5])
+    with pytest.raises(CodegenError, match=r"a packed load of b is made where .* only"):
+        packings(marked(schedule, "load_1", [0, 1]), CONFIG)

@@ -14,8 +14,10 @@ from npu_target.codegen_tir import CodegenError, build_program
 from npu_target.devices.gemmini import GemminiConfig
 from npu_target.intrin import gemm_intrinsic
 from npu_target.passes.lower import allocated_buffers, lower
+from npu_target.passes.memory import LocalBuffer
 from npu_target.passes.tiles import tile_buffers
-from npu_target.topi import Matmul
+from npu_target.schedule_rules import default_schedule
+from npu_target.topi import Add, Conv2d, Matmul, MaxPool2d, Operator
 from npu_target.topi.mac_schedule import for_loops, schedule_mac
 from npu_target.topi.mac_structure import MacStructure
 
@@ -75,6 +77,37 @@ def test_a_tile_of_prologue_loop_and_epilogue_is_one() -> None:
     b = generator.integers(-128, 128, (BLOCKS, D, D), np.int8)
     found = run(build_program(func, CONFIG, "k"), [a, b], unwritten=85, seed=1)
     np.testing.assert_array_equal(found, a.astype(np.int32) @ b.astype(np.int32))
+
+
+def tiles_of(operator: Operator) -> list[LocalBuffer]:
+    """By the operator's default schedule."""
+    schedule = default_schedule(operator.kernel(), CONFIG)
+    return tile_buffers(lower(schedule.mod["main"], CONFIG), CONFIG)
+
+
+def test_a_tile_is_pooled_where_a_store_takes_several_of_its_elements() -> None:
+    (tile,) = tiles_of(MaxPool2d(1, 28, 28, 64, 3, 2, (1, 1, 1, 1)))
+    assert tile.pooled
+    for operator in (Matmul(1, 32, 32, 32), Add(49, 64, D, scale=0.5)):
+        assert not any(tile.pooled for tile in tiles_of(operator))
+
+
+def test_rows_of_several_lines_have_room_for_all_but_the_first() -> None:
+    """A first layer has lines of 7 by 3 numbers, of which tiles take 5: three fit a row."""
+    tiles = tiles_of(Conv2d(1, 224, 224, 3, 64, 7, 7, (2, 2), (3, 3, 3, 3)))
+    assert {tile.spare_rows for tile in tiles} == {0, D // 5 - 1}
+
+
+@pytest.mark.parametrize("blocks", [1, 4])
+def test_blocks_of_sums_that_are_stored_together_lie_side_by_side(blocks: int) -> None:
+    operator = Matmul(1, 2 * D, D, blocks * D)
+    schedule = Schedule(operator.kernel().prim_func(CONFIG))
+    schedule_mac(schedule, MacStructure(wide=True), {"blocks": [1, blocks], "steps": [1, 2]})
+    tiles = tile_buffers(lower(schedule.mod["main"], CONFIG), CONFIG)
+    assert {tile.name: tile.wide_rows for tile in tiles if tile.scope == ACCUMULATOR} == {
+        "acc_global.accumulator": D
+    }
+    assert not any(tile.wide_rows for tile in tiles if tile.scope == SCRATCHPAD)
 
 
 def test_blocks_that_steps_of_more_rows_would_write_over_lie_in_no_row(vector_unit):
