@@ -93,13 +93,14 @@ def distributed(
     for waiting in copies:
         is_needed = conflict(waiting.touched, steps.touched)
         is_tied = before is None or conflict(waiting.touched, before.touched)
-        if is_needed and waiting.conflicts([*free, *held]):  # what it follows has to be done with
+        precedes = is_needed or waiting.conflicts(due)
+        if precedes and waiting.conflicts([*free, *held]):  # what it follows has to be done with
             stay, free, held = stay + free + held, [], []
         if is_needed and waiting.conflicts(due):
             stay, due = stay + due, []
         if waiting.conflicts(due) or (is_needed and is_tied and waiting.nest.is_load):
             due.append(waiting)
-        elif not is_needed:
+        elif not precedes:
             (held if waiting.by_steps or waiting.conflicts(held) else free).append(waiting)
         else:
             stay.append(waiting)
