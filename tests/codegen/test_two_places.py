@@ -6,11 +6,13 @@ from itertools import groupby
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from kernel_runs import kernel_arguments, random_arguments, run_program
 from program_evaluator import expand
 from tvm.s_tir import Schedule
 
-from npu_target.codegen.two_places import InputPlaces
+from npu_target.codegen.two_places import InputPlaces, _Access, _is_in_order
 from npu_target.codegen_tir import build_program
 from npu_target.device import preset
 from npu_target.device_api import last_stats
@@ -92,3 +94,18 @@ def test_what_stays_or_has_no_parts_of_one_size_stays_where_it_is(
     program = program_of(schedule)
     assert program.to_bytes() == plain.to_bytes()
     run(operator, schedule, program)
+
+
+@given(st.lists(st.builds(_Access, st.booleans(), st.integers(0, 5)), max_size=12))
+def test_parts_are_in_order_where_each_read_finds_its_own_and_none_comes_back(accesses):
+    """Two places, to which parts go by turns."""
+    places: list[int | None] = [None, None]
+    is_in_order = True
+    for is_load, part in accesses:
+        there = places[part % 2]
+        if is_load:
+            is_in_order &= there is None or there <= part
+            places[part % 2] = part
+        else:
+            is_in_order &= there == part
+    assert _is_in_order(accesses) == is_in_order
