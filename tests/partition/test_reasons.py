@@ -271,3 +271,23 @@ def test_what_has_no_room_in_any_tile_stays_on_the_host():
     assert decision.where == "host"
     assert "not even a tile of one step has room in the memories of tiny" in decision.reason
     assert "16 of weights and " in decision.reason
+
+
+def test_a_product_with_a_constant_converts_and_one_of_two_tensors_does_not():
+    def scaled(emit, x):
+        value = emit(op.astype(x, "float32"))
+        return emit(op.multiply(emit(op.multiply(value, constant(np.float32(0.5)))), value))
+
+    reasons = [decision.reason for decision in decisions_of(scaled)]
+    converts = "int8 to float32: dequantizes for the host"
+    assert reasons == [
+        converts, converts, "the device multiplies no two tensors element by element",
+    ]  # fmt: skip
+
+
+def test_float_operations_behind_a_float_input_quantize_nothing():
+    def rounded(emit, x):
+        return emit(op.round(emit(op.multiply(x, constant(np.float32(0.5))))))
+
+    reasons = {decision.reason for decision in decisions_of(rounded, dtype="float32")}
+    assert reasons == {"computes float32, the device computes int8"}
