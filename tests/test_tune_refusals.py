@@ -37,16 +37,13 @@ def folder_of(logs: Path) -> Path:
     [
         (["--model=alexnet"], "unknown model 'alexnet'; known models: bert_base, matmuls"),
         (["--model=tiny", "--device=abacus"], "no device is called 'abacus'"),
-        (["--model=tiny", "--ops=conv3d"], "unknown operator 'conv3d'; there are: add, conv2d"),
         (["--model=tiny", "--ops=depthwise_conv2d"], "the model has no depthwise_conv2d"),
-        (["--model=tiny", "--tracker=nonsense"], "'nonsense' is not HOST:PORT"),
         (["--model=tiny", "--weights=nowhere.npz"], "nowhere.npz"),
         (["--model=tiny", "--calibrate", "nowhere.bmp"], "nowhere.bmp is not there"),
         (["--model=tiny", "--json=nowhere/file.json"], "the folder nowhere does not exist"),
         (["--model=tiny", "--json=."], "is a folder, a file is needed"),
         (["--model=tiny", "--dump=/dev/null/dump"], "/dev/null/dump cannot be written"),
         (["--model=tiny", "--logs=/dev/null/logs"], "give another --logs folder"),
-        (["--model=tiny", "--print-ir-after=it"], "no pass is called 'it'; there are: all, "),
         (
             ["--model=tiny", "--print-ir-after=all", "--print-ir-to=/dev/null/x"],
             "/dev/null/x cannot be written",
@@ -70,19 +67,39 @@ def test_without_what_is_to_be_installed_it_says_how():
 
 
 @pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--ops=conv3d"], "argument --ops: unknown operator 'conv3d'; there are: add, conv2d"),
+        (["--tracker=nonsense"], "argument --tracker: 'nonsense' is not HOST:PORT"),
+        (["--print-ir-after=it"], "argument --print-ir-after: no pass is called 'it'; there are"),
+    ],
+)
+def test_names_that_there_are_none_of_are_wrong_options(
+    tmp_path, monkeypatch, capsys, arguments, says
+):
+    monkeypatch.chdir(tmp_path)
+    assert says in misuse(main, capsys, "--model=tiny", *arguments)
+    assert not list(tmp_path.iterdir()), "nothing is left behind"
+
+
+@pytest.mark.parametrize(
     ("operator", "says"),
     [
         ("conv3d(h=1)", "unknown operator 'conv3d'; known: add"),
         ("conv2d(h=28)", "conv2d: w, ci, co, kh, kw not given; needs n, h, w"),
         ("conv2d 28x28", "write one as conv2d(h=28"),
         ("matmul(m=4, k=4, n=4, sums=True, relu=True)", "not clipped at 0"),
-        ("add(rows=4, cols=4, dim=8)", "weights laid out for dim 8, device has 16"),
     ],
 )
 def test_an_operator_that_is_none(tmp_path, monkeypatch, capsys, operator, says):
     monkeypatch.chdir(tmp_path)
-    assert says in refusal(main, capsys, f"--op={operator}")
+    assert says in misuse(main, capsys, f"--op={operator}")
     assert not list(tmp_path.iterdir()), "nothing is left behind"
+
+
+def test_an_operator_that_the_device_does_not_take(capsys):
+    said = refusal(main, capsys, "--op=add(rows=4, cols=4, dim=8)")
+    assert "weights laid out for dim 8, device has 16" in said
 
 
 def test_an_operator_has_no_options_of_networks(capsys):

@@ -10,7 +10,13 @@ from ..pipeline_options import DEFAULT, PIPELINES, flags
 from ..tuning.places import NO_LOGS, own_logs
 from ..tuning.routes import BESIDE, ROUTES
 from ..tuning.time_limits import default_timeout
-from .parsers import AppendShape, at_least, pipeline, seconds, seed, shape
+from .parsers import AppendShape, address, at_least, pipeline, seconds, seed, shape
+
+# What an operator is, wherever one is asked for.
+_OPERATOR = (
+    "such as 'conv2d(h=28, w=28, ci=128, co=128, k=3, pad=1)'; a wrong one gets the list of what "
+    "there is"
+)
 
 
 def add_network_options(parser: argparse._ActionsContainer, or_operator: bool = False) -> None:
@@ -42,8 +48,7 @@ def add_model_options(parser: argparse._ActionsContainer, or_operator: bool = Fa
         what.add_argument(
             "--op",
             metavar="OPERATOR",
-            help="one operator alone instead, such as 'conv2d(h=28, w=28, ci=128, co=128, k=3, "
-            "pad=1)'; a wrong one gets the list of what there is",
+            help=f"one operator alone instead, {_OPERATOR}",
         )
     add_shape_option(parser)
     parser.add_argument(
@@ -73,6 +78,11 @@ def add_model_options(parser: argparse._ActionsContainer, or_operator: bool = Fa
         "cycles are right and outputs are not)",
     )
     _add_numerics_options(parser)
+
+
+def add_operator_argument(parser: argparse._ActionsContainer) -> None:
+    """One operator, as `--op` takes it."""
+    parser.add_argument("operator", metavar="OPERATOR", help=f"one operator, {_OPERATOR}")
 
 
 def add_device_option(
@@ -161,6 +171,7 @@ def add_servers_options(parser: argparse._ActionsContainer, or_runner: bool = Tr
     than simulators."""
     parser.add_argument(
         "--tracker",
+        type=address,
         metavar="HOST:PORT",
         help="measure on the servers of this tracker (default: start a tracker and servers on "
         "loopback, and stop them afterwards)",

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, NoReturn
 
+from rpc_server.address import Address, AddressError
+
 from ..pipeline_options import PipelineError, PipelineOptions
 from .errors import report_errors
 
@@ -101,6 +103,14 @@ def pipeline(text: str) -> PipelineOptions:
     try:
         return PipelineOptions.parse(text)
     except PipelineError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def address(text: str) -> Address:
+    """HOST:PORT."""
+    try:
+        return Address.parse(text)
+    except AddressError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
 
 

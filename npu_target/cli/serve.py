@@ -10,7 +10,7 @@ from rpc_server.launchers import LAUNCHERS
 
 from ..external.options import add_external_options, add_runner_name
 from .options import add_client_options, add_device_option, add_tls_ca_option, add_token_option
-from .parsers import at_least, does, port
+from .parsers import address, at_least, does, port
 
 _TRACKER_PORT = 9190
 _LOOPBACK = "127.0.0.1"
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         description="Serve simulated devices, or what --run-with runs programs on, to the clients "
         f"of a tracker. {_WARNING}",
     )
-    devices.add_argument("--tracker", required=True, metavar="HOST:PORT", help="where to register")
+    _add_tracker(devices, "where to register")
     add_tls_ca_option(devices)
     add_device_option(devices)
     devices.add_argument(
@@ -88,7 +88,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "or busy, and how many requests of clients wait for one. The exit code is 0 where there is "
         "a server, of --device where that is given, else 1.",
     )
-    status.add_argument("--tracker", required=True, metavar="HOST:PORT", help="which tracker")
+    _add_tracker(status, "which tracker")
     status.add_argument("--device", metavar="NAME|FILE", help="only servers of this device")
     status.add_argument(
         "--json",
@@ -99,6 +99,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_client_options(status)
     does(status, "serve_status")
+
+
+def _add_tracker(parser: argparse.ArgumentParser, what: str) -> None:
+    parser.add_argument("--tracker", required=True, type=address, metavar="HOST:PORT", help=what)
 
 
 def _add_bind(parser: argparse.ArgumentParser) -> None:

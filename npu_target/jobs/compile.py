@@ -9,16 +9,18 @@ from ..device import find
 from ..files import check_can_write
 from ..schedule_rules import default_schedule
 from ..stages import StagePrinter
-from ..topi import make
+from ..topi.spelled import parse_operator
 from ..tuning.chosen_defaults import choose_defaults_together
 from ..tuning.dump import check_can_dump
+from .errors import of_option
 from .print_options import asked_stages
 
 
 def run(options: argparse.Namespace) -> int:
     config = find(options.device)
     stages = asked_stages(options)
-    operator = make(options.operator, dict(options.attributes)).kernel()
+    with of_option("OPERATOR"):
+        operator = parse_operator(options.operator, config).kernel()
     if options.output is not None:
         check_can_write(options.output)
     if options.print_ir_to is not None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 
-from rpc_server.address import Address
 from rpc_server.credentials import read_credentials
 
 from ..device import find, preset
@@ -27,8 +26,7 @@ def run(options: argparse.Namespace) -> int:
     config = find(options.device) if options.device else preset(header.device)
     header.check_device(Header.of(config, header.model, ""), options.folder)
     runner = header.runner if options.runner is None else options.runner
-    tracker = None if options.tracker is None else Address.parse(options.tracker)
-    check_runner(runner, tracker)
+    check_runner(runner, options.tracker)
     mine = read_credentials(options.token_file, options.tls_ca)
     target = remeasured_folder(options.folder, header, runner)
     timeout = options.timeout or default_timeout(runner)
@@ -38,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
     with (
         device_pool(
             config,
-            tracker,
+            options.tracker,
             options.servers,
             options.folder / RUN_LOG_FILE,
             console,

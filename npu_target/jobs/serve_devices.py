@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _launch(options: argparse.Namespace) -> int:
     """Have the same command run on other hosts, for as long as this one runs."""
-    tracker = Address.parse(options.tracker)
+    tracker: Address = options.tracker
     if options.hosts is None:
         raise UsageError(f"--launch {options.launch} needs --hosts FILE")
     if is_loopback(options.bind) and not is_loopback(tracker.host):
@@ -68,7 +68,7 @@ def _launch(options: argparse.Namespace) -> int:
 
 
 def _serve_here(options: argparse.Namespace) -> int:
-    tracker = Address.parse(options.tracker)
+    tracker: Address = options.tracker
     config = find(options.device)
     keeper = door_keeper(options)
     mine = read_credentials(options.token_file, options.tls_ca)

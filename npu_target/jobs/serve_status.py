@@ -22,7 +22,7 @@ def run(options: argparse.Namespace) -> int:
     config = None if options.device is None else find(options.device)
     if options.json not in (None, "-"):
         check_can_write(Path(options.json))
-    tracker = Address.parse(options.tracker)
+    tracker: Address = options.tracker
     mine = read_credentials(options.token_file, options.tls_ca)
     with TrackerClient(tracker, credentials=mine) as client:
         counts, servers = client.all_counts(), client.servers()

@@ -13,7 +13,6 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 import npu_target
-from rpc_server.address import Address
 from rpc_server.credentials import read_credentials
 
 from ..device import DeviceConfig, find
@@ -27,13 +26,14 @@ from ..sweep.tune import SweepTuning
 from ..tuning.errors import TuningError
 from ..tuning.models import check_model, is_file, model_name
 from ..tuning.report import make_console, write_json
-from .errors import Stopped, UsageError
+from .errors import Stopped, UsageError, of_option
 
 
 def run(options: argparse.Namespace) -> int:
     base = find(options.device)
     check_model(options.model)
-    points = grid(base, options.vary)
+    with of_option("--vary"):
+        points = grid(base, options.vary)
     configs = [point.config for point in points if point.config is not None]
     tuning = _tuning(options)
     if tuning is not None:
@@ -104,7 +104,7 @@ def _tuning(options: argparse.Namespace) -> SweepTuning | None:
         model_name(options.model),
         options.trials,
         options.logs,
-        None if options.tracker is None else Address.parse(options.tracker),
+        options.tracker,
         options.servers,
         options.seed,
         options.timeout,

@@ -8,7 +8,6 @@ from typing import Any
 from rich.console import Console
 from tvm.s_tir import Schedule
 
-from rpc_server.address import Address
 from rpc_server.credentials import read_credentials
 from rpc_server.tracker_client import TrackerClient
 
@@ -47,7 +46,7 @@ from ..tuning.search import PRUNED
 from ..tuning.time_limits import default_timeout
 from ..tuning.tune_layers import SearchOptions, tune_layers
 from ..whole_network import print_network, said_unknown, time_of, with_sequence
-from .errors import Stopped, UsageError
+from .errors import Stopped, UsageError, of_option
 from .print_options import asked_stages
 
 # What only a network has, by the options' names.
@@ -76,11 +75,10 @@ def run(options: argparse.Namespace) -> int:
     folder = asked.folder
     check_log(folder, header)
     check_can_make(folder)
-    tracker = None if options.tracker is None else Address.parse(options.tracker)
-    check_runner(options.runner, tracker)
+    check_runner(options.runner, options.tracker)
     mine = read_credentials(options.token_file, options.tls_ca)
-    if tracker is not None:
-        with TrackerClient(tracker, credentials=mine) as client:
+    if options.tracker is not None:
+        with TrackerClient(options.tracker, credentials=mine) as client:
             client.require(config, options.runner)
     if options.json is not None:
         check_can_write(options.json)
@@ -96,7 +94,7 @@ def run(options: argparse.Namespace) -> int:
         open_log(folder, header, asked.shipped) as log,
         device_pool(
             config,
-            tracker,
+            options.tracker,
             options.servers,
             folder / RUN_LOG_FILE,
             console,
@@ -112,12 +110,14 @@ def _operator(options: argparse.Namespace, config: DeviceConfig) -> Operator | N
     """The one of --op, None where a network is asked for, which is checked."""
     if options.op is None:
         check_model(options.model)
-        check_ops(options.ops)
+        with of_option("--ops"):
+            check_ops(options.ops)
         return None
     for name in _OF_NETWORKS:
         if getattr(options, name):
             raise UsageError(f"--{name.replace('_', '-')}: is for networks, not for --op")
-    return parse_operator(options.op, config)
+    with of_option("--op"):
+        return parse_operator(options.op, config)
 
 
 def _layers(

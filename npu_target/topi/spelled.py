@@ -2,7 +2,8 @@
 
 Beside an operator's attributes as `make` takes them there are short forms: `k` is both `kh` and
 `kw`, `stride` both strides, one number instead of several (`pad=1`) stands for each of them. What
-is left out and has no default: `n` and `batch` are 1, `dim` is the device's array side.
+is left out and has no default: the batch is 1, `dim` is the device's array side. The batch is
+`batch`, or `n` of an operator that has no `batch`: a matmul's `n` are its columns.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from .operator import Operator, OperatorError
 from .registry import make, operators
 
 _SHORT = {"k": ("kh", "kw"), "stride": ("strides",)}
-_ONE = ("n", "batch")
 
 
 def parse_operator(text: str, config: DeviceConfig) -> Operator:
@@ -34,6 +34,7 @@ def parse_operator(text: str, config: DeviceConfig) -> Operator:
     cls = operators()[op]
     hints = get_type_hints(cls)
     names = [field.name for field in fields(cls)]
+    one = "batch" if "batch" in names else "n"
     attrs: dict[str, Any] = {}
     for name, value in given.items():
         longer = (
@@ -46,7 +47,7 @@ def parse_operator(text: str, config: DeviceConfig) -> Operator:
     for field in fields(cls):
         if field.name in attrs or field.default is not MISSING:
             continue
-        if field.name in _ONE:
+        if field.name == one:
             attrs[field.name] = 1
         elif field.name == "dim":
             attrs[field.name] = config.dim

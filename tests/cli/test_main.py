@@ -21,7 +21,7 @@ from npu_target.cli.main import main, make_parser, parse
 from npu_target.cli.parsers import leaves
 from npu_target.device import presets
 from npu_target.errors import UserError
-from npu_target.jobs.errors import Stopped, UsageError
+from npu_target.jobs.errors import Stopped, UsageError, of_option
 
 COMMAND = (sys.executable, "-m", "npu_target")
 # Options that mean the same everywhere, but whose defaults or values do not.
@@ -127,7 +127,9 @@ def test_the_versions_and_the_devices(capsys):
         (["serve"], "npu-target serve: error: the following arguments are required"),
         (["serve", "tracker", "--port=65536"], "--port: must be at most 65535"),
         (["serve", "tracker", "--port=x"], "--port: must be a whole number, got 'x'"),
-        (["compile", "matmul", "m"], "'m' is no attribute: needs NAME=VALUE"),
+        (["tune", "--model=tiny", "--tracker=x"], "argument --tracker: 'x' is not HOST:PORT"),
+        (["logs", "remeasure", "x", "--tracker=:1"], "argument --tracker: ':1' is not HOST:PORT"),
+        (["serve", "status", "--tracker=x"], "argument --tracker: 'x' is not HOST:PORT"),
     ],
 )
 def test_wrong_options_are_a_line_and_the_code_2(arguments, says, capsys):
@@ -149,6 +151,8 @@ def test_what_goes_wrong_in_a_job_is_a_line_and_a_code(capsys):
         2,
         "npu-target it: error: no; see: npu-target it --help\n",
     )
+    with pytest.raises(UsageError, match="argument --op: no operator"), of_option("--op"):
+        raise UserError("no operator")
     assert ends(Stopped("half is\ndone")) == (130, "npu-target it: stopped; half is done\n")
     assert ends(KeyboardInterrupt()) == (130, "npu-target it: stopped\n")
     assert ends(OSError(36, "File name too long", "a" * 300)) == (

@@ -192,8 +192,6 @@ def test_a_picture(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["--vary", "dims=8"], "near: dim"),
-        (["--vary", "dim=12"], "none of the 1 combinations is a device"),
         (["--vary", "dim=8", "--json", "/no/folder/x.json"], "/no/folder does not exist"),
         (["--vary", "dim=8", "--all-on-device"], "no device can run tiny"),
         (["--vary", "dim=8", "--trials", "1", "--logs", "none"], "needs a folder"),
@@ -205,6 +203,16 @@ def test_wrong_use(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], text: str
 ) -> None:
     assert text in refusal(lambda given: sweep(tmp_path, *given), capsys, *arguments)
+
+
+@pytest.mark.parametrize(
+    ("vary", "text"),
+    [("dims=8", "argument --vary: "), ("dims=8", "near: dim"), ("dim=12", "none of the 1 comb")],
+)
+def test_numbers_that_make_no_device_are_wrong_options(
+    capsys: pytest.CaptureFixture[str], vary: str, text: str
+) -> None:
+    assert text in misuse(main, capsys, "--model=tiny", "--vary", vary)
 
 
 @pytest.mark.parametrize(

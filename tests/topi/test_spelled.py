@@ -67,6 +67,7 @@ def test_every_operator_can_be_spelled_out():
         ("conv2d(h=__import__('os'))", "is no operator"),
         ("conv2d(h=28); x", "is no operator"),
         ("(" * 5000, "is no operator"),
+        ("matmul(m=4, k=4)", "matmul: n not given"),
         ("conv3d(h=1)", "unknown operator 'conv3d'; known: add, conv2d"),
         (
             "conv2d(h=28, w=28)",
