@@ -50,11 +50,18 @@ def _print(outputs: Sequence[np.ndarray], labels: Sequence[str], top: int) -> No
         if len(outputs) == 1 and output.ndim == 2 and output.shape[0] == 1:
             for index in np.argsort(-output[0].astype("float64"), kind="stable")[:top]:
                 name = labels[index] if index < len(labels) else ""
-                print(f"{index:5d}  {output[0, index]:9.4f}  {name}".rstrip())
+                print(f"{index:5d}  {_number(output[0, index]):>9}  {name}".rstrip())
         else:
-            size = "x".join(map(str, output.shape))
-            ends = f"{output.min():.4f} to {output.max():.4f}" if output.size else "empty"
+            size = "x".join(map(str, output.shape)) or "scalar"
+            ends = "empty"
+            if output.size:
+                ends = f"{_number(output.min())} to {_number(output.max())}"
             print(f"output {number}: {output.dtype} {size}, {ends}")
+
+
+def _number(value: Any) -> str:
+    """An element: integers and truth values have no places behind a point."""
+    return f"{value:.4f}" if isinstance(value, np.floating) else str(value)
 
 
 def _save(path: Path, made: Sequence[Sequence[np.ndarray]]) -> None:

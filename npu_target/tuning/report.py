@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +23,8 @@ TUNED = "tuned"
 DEFAULT = "default"
 FORCED = "forced"
 
-_FILE_COLUMNS = 120
+# More than any table needs.
+_FILE_COLUMNS = 1000
 
 
 @dataclass(frozen=True)
@@ -117,9 +119,11 @@ class _Output(Console):
 
 
 def make_console() -> Console:
-    """Standard output. Where it is no terminal, lines are as long as the tables need."""
+    """Standard output. Where it is no terminal, lines are as long as they need to be, so that a name
+    can be looked for in a file; COLUMNS limits them."""
     console = _Output()
-    return console if console.is_terminal else _Output(width=_FILE_COLUMNS)
+    has_width = console.is_terminal or "COLUMNS" in os.environ
+    return console if has_width else _Output(width=_FILE_COLUMNS)
 
 
 def quantity(number: int) -> str:

@@ -19,6 +19,7 @@ from npu_target.tuning.report import (
     DEFAULT,
     TUNED,
     LayerResult,
+    make_console,
     to_json,
     write_json,
 )
@@ -106,3 +107,13 @@ def test_progress_in_a_terminal_is_live():
         progress.stage("conv")
         progress.trial("conv", None)
     assert "conv" in console.file.getvalue() and "1/10" in console.file.getvalue()
+
+
+def test_what_is_written_to_a_file_is_as_wide_as_it_needs_to_be(capsys, monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    name = "conv2d_" + "9" * 300
+    make_console().print(name)
+    assert capsys.readouterr().out == name + "\n", "a name that is broken cannot be looked for"
+    monkeypatch.setenv("COLUMNS", "100")
+    make_console().print(name)
+    assert max(map(len, capsys.readouterr().out.splitlines())) == 100
