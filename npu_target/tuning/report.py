@@ -119,7 +119,7 @@ class _Output(Console):
 
 
 def make_console() -> Console:
-    """Standard output. Where it is no terminal, lines are as long as they need to be, so that a name
+    """Standard output. Where it is no terminal, lines are as long as they need to be, so that names
     can be looked for in a file; COLUMNS limits them."""
     console = _Output()
     has_width = console.is_terminal or "COLUMNS" in os.environ
