@@ -73,7 +73,10 @@ class Graph:
 
     def _add(self, binding: relax.Binding) -> None:
         if not isinstance(binding, relax.VarBinding):
-            raise GraphError(f"{self.name}: {binding.var.name} is bound by match_cast; remove it")
+            raise GraphError(
+                f"{self.name}: {binding.var.name} is bound by match_cast: its shape depends on "
+                "values (ONNX's NonZero, for one); take it out of the network"
+            )
         if isinstance(binding.value, relax.If):
             raise GraphError(f"{self.name}: {binding.var.name} is an if; only straight lines work")
         var, value = binding.var, self._without_aliases(binding.value)

@@ -46,8 +46,10 @@ class LocalServers:
             undo.callback(self._stop)
             with ThreadPoolExecutor(self.count) as executor:
                 starts = [executor.submit(self._start_one) for _ in range(self.count)]
-            for start in starts:
-                start.result()
+                # In here, so that after a Ctrl-C those that are starting are waited for, to be
+                # ended: they would say that their folder is gone.
+                for start in starts:
+                    start.result()
             wait_for_servers(self.tracker, device_key(self.config), self.count, _START_SECONDS)
             undo.pop_all()
         self._watch.start()

@@ -60,6 +60,9 @@ class Child:
         watchdog.start()
         try:
             self.ready = self._process.stdout.readline().strip()
+        except BaseException:  # Ctrl-C: nobody has this object, to end the process
+            self.kill()
+            raise
         finally:
             watchdog.cancel()
         if not self.ready:

@@ -83,6 +83,13 @@ def residual_net(size: int = 16, batch: int | str = 1) -> onnx.ModelProto:
     return m.model({"image": (batch, 3, size, size)}, {"fc_out": (batch, 10)})
 
 
+def write_host_network(path: Path) -> None:
+    """A network of which nothing is for a device to compute."""
+    x, y = (helper.make_tensor_value_info(n, FLOAT, [1, 10]) for n in "xy")
+    graph = helper.make_graph([helper.make_node("Sigmoid", ["x"], ["y"])], "host", [x], [y])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
+
+
 def quantized(
     model: onnx.ModelProto, folder: Path, form: str, samples: int = 3, **options
 ) -> onnx.ModelProto:

@@ -2,7 +2,7 @@
 
 import pytest
 from relax_functions import function_of
-from tvm import relax
+from tvm import relax, tirx
 from tvm.relax import op
 from tvm.relax.dpl import is_op, wildcard
 
@@ -48,4 +48,16 @@ def test_an_if_is_refused_by_name():
     with builder.function("main", [x, condition]):
         builder.emit_func_output(builder.emit(relax.If(condition, op.abs(x), op.exp(x)), "choice"))
     with pytest.raises(GraphError, match="choice is an if"):
+        Graph(builder.get())
+
+
+def test_a_shape_that_depends_on_values_is_refused_by_name():
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType(SHAPE, "float32"))
+    with builder.function("main", [x]):
+        found = builder.match_cast(
+            op.nonzero(x), relax.TensorType((2, tirx.Var("n", "int64")), "int64")
+        )
+        builder.emit_func_output(found)
+    with pytest.raises(GraphError, match="is bound by match_cast: its shape depends on values"):
         Graph(builder.get())

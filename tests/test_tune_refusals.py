@@ -102,6 +102,16 @@ def test_an_operator_that_the_device_does_not_take(capsys):
     assert "weights laid out for dim 8, device has 16" in said
 
 
+def test_a_network_of_which_nothing_is_for_the_device(tmp_path, capsys):
+    pytest.importorskip("onnxruntime")
+    from onnx_models import write_host_network
+
+    file = tmp_path / "odd.onnx"
+    write_host_network(file)
+    said = refusal(main, capsys, f"--model={file}", f"--logs={tmp_path / 'logs'}", "--trials=1")
+    assert "nothing of odd is for gemmini-16x16 to compute, so there is nothing to tune" in said
+
+
 def test_an_operator_has_no_options_of_networks(capsys):
     operator = "--op=matmul(m=4, k=4, n=4)"
     said = misuse(main, capsys, operator, "--on-device=a")

@@ -30,6 +30,7 @@ from ..tuning.dump import (
     dump_layers,
     with_host_costs,
 )
+from ..tuning.errors import TuningError
 from ..tuning.explain_schedule import explain_schedules
 from ..tuning.failure import DOES_NOT_APPLY, DOES_NOT_FIT
 from ..tuning.header import Header
@@ -90,6 +91,11 @@ def run(options: argparse.Namespace) -> int:
     timeout = options.timeout or default_timeout(options.runner)
     console = make_console()
     layers, network = _layers(options, operator, config, console)
+    if not layers:
+        raise TuningError(
+            f"nothing of {name} is for {config.name} to compute, so there is nothing to tune; "
+            "--explain says why"
+        )
     with (
         open_log(folder, header, asked.shipped) as log,
         device_pool(

@@ -32,6 +32,8 @@ def measure(options: argparse.Namespace, config: DeviceConfig, point: Point) -> 
         results = Chooser(config, None).results(network.layers)
     except (CodegenError, DoesNotFit, NumericsError) as error:
         return DeviceResult.unable(config, point, str(error))
+    if not results:
+        return DeviceResult.unable(config, point, "nothing of it is for the device to compute")
     return DeviceResult.of(config, point, network.partitioned, results)
 
 

@@ -114,6 +114,16 @@ def test_what_there_is_nothing_of_is_left_out(document):
     assert ids == {"device"}
 
 
+def test_a_network_without_layers_on_the_device_says_so(document):
+    bare = copy.deepcopy(document)
+    none = dict.fromkeys(bare["totals"], 0)
+    bare.update(layers=[], totals=none, in_sequence=None, search=[])
+    assert (
+        "No layer of this network runs on the device; its parts say why"
+        in Elements(page(bare)).text
+    )
+
+
 def test_a_device_that_tells_only_cycles_has_a_report_without_reasons(document):
     silent = copy.deepcopy(document)
     silent["device"]["reasons"] = {}

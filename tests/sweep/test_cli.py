@@ -232,6 +232,19 @@ def test_values_that_are_none(capsys: pytest.CaptureFixture[str], text: str) -> 
     assert text in misuse(main, capsys, "--model", "tiny", "--vary", text)
 
 
+def test_a_network_of_which_nothing_is_for_the_device(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("onnxruntime")
+    from onnx_models import write_host_network
+
+    file = tmp_path / "odd.onnx"
+    write_host_network(file)
+    arguments = [f"--model={file}", "--vary=dim=8", "--processes=1", f"-o={tmp_path / 'out'}"]
+    error = refusal(main, capsys, *arguments)
+    assert "no device can run odd: nothing of it is for the device to compute" in error
+
+
 def test_a_folder_that_cannot_be_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
