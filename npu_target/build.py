@@ -44,6 +44,13 @@ def write_built(executable: tvm.runtime.Executable, path: Path, built: Built) ->
             os.replace(library, path)
         except (RuntimeError, OSError) as error:
             raise TuningError(
-                f"{path} cannot be made: {last_line(error)}; a C++ compiler (g++) is needed, and "
-                "a folder that can be written"
+                f"{path} cannot be made: {_said(error)}; a C++ compiler (g++) is needed, and a "
+                "folder with room that can be written"
             ) from error
+
+
+def _said(error: RuntimeError | OSError) -> str:
+    """The line that says most. Of a compiler that is the first: the last ones are who called whom,
+    and TVM's command line."""
+    _, found, said = str(error).partition("Compilation error:\n")
+    return said.splitlines()[0] if found and said.strip() else last_line(error)

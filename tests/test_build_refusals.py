@@ -9,7 +9,10 @@ import os
 import pytest
 from command_lines import build, refusal, run
 
+from npu_target.build import write_built
+from npu_target.built_file import Built
 from npu_target.device import preset
+from npu_target.tuning.errors import TuningError
 from npu_target.tuning.header import Header
 from npu_target.tuning.log import RECORDS_FILE
 
@@ -73,6 +76,21 @@ def test_no_pipe_is_replaced_by_a_network(tmp_path, capsys):
     said = refusal(build, capsys, "--model=tiny", "-o", str(tmp_path / "pipe"))
     assert "pipe is a device or a pipe; a built network is a file" in said
     assert (tmp_path / "pipe").is_fifo() and len(list(tmp_path.iterdir())) == 1
+
+
+def test_what_the_compiler_says_first_is_why(tmp_path):
+    """What its last lines are, and TVM's, is who called whom."""
+
+    class Executable:
+        def export_library(self, path):
+            raise RuntimeError(
+                "Compilation error:\nld: final link failed: No space left on device\n"
+                "collect2: error: ld returned 1 exit status\n\nCommand line: g++ -shared"
+            )
+
+    with pytest.raises(TuningError, match=r"x\.so cannot be made: ld: final link failed: No space"):
+        write_built(Executable(), tmp_path / "x.so", Built("x", "gemmini-16x16", ()))
+    assert not list(tmp_path.iterdir())
 
 
 def test_running_what_is_not_there(tmp_path, capsys):

@@ -145,7 +145,7 @@ def program_cycles(program: bytes, max_cycles: int = 0, device: Device | None = 
 
     Raises RuntimeError [bad_program] for a malformed program, and [race] for one whose result
     depends on an order of commands that the hardware does not keep, on kinds of device that look
-    for such without values: Gemmini does, VTA only where a program is launched.
+    for such without values: Gemmini and VTA do, of which the program brings its micro-ops along.
     """
     numbers = plain_numbers(device.numbers()) if device is not None else {}
     cycles = int(_call("npu.sim.program_cycles", program, max_cycles, numbers))
@@ -157,7 +157,8 @@ def sequence_cycles(
 ) -> tuple[int, ...]:
     """Simulated cycles of each program file, from a fence to a fence, when they run one after
     another on one device whose caches are cold at first. `addresses` are those of each program's
-    arguments, in DRAM. As in `program_cycles` no values are computed, and no addresses checked.
+    arguments, in DRAM. As in `program_cycles` no values are computed, and no addresses checked; for
+    races VTA's rows are not looked at, those of each program are in `program_cycles`.
 
     Raises RuntimeError [bad_program] for a malformed program, or programs of several devices, and
     [race] as `program_cycles` does.

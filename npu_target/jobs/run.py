@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..built_file import Built, read_built
-from ..files import check_can_write, open_atomically
+from ..files import WriteError, check_can_write, open_atomically
 from ..inputs import read_inputs
 from ..run import load_built
 from ..tuning.errors import TuningError
@@ -69,12 +69,15 @@ def _save(path: Path, made: Sequence[Sequence[np.ndarray]]) -> None:
     outputs = [
         parts[0] if len(parts) == 1 else np.stack(parts) for parts in zip(*made, strict=True)
     ]
-    with open_atomically(path) as file:
-        if len(outputs) == 1:
-            np.save(file, outputs[0])
-        else:
-            arrays: dict[str, Any] = {f"output{n}": array for n, array in enumerate(outputs)}
-            np.savez(file, **arrays)
+    try:
+        with open_atomically(path) as file:
+            if len(outputs) == 1:
+                np.save(file, outputs[0])
+            else:
+                arrays: dict[str, Any] = {f"output{n}": array for n, array in enumerate(outputs)}
+                np.savez(file, **arrays)
+    except OSError as error:
+        raise WriteError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
 def _read_labels(path: Path | None) -> list[str]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from npu_target.jobs.run import _print
+from npu_target.files import WriteError
+from npu_target.jobs.run import _print, _save
 
 
 @pytest.mark.parametrize(
@@ -22,3 +25,10 @@ from npu_target.jobs.run import _print
 def test_integers_are_printed_as_such(output, said, capsys):
     _print([output], [], 5)
     assert capsys.readouterr().out == said
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_full_disk_is_named(count):
+    made = [[np.zeros(1 << 16, np.int8)] * count]
+    with pytest.raises(WriteError, match=r"^/dev/full cannot be written: .*[Nn]o space left"):
+        _save(Path("/dev/full"), made)

@@ -12,6 +12,7 @@
 #include "src/ffi_bytes.h"
 #include "src/ffi_error.h"
 #include "src/ffi_numbers.h"
+#include "src/launch.h"
 #include "src/simulators.h"
 
 namespace npu {
@@ -32,11 +33,13 @@ int64_t program_cycles(const ffi::Bytes& file, int64_t max_cycles, const FfiNumb
     options.computes_values = false;
     options.checks_races = true;
     options.poll = stop_if_interrupted;
-    const sim::MemoryMap no_dram;
-    const auto simulator = make_simulator(program.kind, program.numbers, no_dram, options);
+    const std::vector<uint64_t> addresses = addresses_of(program);
+    sim::MemoryMap constants;  // which may say what rows commands touch
+    add_constants(program, addresses, constants);
+    const auto simulator = make_simulator(program.kind, program.numbers, constants, options);
     sim::HostCore host(program.host);
     try {
-      simulator->run(program, addresses_of(program), host);
+      simulator->run(program, addresses, host);
       return static_cast<int64_t>(simulator->finish());
     } catch (const sim::LimitError&) {
       return kPastTheLimit;

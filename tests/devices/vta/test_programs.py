@@ -16,7 +16,7 @@ from tvm.s_tir import Schedule
 from npu_target.codegen_tir import CodegenError, build_program
 from npu_target.conformance.runs import default_program, expected, inputs_of, launched
 from npu_target.device import kind_of, preset
-from npu_target.device_api import last_stats
+from npu_target.device_api import last_stats, program_cycles
 from npu_target.devices.vta import isa
 from npu_target.program import Command, Loop, Node, Program
 from npu_target.schedule_rules.space import designs
@@ -137,6 +137,9 @@ def test_tokens_are_needed(give: tuple[int, str], take: tuple[int, str]) -> None
     broken = Program(program.name, CONFIG, program.args, body, program.constants)
     with pytest.raises(RuntimeError, match=r"\[race\]"):
         launched(broken, inputs_of(operator, CONFIG, schedule.mod))
+    # Where no values are computed either, so that no such schedule is chosen.
+    with pytest.raises(RuntimeError, match=r"\[race\].*(touches row|uses the same DRAM)"):
+        program_cycles(broken.to_bytes())
 
 
 def refusal(operator: Operator) -> str:

@@ -7,6 +7,13 @@
 #include "vta/simulator/functional.h"
 
 namespace npu::vta {
+namespace {
+
+bool loads_micro_ops(const Command& command) {
+  return command.is_transfer() && !command.is_tokens_only() && command.memory == kUop;
+}
+
+}  // namespace
 
 Simulator::Simulator(const Config& config, const sim::MemoryMap& dram, sim::RunOptions options)
     : SimulatorOf(std::move(options)),
@@ -29,14 +36,25 @@ void Simulator::launch() {
   const auto run = [this](const IssuedCommand& issued) {
     if (options().poll) options().poll();
     const RunningCommand running = order_.run(issued);
-    if (!options().computes_values) return;  // which say, in micro-ops, what rows a command touches
-    if (options().checks_races) races_.run(running);
-    vta::run(issued, config_, dram_, buffers_);
+    const bool looks_for_races = options().checks_races && knows_rows(issued);
+    if (looks_for_races) races_.run(running);
+    if (options().computes_values || (looks_for_races && loads_micro_ops(issued.command))) {
+      vta::run(issued, config_, dram_, buffers_);
+    }
   };
   cycles_ = timing_.run_launch(pending_, cycles_, run) + config_.host_launch_cycles;
   order_.finish(pending_.back());
   pending_.clear();
   check_limit(commands_, static_cast<uint64_t>(cycles_));
+}
+
+bool Simulator::knows_rows(const IssuedCommand& issued) {
+  if (options().computes_values || !loads_micro_ops(issued.command)) return knows_rows_;
+  const DramLines lines = dram_lines(issued, config_);
+  for (int64_t y = 0; y < lines.lines && knows_rows_; ++y) {
+    knows_rows_ = dram_.find(lines.address(y), lines.line_bytes, /*for_writing=*/false) != nullptr;
+  }
+  return knows_rows_;
 }
 
 uint64_t Simulator::finish() {

@@ -39,6 +39,10 @@ class Simulator final : public sim::SimulatorOf<Simulator> {
  private:
   void launch();
 
+  // Whether it can be said which rows commands touch, of a command that comes next: their micro-ops
+  // do. Where no values are computed DRAM may be missing, and with it the micro-ops from then on.
+  bool knows_rows(const IssuedCommand& issued);
+
   const Config config_;
   const sim::MemoryMap& dram_;
   Buffers buffers_;
@@ -46,6 +50,7 @@ class Simulator final : public sim::SimulatorOf<Simulator> {
   TokenOrder order_;
   Timing timing_;
   std::vector<IssuedCommand> pending_;  // not launched yet
+  bool knows_rows_ = true;
   int64_t commands_ = 0;
   int64_t cycles_ = 0;
 };
