@@ -14,8 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 
+from .errors import UserError
 
-class PipelineError(ValueError):
+
+class PipelineError(UserError, ValueError):
     """A pipeline that is none, saying which there are."""
 
 

@@ -14,12 +14,14 @@ Of the device alone, without a network:
 Errors that a user can mend are exceptions whose text says where, what is wrong and what to do.
 """
 
+from .arguments import ArgumentError
 from .built import BuiltNetwork, LoadedNetwork, load_built
 from .layers import Layers
 from .network import LoadedModel, load
 from .tunable import SingleOperator, Tunable, operator
 
 __all__ = [
+    "ArgumentError",
     "BuiltNetwork",
     "Layers",
     "LoadedModel",

@@ -10,7 +10,7 @@ from tvm.ir import IRModule
 
 from ..build import compile_network
 from ..built_file import Built
-from ..device import DEFAULT_DEVICE, DeviceConfig, find
+from ..device import DEFAULT_DEVICE, DeviceConfig
 from ..export.errors import ExportError
 from ..files import check_name
 from ..frontend import TensorInfo
@@ -25,6 +25,7 @@ from ..tuning.network import Network, network_of
 from ..tuning.report import LayerResult
 from ..tuning.routes import BESIDE
 from ..whole_network import time_of, with_sequence
+from .arguments import check_seed, device_of, numerics_of, paths_of
 from .built import BuiltNetwork
 from .layers import Layers
 from .tunable import Tunable
@@ -58,7 +59,7 @@ class LoadedModel(Tunable):
         own_logs_only: bool = False,
         require_tuned: bool = False,
         routes: str = BESIDE,
-        pipeline: PipelineOptions = DEFAULT_PIPELINE,
+        pipeline: str | PipelineOptions = DEFAULT_PIPELINE,
         runner: str = "",
     ) -> BuiltNetwork:
         """Compile it, with the schedules that tuning found; nothing is tuned. Parameters and errors
@@ -83,14 +84,14 @@ class LoadedModel(Tunable):
 
 def load(
     model: str | Path | IRModule,
-    device: str | DeviceConfig = DEFAULT_DEVICE,
+    device: str | Path | DeviceConfig = DEFAULT_DEVICE,
     *,
     name: str = "network",
     shapes: Mapping[str, tuple[int, ...]] | None = None,
     weights: str | Path | None = None,
     seed: int = 0,
-    calibrate: Sequence[str | Path] = (),
-    numerics: NumericsOptions | None = None,
+    calibrate: str | Path | Sequence[str | Path] = (),
+    numerics: str | NumericsOptions | None = None,
     all_on_device: bool = False,
 ) -> LoadedModel:
     """Load a network, quantize it unless it comes quantized, and partition it for a device.
@@ -103,18 +104,22 @@ def load(
     name : of a module; logs are kept under it. Others have their own.
     shapes : of inputs that a file leaves open, by name.
     weights : a file of weights for a model with a name; without one they are drawn from `seed`.
-    calibrate : inputs to quantize a network in float with, folders, `.npy` or `.npz` files; without
-        any they are drawn from `seed`, for which cycles are right and outputs are not.
-    numerics : by which numbers to compute a network that comes quantized; the default is exactly
-        its own.
+    calibrate : inputs to quantize a network in float with, one or several of folders, `.npy` or
+        `.npz` files; without any they are drawn from `seed`, for which cycles are right and outputs
+        are not.
+    numerics : by which numbers to compute a network that comes quantized, `exact` (the default) or
+        `fast`, or :class:`npu_target.numerics.NumericsOptions` to choose by layer.
     all_on_device : whether it is an error that the host computes something.
 
     Raises
     ------
-    FrontendError, ModelError, InputsError, NumericsError, TuningError, ConfigError, GraphError
+    FrontendError, ModelError, InputsError, NumericsError, TuningError, ConfigError, GraphError,
+    ArgumentError
         for what is not there, cannot be read, or does not fit.
     """
-    config = find(device) if isinstance(device, str) else device
+    config = device_of(device)
+    check_seed(seed)
+    chosen = numerics_of(numerics)
     if isinstance(model, IRModule):
         if weights is not None or shapes:
             raise TuningError("a module has its weights and its shapes inside")
@@ -125,6 +130,6 @@ def load(
         name = model_name(str(model))
         given = None if weights is None else Path(weights)
         found = load_model(str(model), given, seed, shapes)
-    paths = [Path(path) for path in calibrate]
-    network = network_of(found, config, seed, paths, numerics, all_on_device)
+    paths = paths_of(calibrate)
+    network = network_of(found, config, seed, paths, chosen, all_on_device)
     return LoadedModel(name, config, network.layers, network)

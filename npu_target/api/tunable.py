@@ -12,13 +12,14 @@ from rpc_server.address import Address
 from rpc_server.credentials import read_credentials
 from rpc_server.tracker_client import TrackerClient
 
-from ..device import DEFAULT_DEVICE, DeviceConfig, find
+from ..device import DEFAULT_DEVICE, DeviceConfig
 from ..partition.partitioner import Lowering
 from ..pipeline_options import DEFAULT as DEFAULT_PIPELINE
 from ..pipeline_options import PipelineOptions
 from ..topi import Operator
 from ..topi.spelled import parse_operator
 from ..tuning.asked_logs import AskedLogs, asked_logs
+from ..tuning.choices import SEARCHES, SPACES
 from ..tuning.choose import Chooser
 from ..tuning.chosen_defaults import choose_defaults_together
 from ..tuning.devices import check_runner, device_pool
@@ -29,9 +30,17 @@ from ..tuning.layers import Layer, layers_of
 from ..tuning.log import RUN_LOG_FILE, check_can_make, check_log, open_log
 from ..tuning.places import NO_LOGS
 from ..tuning.report import LayerResult, make_console
-from ..tuning.routes import BESIDE
+from ..tuning.routes import BESIDE, ROUTES
 from ..tuning.time_limits import default_timeout
 from ..tuning.tune_layers import SearchOptions, tune_layers
+from .arguments import (
+    check_choice,
+    check_seconds,
+    check_seed,
+    check_whole_number,
+    device_of,
+    pipeline_of,
+)
 from .layers import Layers
 
 _COMMAND = "npu_target.api"  # in the place of a command line in the logs
@@ -63,7 +72,7 @@ class Tunable:
         space: str = SearchOptions.space,
         search: str = SearchOptions.search,
         routes: str = SearchOptions.routes,
-        pipeline: PipelineOptions = DEFAULT_PIPELINE,
+        pipeline: str | PipelineOptions = DEFAULT_PIPELINE,
         tracker: str | None = None,
         servers: int | None = None,
         runner: str = "",
@@ -81,7 +90,7 @@ class Tunable:
         logs : the folder of logs, in which it is `<device>/<model>/`; None is the user's.
         own_logs_only : whether the logs that come with the package are left out.
         seed, space, search, routes : see :class:`npu_target.tuning.tune_layers.SearchOptions`.
-        pipeline : how to compile, `npu_target.pipeline_options`; logs are of one.
+        pipeline : how to compile, as `--pipeline` has it: `O1`, `O2,-overlap`; logs are of one.
         tracker : `HOST:PORT`, to measure on its servers; None starts some here.
         servers : how many; None is one for each processor, or all of the tracker's.
         runner : the name of what measures instead of the simulator.
@@ -99,9 +108,21 @@ class Tunable:
         ------
         KeyboardInterrupt
             after Ctrl-C, when what was measured is written: `resume=True` goes on.
+        ArgumentError
+            for an argument that is none of what it may be, before anything is done.
         TuningError
             for logs that cannot be used, and what else the text says.
         """
+        check_whole_number("trials", trials, 1)
+        check_choice("space", space, SPACES)
+        check_choice("search", search, SEARCHES)
+        check_choice("routes", routes, ROUTES)
+        check_seed(seed)
+        if servers is not None:
+            check_whole_number("servers", servers, 1)
+        if timeout_seconds is not None:
+            check_seconds("timeout_seconds", timeout_seconds)
+        pipeline = pipeline_of(pipeline)
         header = Header.of(self.config, self.name, _COMMAND, pipeline, runner)
         asked = asked_logs(header, logs, own_logs_only)
         if asked.folder is None:
@@ -139,7 +160,7 @@ class Tunable:
         own_logs_only: bool = False,
         require_tuned: bool = False,
         routes: str = BESIDE,
-        pipeline: PipelineOptions = DEFAULT_PIPELINE,
+        pipeline: str | PipelineOptions = DEFAULT_PIPELINE,
         runner: str = "",
     ) -> Layers:
         """What each layer takes by its default schedule and by the one that a build would take.
@@ -157,6 +178,8 @@ class Tunable:
         ------
         LogError
             for logs that cannot be used, that do not hold true, or that lack what is required.
+        ArgumentError
+            for an argument that is none of what it may be.
         TuningError, CodegenError
             for a layer whose program is wrong or that does not fit the device.
         """
@@ -178,9 +201,11 @@ class Tunable:
         own_logs_only: bool,
         require_tuned: bool,
         routes: str,
-        pipeline: PipelineOptions,
+        pipeline: str | PipelineOptions,
         runner: str,
     ) -> Chooser:
+        check_choice("routes", routes, ROUTES)
+        pipeline = pipeline_of(pipeline)
         header = Header.of(self.config, self.name, _COMMAND, runner=runner)
         asked: AskedLogs = asked_logs(header, logs, own_logs_only)
         log = asked.need() if require_tuned else asked.read()
@@ -202,7 +227,7 @@ class SingleOperator(Tunable):
     operator: Operator
 
 
-def operator(text: str, device: str | DeviceConfig = DEFAULT_DEVICE) -> SingleOperator:
+def operator(text: str, device: str | Path | DeviceConfig = DEFAULT_DEVICE) -> SingleOperator:
     """One operator alone, to see how fast a device computes it and to tune it.
 
     Parameters
@@ -218,7 +243,7 @@ def operator(text: str, device: str | DeviceConfig = DEFAULT_DEVICE) -> SingleOp
     ConfigError
         for a device that there is not.
     """
-    config = find(device) if isinstance(device, str) else device
+    config = device_of(device)
     found = parse_operator(text, config)
     found.prim_func(config)
     return SingleOperator(found.name, config, layers_of([found]), found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from ..tuning.choices import SEARCHES, SPACES
 from .columns import columns
 from .options import (
     add_network_options,
@@ -41,14 +42,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     tuning.add_argument(
         "--space",
-        choices=("template", "rules", "both"),
+        choices=SPACES,
         default="both",
         help="search the hand-written templates, the schedules that rules generate, or both "
         "(default: %(default)s)",
     )
     tuning.add_argument(
         "--search",
-        choices=("points", "evolutionary"),
+        choices=SEARCHES,
         default="points",
         help="how: our own search between structures and tile sizes, or MetaSchedule's "
         "evolutionary one with its cost model (default: %(default)s)",

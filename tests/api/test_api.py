@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.resources
 import inspect
 import re
 import subprocess
@@ -178,6 +179,64 @@ def test_what_cannot_be_done(network, built, tmp_path):
     with pytest.raises(WriteError, match=r"the folder .* does not exist"):
         built.save(tmp_path / "no" / "x.so")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"trials": 0}, "trials must be at least 1, got 0"),
+        ({"trials": "5"}, "trials must be a whole number, got '5'"),
+        ({"trials": True}, "trials must be a whole number, got True"),
+        ({"space": "all"}, "space must be one of template, rules, both, got 'all'"),
+        ({"search": "best"}, "search must be one of points, evolutionary, got 'best'"),
+        ({"routes": "all"}, "routes must be one of beside, none, only, got 'all'"),
+        ({"seed": -1}, "seed must be at least 0, got -1"),
+        ({"seed": 1 << 31}, "seed must be less than 2"),
+        ({"servers": 0}, "servers must be at least 1, got 0"),
+        ({"timeout_seconds": 0}, "timeout_seconds must be more than 0, got 0"),
+        ({"timeout_seconds": float("nan")}, "timeout_seconds must be more than 0, got nan"),
+        ({"timeout_seconds": "1"}, "timeout_seconds must be a number of seconds, got '1'"),
+        ({"pipeline": 1}, "pipeline must be a name or PipelineOptions, got 1"),
+    ],
+)
+def test_arguments_of_tune_that_are_none(arguments, says, tmp_path):
+    one = npu.operator("matmul(m=4, k=4, n=4)")
+    with pytest.raises(npu.ArgumentError, match=re.escape(says)):
+        one.tune(**arguments, logs=tmp_path / "logs", quiet=True)
+    assert not list(tmp_path.iterdir())
+
+
+def test_arguments_that_are_none(tmp_path):
+    one = npu.operator("matmul(m=4, k=4, n=4)", "gemmini-8x8")
+    with pytest.raises(npu.ArgumentError, match="routes must be one of"):
+        one.layers(routes="all")
+    with pytest.raises(UserError, match="begins with none of the names O0, O1, O2"):
+        one.layers(pipeline="O7", logs="none")
+    for made in (npu.load, lambda model, device: npu.operator("matmul(m=4, k=4, n=4)", device)):
+        with pytest.raises(npu.ArgumentError, match="device must be a name, a file or a Dev"):
+            made("tiny", 8)
+    with pytest.raises(npu.ArgumentError, match="seed must be a whole number"):
+        npu.load("tiny", seed=0.5)
+    with pytest.raises(npu.ArgumentError, match="numerics must be a mode or NumericsOptions"):
+        npu.load("tiny", numerics=1)
+    with pytest.raises(UserError, match="no mode is called 'near'; there are: exact, fast"):
+        npu.load("tiny", numerics="near")
+
+
+def test_arguments_are_written_as_options_are(tmp_path):
+    file = tmp_path / "mine.json"
+    preset("gemmini-8x8").save(file)
+    one = npu.operator("matmul(m=40, k=40, n=40)", file)
+    assert one.config == preset("gemmini-8x8")
+    plain, best = (one.layers(logs="none", pipeline=name).cycles for name in ("O0", "O2"))
+    assert plain > best
+    with pytest.raises(InputsError, match=r"nowhere\.npz"):  # not a path for each letter
+        npu.load("tiny", calibrate="nowhere.npz")
+
+
+def test_the_package_is_typed():
+    for package in ("npu_target", "rpc_server"):
+        assert (importlib.resources.files(package) / "py.typed").is_file()
 
 
 @pytest.mark.long
