@@ -102,11 +102,15 @@ def plot(path: Path, model: str, results: Sequence[DeviceResult]) -> None:
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
+    from matplotlib.lines import Line2D
     from matplotlib.ticker import ScalarFormatter
 
-    figure, axes = pyplot.subplots(figsize=(8, 5.5), layout="constrained")
     able = [result for result in results if result.layers]
     front = pareto_front(results)
+    # Of long fronts the list is higher than the axes.
+    figure, axes = pyplot.subplots(
+        figsize=(10, max(5.5, 1.5 + len(front) / 5)), layout="constrained"
+    )
     drawn: list[tuple[Sequence[DeviceResult], dict[str, Any]]] = []
     if any(each.trials for each in able):
         style = {"color": "0.45", "linestyle": "--", "marker": "s", "markersize": 4}
@@ -129,11 +133,20 @@ def plot(path: Path, model: str, results: Sequence[DeviceResult]) -> None:
             drawstyle="steps-post",
             **look,
         )
-    for each in front:
-        text = "\n".join(f"{name} {value}" for name, value in each.numbers.items())
+    # By numbers, since texts of points that are near would be written over each other.
+    handles, _ = axes.get_legend_handles_labels()
+    for number, each in enumerate(front, start=1):
         axes.annotate(
-            text, (each.area_mm2, each.milliseconds), (5, 5), textcoords="offset points", fontsize=7
+            str(number),
+            (each.area_mm2, each.milliseconds),
+            (0, 6),
+            textcoords="offset points",
+            ha="center",
+            fontsize=8,
         )
+        text = ", ".join(f"{name} {value}" for name, value in each.numbers.items())
+        look = {"linestyle": "none", "marker": f"${number}$", "color": "black"}
+        handles.append(Line2D([], [], label=text, **look))
     axes.set(
         title=f"{model}: time and area",
         xlabel="area of array and memories, mm² in 22 nm (estimate)",
@@ -144,7 +157,7 @@ def plot(path: Path, model: str, results: Sequence[DeviceResult]) -> None:
     axes.yaxis.set_major_formatter(ScalarFormatter())
     axes.yaxis.set_minor_formatter(ScalarFormatter())
     axes.grid(which="both", color="0.9")
-    axes.legend()
+    axes.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=8)
     try:
         with open_atomically(path) as file:
             figure.savefig(file, format=path.suffix[1:] or "svg")

@@ -186,7 +186,11 @@ def test_devices_are_files_for_other_commands(tmp_path: Path) -> None:
 def test_a_picture(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     assert sweep(tmp_path, "--vary", "dim=8,16", "--plot", str(tmp_path / "front.svg")) == 0
-    assert "Pareto front" in (tmp_path / "front.svg").read_text()
+    text = (tmp_path / "front.svg").read_text()
+    assert "Pareto front" in text
+    # Glyphs are paths; the texts that they are of are comments. Beside the axes, in one line each.
+    for number, side in ((1, 8), (2, 16)):
+        assert f"<!-- {number} -->" in text and f"<!-- dim {side} -->" in text
 
 
 @pytest.mark.parametrize(
