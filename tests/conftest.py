@@ -12,6 +12,9 @@ import pytest
 from hypothesis import Phase, settings
 from kept_builds import KEPT
 
+# Workers of pytest-xdist have the width of a terminal, which would limit what commands print.
+os.environ.pop("COLUMNS", None)
+
 # Examples take milliseconds to seconds each on the simulated device: no deadline, and the time
 # that an explanation of a failure takes is better spent by the reader.
 settings.register_profile(

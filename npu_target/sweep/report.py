@@ -139,9 +139,8 @@ def plot(path: Path, model: str, results: Sequence[DeviceResult]) -> None:
         axes.annotate(
             str(number),
             (each.area_mm2, each.milliseconds),
-            (0, 6),
+            (5, 4),
             textcoords="offset points",
-            ha="center",
             fontsize=8,
         )
         text = ", ".join(f"{name} {value}" for name, value in each.numbers.items())
