@@ -30,6 +30,7 @@ ACC, ACCUMULATE, FULL_WIDTH = 1 << 31, 3 << 30, 5 << 29
 BASE = 0x80010000
 MEMORY_BYTES = 1 << 13
 Words = tuple[int, int, int]
+LEAST_ROWS = 4  # of a run of the array
 
 # Small memories: collisions between commands are what streams are for.
 SMALL = GemminiConfig(name="small", spad_bank_rows=32, acc_bank_rows=64)
@@ -213,9 +214,10 @@ class Draw:
     def garbage(self) -> int:
         return local(GARBAGE, self.config.dim, self.config.dim)
 
-    def result(self, c_stride: int) -> int:
-        rows, cols = self.integer(0, self.config.dim), self.integer(0, self.config.dim)
-        flags = self.draw(st.sampled_from([0, ACC, ACCUMULATE, ACCUMULATE]))
+    def result(self, c_stride: int, most_rows: int) -> int:
+        rows, cols = self.integer(0, most_rows), self.integer(0, self.config.dim)
+        kinds = [0, ACC, ACCUMULATE, ACCUMULATE]
+        flags = self.draw(st.sampled_from(kinds if c_stride or rows < 2 else kinds[:2]))
         memory_rows = self.config.acc_rows if flags else self.config.spad_rows
         if rows == 0:
             return local(flags | self.integer(0, 2**25 - 1), rows, cols)
@@ -224,21 +226,30 @@ class Draw:
 
     def matmuls(self) -> list[Words]:
         """A configuration and some preload and compute pairs under it."""
+        dim = self.config.dim
         is_ws = self.flag()
         transpose_a = self.flag()
         transpose_b = self.flag() and (transpose_a != is_ws)
-        a_stride, c_stride = self.integer(1, 2), self.integer(0, 2)
+        a_stride, c_stride = self.integer(1, 2), self.integer(0, 2) if is_ws else 1
         shift = self.integer(0, 12)
         relu = self.flag()
         words = [config_ex(is_ws, relu, transpose_a, transpose_b, a_stride, c_stride, shift)]
-        for i in range(self.integer(1, 4)):
-            is_new = i == 0 or self.flag()
-            preload = self.operand() if is_new and self.integer(0, 4) else self.garbage()
-            result = self.result(c_stride) if self.integer(0, 4) else self.garbage()
+        # Else the array takes only as many rows as A and D have, and of B what that pushes in.
+        takes_all_rows = not is_ws or transpose_a or transpose_b or dim <= LEAST_ROWS
+        is_new = True
+        for _ in range(self.integer(1, 4)):
+            brings = is_new and (not takes_all_rows or self.integer(0, 4))
+            preload = self.operand() if brings else self.garbage()
+            a = self.operand(a_stride)
             other = self.operand() if self.flag() else self.garbage()
+            fed = max(LEAST_ROWS, a >> 48, 0 if other == self.garbage() else other >> 48)
+            most = dim if takes_all_rows else fed
+            result = self.result(c_stride, most) if self.integer(0, 4) else self.garbage()
             words.append((PRELOAD, preload, result))
             funct = COMPUTE_PRELOADED if is_new else COMPUTE_ACCUMULATED
-            words.append((funct, self.operand(a_stride), other))
+            words.append((funct, a, other))
+            # An output-stationary result takes the sums out of the array.
+            is_new = self.flag() or (not is_ws and result != self.garbage())
         return words
 
 

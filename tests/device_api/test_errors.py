@@ -85,6 +85,37 @@ CASES: list[tuple[str, list[Words], str]] = [
         [EX, PRELOAD_ZERO, (0, 1 << 16 | 1 << 7, 1 << 48)],
         "needs a compute after the preload before it",
     ),
+    (
+        "unsupported_command",
+        [EX, (6, local(0, 16, 16), local(ACC, 16, 16)), (4, local(0, 5, 16), GARBAGE_TILE)],
+        "needs an A or D with the rows of its result, has 5 of the 16 of acc 0x0",
+    ),
+    (
+        "unsupported_command",
+        [config_ex(c_stride=0), (6, local(0, 16, 16), local(ACCUMULATE, 2, 16))],
+        "needs a C stride of at least 1 to add 2 rows, has 0",
+    ),
+    (
+        "unsupported_command",
+        [config_ex(is_ws=False, c_stride=2), (6, GARBAGE_TILE, local(ACC, 1, 16))],
+        "needs a C stride of 1 in the output-stationary dataflow, has 2",
+    ),
+    (
+        "undefined_configuration",
+        [
+            config_ex(is_ws=False),
+            (6, GARBAGE_TILE, local(ACC, 16, 16)),
+            (4, local(0, 16, 16), local(16, 16, 16)),
+            (6, GARBAGE_TILE, local(ACC | 16, 16, 16)),
+            (5, local(0, 16, 16), local(16, 16, 16)),
+        ],
+        "no output-stationary result since",
+    ),
+    (
+        "garbage_operand",
+        [EX, (6, GARBAGE_TILE, local(ACC, 16, 16)), (4, local(0, 16, 16), GARBAGE_TILE)],
+        "needs a B of the preload before it to take over, has garbage",
+    ),
     ("unsupported_command", [EX, (6, local(0, 17, 1), GARBAGE_TILE)], "at most 16 rows and cols"),
     ("unsupported_command", [LD, (2, BASE, local(0, 0, 16))], "has 0 and 16"),
     ("unsupported_command", [LD, (2, BASE, local(0, 1, 65))], "1 to 64 cols, has 1 and 65"),

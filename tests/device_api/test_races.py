@@ -27,7 +27,7 @@ from npu_target.device_api import run_stream
 from npu_target.tuning.failure import Failure
 
 SETTINGS = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
-MVIN, MVIN2, MVIN3, MVOUT, COMPUTE, PRELOAD = 2, 1, 14, 3, 4, 6
+MVIN, MVIN2, MVIN3, MVOUT, COMPUTE, COMPUTE_ACCUMULATED, PRELOAD = 2, 1, 14, 3, 4, 5, 6
 NOTHING = local(GARBAGE, 16, 16)
 SETUP = [
     config_ld(LOAD_STRIDE, load_id=0, block_stride=BLOCK_STRIDE),
@@ -71,7 +71,12 @@ def store(row: int, rows: int = 16, dram: int = OUT, cols: int = 16) -> Words:
 
 
 def matmul(a: int, b: int, c: int, rows: int = 16) -> list[Words]:
-    return [(PRELOAD, local(b, 16, 16), local(c, rows, 16)), (COMPUTE, local(a, rows, 16), NOTHING)]
+    """With garbage for B, by the weights that are there."""
+    compute = COMPUTE_ACCUMULATED if b == GARBAGE else COMPUTE
+    return [(PRELOAD, local(b, 16, 16), local(c, rows, 16)), (compute, local(a, rows, 16), NOTHING)]
+
+
+WEIGHTS = matmul(96, 112, GARBAGE)
 
 
 SUM = load(ACCUMULATE, funct=MVIN2)
@@ -155,7 +160,13 @@ CASES: dict[str, tuple[bool, list[Words]]] = {
     ),
     "ordered by a compute that comes later": (
         True,
-        [load(0, 2), matmul(0, GARBAGE, ACC | 4, 2)[0], store(ACC, 8, BASE), matmul(0, 64, ACC)[1]],
+        [
+            *WEIGHTS,
+            load(0, 2),
+            matmul(0, GARBAGE, ACC | 4, 2)[0],
+            store(ACC, 8, BASE),
+            matmul(0, 64, ACC)[1],
+        ],
     ),
     "ordered by a preload whose compute comes later": (
         True,
@@ -163,7 +174,7 @@ CASES: dict[str, tuple[bool, list[Words]]] = {
     ),
     "ordered by a compute before": (
         False,
-        [load(0, 2), *matmul(0, GARBAGE, ACC | 4, 2), store(ACC, 8, BASE)],
+        [*WEIGHTS, load(0, 2), *matmul(0, GARBAGE, ACC | 4, 2), store(ACC, 8, BASE)],
     ),
     "after a config": (False, [*matmul(0, 64, 32), config_ex(), *matmul(40, 64, ACC, 4)]),
 }
@@ -196,6 +207,7 @@ def streams(draw: st.DrawFn) -> list[Words]:
             return load(place, rows, cols, draw(drams), MVIN2)
         return load(place, rows, 16, draw(drams), draw(st.sampled_from([MVIN, MVIN3])))
 
+    has_weights = False
     for _ in range(draw(st.integers(2, 9))):
         kind = draw(st.integers(0, 7))
         if kind == 0:
@@ -203,7 +215,8 @@ def streams(draw: st.DrawFn) -> list[Words]:
         elif kind <= 2:
             rows = draw(counts)
             c = draw(st.sampled_from([GARBAGE, ACC, ACC | 4, ACCUMULATE, 0, 8, 16, 36]))
-            b = draw(st.sampled_from([GARBAGE, 0, 8, 16, 32]))
+            b = draw(st.sampled_from([*[GARBAGE] * has_weights, 0, 8, 16, 32]))
+            has_weights = True
             preload, compute = matmul(draw(places), b, c, rows)
             words.append(preload)
             if draw(st.integers(0, 3)) == 0:
@@ -317,7 +330,8 @@ def test_the_array_reads_all_rows_of_a_transposed_operand_of_its_own() -> None:
 
 def test_pixel_repeats_shift_what_is_compared() -> None:
     repeats = config_ld(LOAD_STRIDE, repeats=4)
-    pair = [(PRELOAD, NOTHING, local(ACC, 4, 16)), (COMPUTE, local(29, 1, 4), NOTHING)]
+    weights = local(96, 16, 16)
+    pair = [(PRELOAD, weights, local(ACC, 4, 16)), (COMPUTE, local(29, 1, 4), NOTHING)]
     assert error_of([*SETUP, repeats, load(16, cols=4), *pair]) is not None
     assert error_of([*SETUP, load(16, cols=4), *pair]) is None
 

@@ -90,7 +90,7 @@ def test_sums_in_the_array_wrap(dim: int, is_ws: bool, bits: int) -> None:
     zeros = local(GARBAGE, dim, dim)
     words = [config_ld(dim, block_stride=dim), (2, BASE, tile), config_ex(is_ws)]
     for i in range(40):
-        result = local(ACCUMULATE if i % 8 == 7 or is_ws else GARBAGE, dim, dim)
+        result = local(ACCUMULATE if i == 39 or is_ws else GARBAGE, dim, dim)
         words.append((6, (tile if is_ws else zeros) if i == 0 else zeros, result))
         words.append((4 if i == 0 else 5, tile, zeros if is_ws else tile))
     memory = np.full(MEMORY_BYTES, 0x80, np.uint8)
@@ -99,7 +99,7 @@ def test_sums_in_the_array_wrap(dim: int, is_ws: bool, bits: int) -> None:
     start = (BASE, memory.tobytes(), {"spad": spad.tobytes(), "acc": acc.tobytes()})
     result = run_stream(config, pack(words), *start)
     half, product = 2 ** (bits - 1), 128 * 128 * dim
-    sums = [product] * 40 if is_ws else [8 * k * product for k in range(1, 6)]
+    sums = [product] * 40 if is_ws else [40 * product]
     expected = sum((s + half) % (2 * half) - half for s in sums)
     assert np.frombuffer(result.memories["acc"], np.int32)[0] == expected
     ReferenceDevice(BASE, memory, spad, acc, bits).run(words)
@@ -125,10 +125,11 @@ def test_scale_of_all_ones_is_kept() -> None:
     check_against_reference(SMALL, commands, seed=0)
 
 
-def test_strides_alone_keep_the_mode() -> None:
-    strides = (0, 2 << 16 | 1 << 7, 3 << 48)
+@pytest.mark.parametrize(("is_ws", "c_stride"), [(False, 1), (True, 3)])
+def test_strides_alone_keep_the_mode(is_ws: bool, c_stride: int) -> None:
+    strides = (0, 2 << 16 | 1 << 7, c_stride << 48)
     commands = [
-        config_ex(is_ws=False, relu=True, transpose_a=True, shift=7),
+        config_ex(is_ws=is_ws, relu=True, transpose_a=True, shift=7),
         strides,
         (6, local(0, 16, 16), local(40, 16, 16)),
         (4, local(64, 16, 16), local(8, 16, 16)),

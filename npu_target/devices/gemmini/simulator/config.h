@@ -13,6 +13,10 @@ struct Most {
 #include "gemmini/limits.def"
 };
 
+// A run of the array takes at least so many rows, on every device: the accumulator needs it between
+// two writes to one row (ExecuteController: `total_rows`).
+inline constexpr int64_t kLeastRowsFed = 4;
+
 struct Config {
   using Pairs = sim::ConfigPairs;
 

@@ -6,7 +6,6 @@
 #include "gemmini/simulator/scale.h"
 
 namespace npu::gemmini {
-
 Array::Array(const Config& config, State& state)
     : config_(config),
       state_(state),
@@ -80,6 +79,39 @@ void Array::check_done(const RunningCommand& running) const {
   }
 }
 
+void Array::check_result_rows(const RunningCommand& running, const ExecuteMode& mode,
+                              const LocalOperand& result) const {
+  const int64_t stride = state_.strides->c_rows;
+  check_rows(running, config_, result, (result.rows - 1) * stride + 1);
+  if (mode.dataflow == Dataflow::kOutputStationary && stride != 1) {
+    running.fail(ErrorKind::kUnsupportedCommand,
+                 "needs a C stride of 1 in the output-stationary dataflow, has " +
+                     std::to_string(stride) + ": rows would be counted from the last one down");
+  }
+  if (stride == 0 && result.rows > 1 && result.is_acc() && result.accumulates()) {
+    running.fail(ErrorKind::kUnsupportedCommand,
+                 "needs a C stride of at least 1 to add " + std::to_string(result.rows) +
+                     " rows, has 0: the accumulator drops a row that follows another to the same "
+                     "place");
+  }
+}
+
+bool Array::takes_all_rows(const ExecuteMode& mode) const {
+  return mode.dataflow == Dataflow::kOutputStationary || mode.is_a_transposed ||
+         mode.is_b_transposed || dim_ <= kLeastRowsFed;
+}
+
+void Array::check_rows_fed(const RunningCommand& running, const ExecuteMode& mode,
+                           const LocalOperand& a, const LocalOperand& d) const {
+  if (result_->is_garbage() || takes_all_rows(mode)) return;
+  const int64_t rows = std::max({a.rows, d.is_garbage() ? 0 : d.rows, kLeastRowsFed});
+  if (result_->rows <= rows) return;
+  running.fail(ErrorKind::kUnsupportedCommand,
+               "needs an A or D with the rows of its result, has " + std::to_string(rows) +
+                   " of the " + std::to_string(result_->rows) + " of " + describe(*result_) +
+                   ": of the others only what comes next says whether they are written");
+}
+
 void Array::preload(const RunningCommand& running) {
   const ExecuteMode& mode = this->mode(running);
   const LocalOperand from(running.command.rs1);
@@ -91,9 +123,7 @@ void Array::preload(const RunningCommand& running) {
                    "needs at most " + std::to_string(dim_) + " rows and cols of result, has " +
                        std::to_string(result.rows) + " and " + std::to_string(result.cols));
     }
-    if (result.rows > 0) {
-      check_rows(running, config_, result, (result.rows - 1) * state_.strides->c_rows + 1);
-    }
+    if (result.rows > 0) check_result_rows(running, mode, result);
   }
   is_preloaded_zero_ = from.is_garbage();
   if (!is_preloaded_zero_) {
@@ -106,7 +136,15 @@ void Array::preload(const RunningCommand& running) {
 // Takes over what the last PRELOAD brought.
 void Array::flip(const RunningCommand& running, const ExecuteMode& mode) {
   if (running.command.funct == kComputePreloaded) {
-    if (is_preloaded_zero_) std::fill(preloaded_.begin(), preloaded_.end(), int8_t{0});
+    if (is_preloaded_zero_) {
+      if (!takes_all_rows(mode)) {
+        running.fail(ErrorKind::kGarbageOperand,
+                     "needs a B of the preload before it to take over, has garbage, which pushes "
+                     "out only as many rows of the weights before as the array takes by then; for "
+                     "weights of zero preload a B of 0 rows and columns");
+      }
+      std::fill(preloaded_.begin(), preloaded_.end(), int8_t{0});
+    }
     if (mode.dataflow == Dataflow::kWeightStationary) {
       kernels_.pack(preloaded_.data(), weights_.data(), dim_);
     } else {
@@ -115,7 +153,8 @@ void Array::flip(const RunningCommand& running, const ExecuteMode& mode) {
     held_ = mode.dataflow;
   } else if (held_ != mode.dataflow) {
     running.fail(ErrorKind::kUndefinedConfiguration,
-                 "needs a compute_preloaded before it in the same dataflow, has none");
+                 "needs a compute_preloaded before it in the same dataflow, and no "
+                 "output-stationary result since, which takes the sums out of the array; has none");
   }
 }
 
@@ -133,6 +172,7 @@ void Array::compute(const RunningCommand& running) {
   flip(running, mode);
   check_tile(running, a, state_.strides->a_rows, mode.is_a_transposed);
   const int64_t rows = a.rows;  // further rows of A are zero
+  check_rows_fed(running, mode, a, other);
   if (mode.dataflow == Dataflow::kOutputStationary) {
     if (!other.is_garbage()) {
       read_tile(running, other, mode.is_b_transposed, other_);
@@ -141,6 +181,7 @@ void Array::compute(const RunningCommand& running) {
       wrap(sums_);
     }
     write_result(mode, sums_);
+    if (!result_->is_garbage()) held_.reset();
   } else if (other.is_garbage() && is_result_in_place(rows)) {
     multiply(a, mode.is_a_transposed, result_->rows, weights_, state_.acc_row(result_->row()),
              state_.strides->c_rows * dim_, result_->accumulates());

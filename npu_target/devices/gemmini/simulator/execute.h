@@ -18,6 +18,10 @@ namespace npu::gemmini {
 // array holds. Inside of the array sums have array_output_bits and wrap around: those that it
 // holds, and those that it sends to the memories, where they are added to more. Row and column
 // counts are those of the matrices after transposition; what lies beyond them reads as zero.
+//
+// Policy (ExecuteController: `total_rows`): weight-stationary with nothing transposed, a run feeds
+// the array as many rows as A and D have, four at least, unless a B comes in beside them; whether
+// one does is for the queue to say. Commands whose values depend on that are refused.
 class Array {
  public:
   Array(const Config& config, State& state);
@@ -33,6 +37,14 @@ class Array {
   // Checks that the array can read the tile, whose rows are `row_stride` apart.
   void check_tile(const RunningCommand& running, const LocalOperand& operand, int64_t row_stride,
                   bool is_transposed) const;
+  // Checks a result of at least one row.
+  void check_result_rows(const RunningCommand& running, const ExecuteMode& mode,
+                         const LocalOperand& result) const;
+  // Whether a run feeds the array all of its rows, whatever the operands have.
+  bool takes_all_rows(const ExecuteMode& mode) const;
+  // Checks that all rows of the result are fed to the array.
+  void check_rows_fed(const RunningCommand& running, const ExecuteMode& mode, const LocalOperand& a,
+                      const LocalOperand& d) const;
   // Copies a checked tile of the scratchpad into `to`[dim][dim], transposed if asked. Everything
   // outside of the operand's rows and columns becomes 0.
   void copy_tile(const LocalOperand& operand, int64_t row_stride, bool is_transposed,
@@ -63,7 +75,8 @@ class Array {
   // Where the next COMPUTE puts its result; none once a COMPUTE has used it.
   std::optional<LocalOperand> result_;
 
-  // What the array holds, by dataflow: B as the kernels read it, or C.
+  // What the array holds, by dataflow: B as the kernels read it, or C. An output-stationary result
+  // takes C out of it.
   std::optional<Dataflow> held_;
   std::vector<int16_t> weights_;
   std::vector<int32_t> sums_;

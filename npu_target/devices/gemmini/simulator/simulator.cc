@@ -65,10 +65,11 @@ void Simulator::continue_stream() {
   constexpr uint64_t kWeightStationary = uint64_t{1} << 2;
   constexpr uint64_t kUnitStride = uint64_t{1} << 16;
   constexpr uint64_t kGarbage = 0xFFFFFFFF;
+  constexpr uint64_t kNoRows = 0;  // a B of zeros
   const uint64_t tile =
       static_cast<uint64_t>(config_.dim) << 48 | static_cast<uint64_t>(config_.dim) << 32;
   functional_.run({kConfig, kConfigEx | kWeightStationary | kUnitStride, uint64_t{1} << 48}, -1);
-  functional_.run({kPreload, tile | kGarbage, tile | kGarbage}, -1);
+  functional_.run({kPreload, kNoRows, tile | kGarbage}, -1);
   functional_.run({kComputePreloaded, tile, tile | kGarbage}, -1);
 }
 
