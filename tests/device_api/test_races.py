@@ -176,6 +176,35 @@ CASES: dict[str, tuple[bool, list[Words]]] = {
         False,
         [*WEIGHTS, load(0, 2), *matmul(0, GARBAGE, ACC | 4, 2), store(ACC, 8, BASE)],
     ),
+    "a sum of rows that the result before ends with": (
+        True,
+        [*matmul(0, 64, ACC), *matmul(0, 64, ACCUMULATE | 14)],
+    ),
+    "with its last row": (True, [*matmul(0, 64, ACC), *matmul(0, GARBAGE, ACCUMULATE | 15)]),
+    "with the row before these": (False, [*matmul(0, 64, ACC), *matmul(0, 64, ACCUMULATE | 13)]),
+    "no sum": (False, [*matmul(0, 64, ACC), *matmul(0, 64, ACC | 14)]),
+    "a sum of the same rows": (False, [*matmul(0, 64, ACC), *matmul(0, GARBAGE, ACCUMULATE)]),
+    "a sum of one row again and again": (False, [*matmul(0, 64, ACCUMULATE, 1)] * 3),
+    "and by the same weights": (
+        False,
+        [*WEIGHTS, *([*matmul(0, GARBAGE, ACCUMULATE, 1)] * 3)],
+    ),
+    "a short result in a short run": (
+        True,
+        [*WEIGHTS, *matmul(0, GARBAGE, ACC, 3), *matmul(0, GARBAGE, ACCUMULATE | 2, 3)],
+    ),
+    "a short result in a long run": (
+        False,
+        [*matmul(0, 64, ACC, 3), *matmul(0, 64, ACCUMULATE | 2, 3)],
+    ),
+    "another result between": (
+        False,
+        [*matmul(0, 64, ACC), *WEIGHTS, *matmul(0, 64, ACCUMULATE | 14)],
+    ),
+    "a config between": (
+        False,
+        [*matmul(0, 64, ACC), config_ex(), *matmul(0, 64, ACCUMULATE | 14)],
+    ),
     "after a config": (False, [*matmul(0, 64, 32), config_ex(), *matmul(40, 64, ACC, 4)]),
 }
 
@@ -214,7 +243,8 @@ def streams(draw: st.DrawFn) -> list[Words]:
             words.append(config_ex())
         elif kind <= 2:
             rows = draw(counts)
-            c = draw(st.sampled_from([GARBAGE, ACC, ACC | 4, ACCUMULATE, 0, 8, 16, 36]))
+            sums = [ACCUMULATE | row for row in (0, 2, 6, 15)]
+            c = draw(st.sampled_from([GARBAGE, ACC, ACC | 4, *sums, 0, 8, 16, 36]))
             b = draw(st.sampled_from([*[GARBAGE] * has_weights, 0, 8, 16, 32]))
             has_weights = True
             preload, compute = matmul(draw(places), b, c, rows)

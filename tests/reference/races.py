@@ -2,17 +2,17 @@
 
 Two events a command, issue and completion; an edge from one to another that comes later on every
 device; reachability. Nothing is forgotten and nothing is clever, so it is for short streams. Of the
-commands it knows CONFIG_EX, MVIN without pixel repeats, PRELOAD and COMPUTE without transposes and
-with unit strides, and MVOUT without pooling; load id 1 is shrunk, load id 2 loads one row of DRAM
-again and again. `BLOCK_STRIDE`, `LOAD_STRIDE` and `STORE_STRIDE` are in force, and banks of the
-accumulator have `ACC_BANK_ROWS`.
+commands it knows CONFIG_EX, MVIN without pixel repeats, weight-stationary PRELOAD and COMPUTE
+without transposes and with unit strides, and MVOUT without pooling; load id 1 is shrunk, load id 2
+loads one row of DRAM again and again. `BLOCK_STRIDE`, `LOAD_STRIDE` and `STORE_STRIDE` are in
+force, and banks of the accumulator have `ACC_BANK_ROWS`.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, pairwise
 
 from .device import (
     COMPUTE_ACCUMULATED,
@@ -34,6 +34,8 @@ STORE_STRIDE = 32
 ACC_BANK_ROWS = 64
 # Pairs of PRELOAD and COMPUTE that may be in the array, and one whose operands are being read.
 PAIRS_IN_ARRAY = 7
+LEAST_ROWS = 4  # of a run of the array
+CYCLES_OF_A_WRITE = 2  # of a row of the accumulator
 Row = tuple[bool, int]  # of the accumulator or not, which
 
 
@@ -76,6 +78,8 @@ class Pair:
     result: int
     result_rows: set[Row]
     configs: int  # CONFIG_EX before it
+    has_new_weights: bool
+    fed: int = 0  # rows of the compute's run, without weights beside it
 
 
 def _bytes(address: int, rows: int, row_bytes: int, stride: int) -> set[int]:
@@ -136,12 +140,15 @@ class Races:
             if funct == PRELOAD:
                 operands, rows = self.steps[-1].read_range, self.steps[-1].write_range
                 start = [address_of(rs1)]
-                self.pairs.append(Pair(index, -1, start, set(operands), rs2, rows, configs))
+                is_new = address_of(rs1) != GARBAGE
+                self.pairs.append(Pair(index, -1, start, set(operands), rs2, rows, configs, is_new))
             elif funct in (COMPUTE_PRELOADED, COMPUTE_ACCUMULATED):
                 pair = self.pairs[-1]
                 pair.compute = index
                 pair.addresses += [address_of(rs1), address_of(rs2)]
                 pair.operands |= self.steps[-1].read_range
+                fed = [bits(x, 63, 48) for x in (rs1, rs2) if address_of(x) != GARBAGE]
+                pair.fed = max(LEAST_ROWS, *fed)
         self._connect()
         self.by_index = {step.index: step for step in self.steps}
         found = [
@@ -150,6 +157,7 @@ class Races:
             *self._results_under_way(),
             *self._own_results(),
             *self._mixed_banks(),
+            *self._dropped_sums(),
         ]
         self.first = min(found, default=None)
 
@@ -237,6 +245,20 @@ class Races:
             if any(a != b for a in zeros.zero_banks for b in data.data_banks)
             and not self.is_complete_before(old.index, new.index)
         ]
+
+    def _dropped_sums(self) -> list[int]:
+        """Sums for rows of the accumulator that may still be being written. Rows come out of the
+        array one a cycle, in the order of their addresses."""
+        found = []
+        for old, new in pairwise(self.pairs):
+            is_sum = bool(bits(new.result, 30, 30)) and old.configs == new.configs
+            cycles = DIM if new.has_new_weights else old.fed
+            at = {row: cycle for cycle, row in enumerate(sorted(old.result_rows))}
+            for cycle, row in enumerate(sorted(new.result_rows)):
+                is_near = row in at and cycles + cycle - at[row] <= CYCLES_OF_A_WRITE
+                if is_sum and row[0] and is_near:
+                    found.append(new.preload)
+        return found
 
     def _own_results(self) -> list[int]:
         """The array reads rows of the scratchpad before it has written its own result there."""

@@ -27,7 +27,8 @@ RaceChecker::RaceChecker(const Config& config)
       array_writes_(rows_.count()),
       store_reads_(rows_.count()),
       unsettled_(rows_.count()),
-      results_(config.mesh_tag_queue_entries) {}
+      results_(config.mesh_tag_queue_entries),
+      sums_(config.dim) {}
 
 void RaceChecker::fence() {
   times_.complete();
@@ -35,6 +36,7 @@ void RaceChecker::fence() {
   memory_.forget();
   unsettled_.forget();
   results_.clear();
+  sums_.clear();
   exposed_.forget();
   stores_.forget();
   unsure_parts_ = kAllParts;

@@ -5,6 +5,7 @@
 
 #include "gemmini/simulator/config.h"
 #include "gemmini/simulator/races/array_results.h"
+#include "gemmini/simulator/races/consecutive_sums.h"
 #include "gemmini/simulator/races/dram_order.h"
 #include "gemmini/simulator/races/exposed_rows.h"
 #include "gemmini/simulator/races/load_order.h"
@@ -32,7 +33,10 @@ class RaceChecker {
   void enter(Queue queue, const timing::Operation& operation, const Command& command,
              int64_t index) {
     if (operation.is_config) {
-      if (queue == Queue::kExecute) results_.clear();  // the array runs empty for it
+      if (queue == Queue::kExecute) {  // the array runs empty for it
+        results_.clear();
+        sums_.clear();
+      }
       return;
     }
     if (queue == Queue::kExecute) {
@@ -77,6 +81,7 @@ class RaceChecker {
   }
   void learn(bool overwrites, const Span& first, const Span& second);
   void find_unsure_parts();
+  [[noreturn]] void fail_dropped(const timing::Operation& preload, const Named& now) const;
   [[gnu::noinline]] void check_own_results(const timing::Operation& compute, const Named& now);
   void load(const timing::Operation& operation, const Named& now);
   Load load_of(const timing::Operation& operation, const Named& now) const;
@@ -117,6 +122,7 @@ class RaceChecker {
   Span preload_rows_;   // as the station orders them
   ArrayResults::Operand preload_operand_;
   ArrayResults results_;
+  ConsecutiveSums sums_;
   ExposedRows exposed_;
   bool has_exposed_loads_ = false;
 };

@@ -30,6 +30,7 @@ void RaceChecker::preload(const timing::Operation& operation, const Command& com
   preload_rows_ = rows;
   preload_operand_ = {read_by(operation, rows), operation.execute.first.address()};
   array_reads_.use(rows, times_.now(Queue::kExecute));
+  if (sums_.preload(operation)) fail_dropped(operation, {command, index});
   const timing::ArrayOperand& result = operation.execute.second;
   has_result_ = !result.is_garbage();
   if (!has_result_) return;
@@ -42,6 +43,7 @@ void RaceChecker::compute(const timing::Operation& operation, const Command& com
   array_reads_.use(rows_.span(operation.second), time);
   array_reads_.use(rows_.span(operation.first), time);
   if (!results_.is_empty()) check_own_results(operation, {command, index});
+  sums_.compute(operation, result_.preload);
   if (!has_result_) return;
   has_result_ = false;
   // The PRELOAD completes when this result is there, so it knows what this command knows.
@@ -144,6 +146,13 @@ void RaceChecker::check_own_results(const timing::Operation& compute, const Name
          "the array reads what it has not written yet of " + rows_.text(unwritten->rows) +
              "; it waits for a result only if an operand begins at the same row");
   }
+}
+
+void RaceChecker::fail_dropped(const timing::Operation& preload, const Named& now) const {
+  fail(now, sums_.preload_before(),
+       "the accumulator drops what is added to a row in the two cycles after it was written, and "
+       "the last rows of that result are the first of " +
+           rows_.text(rows_.span(preload.first)) + "; let another result come between the two");
 }
 
 }  // namespace npu::gemmini::races

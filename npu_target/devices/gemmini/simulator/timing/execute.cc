@@ -2,13 +2,12 @@
 
 #include <algorithm>
 
+#include "gemmini/simulator/timing/rows_fed.h"
 #include "gemmini/simulator/timing/stages.h"
 
 namespace npu::gemmini::timing {
 namespace {
 
-// A run is at least this long: the accumulator needs it between two writes to one row.
-constexpr int64_t kLeastRows = 4;
 // Data that are asked for take longer than this to reach a bank.
 constexpr Cycle kLookAheadCycles = 16;
 
@@ -92,20 +91,6 @@ void ExecuteUnit::run_flush(Cycle now) {
   mesh_.request(start, free_, ReservationStation::kNone);
 }
 
-int64_t ExecuteUnit::rows_to_feed(const ExecuteOperation* compute,
-                                  const ExecuteOperation* preload) const {
-  const bool feeds_new = preload != nullptr && !preload->first.is_garbage();
-  if (feeds_new || (compute != nullptr ? compute : preload)->mode.takes_all_rows) {
-    return config_.dim;
-  }
-  int64_t rows = kLeastRows;
-  if (compute != nullptr) {
-    if (!compute->first.is_garbage()) rows = std::max(rows, compute->first.rows());
-    if (!compute->second.is_garbage()) rows = std::max(rows, compute->second.rows());
-  }
-  return rows;
-}
-
 Cycle ExecuteUnit::wait_for_operands(const ExecuteOperation& preload, Cycle start,
                                      Cycle now) const {
   // Its own operand, and those of the command after it.
@@ -133,7 +118,7 @@ ExecuteUnit::Run ExecuteUnit::begin_run(Cycle now, bool has_compute, bool has_pr
   const BankMask d = has_preload ? preload->first.spad_banks : 0;
   const BankMask shared = (a & b) | (a & d) | (b & d);
   run.banks = a | b | d;
-  run.rows = run.reads_left = rows_to_feed(compute, preload);
+  run.rows = run.reads_left = rows_fed(compute, preload, config_.dim);
   // Operands in one bank take turns.
   if (shared != 0) run.reads_left += (a & b & d) != 0 ? 2 * run.rows : run.rows;
   run.start = run.next = start;

@@ -105,7 +105,6 @@ class ExecuteUnit {
   Run begin_run(Cycle now, bool has_compute, bool has_preload);
   // When the array can take the rows of a PRELOAD that runs alone, from `start` on.
   NPU_RARE Cycle wait_for_operands(const ExecuteOperation& preload, Cycle start, Cycle now) const;
-  int64_t rows_to_feed(const ExecuteOperation* compute, const ExecuteOperation* preload) const;
   // Goes on with `run`. Returns whether its last row is read.
   NPU_INLINE bool feed(Run& run, Cycle now);
   void end_run(const Run& run);

@@ -3,26 +3,11 @@
 #include <utility>
 #include <vector>
 
-#include "../device.h"
+#include "checked.h"
 #include "device_api/cpp/check.h"
-#include "gemmini/simulator/simulator.h"
 
 namespace npu::gemmini::testing {
 namespace {
-
-struct Checked {
-  Checked() : dram(1 << 16), simulator(device(), dram.map, checked()) {}
-  static sim::RunOptions checked() {
-    sim::RunOptions options;
-    options.checks_races = true;
-    return options;
-  }
-  void run(const std::vector<Command>& commands) {
-    for (const Command& command : commands) simulator.issue(command, 1);
-  }
-  Dram dram;
-  Simulator simulator;
-};
 
 const std::vector<Command> kSetup = {config_ld(64), config_st(64), config_ex()};
 const std::vector<Command> kSum = {{kMvin, kDram, tile(kAcc, 16, 16)},
@@ -70,6 +55,46 @@ const Test mixed("races: zeros into a bank of the accumulator, data into another
     fenced.simulator.finish();
     fenced.run({second});
     CHECK_FAILS(kRace, fenced.run({first}));
+  }
+});
+
+std::vector<Command> product(uint32_t result) {
+  return {{kPreload, tile(0, 16, 16), tile(result, 16, 16)},
+          {kComputePreloaded, tile(16, 16, 16), tile(kGarbage, 16, 16)}};
+}
+
+const Test dropped("races: a sum of the rows that the result before ends with", [] {
+  for (const auto& [offset, is_race] :
+       {std::pair{0u, false}, {13u, false}, {14u, true}, {15u, true}, {16u, false}}) {
+    Checked device;
+    device.run(kSetup);
+    device.run(product(kAcc));
+    const std::vector<Command> sum = product(kAccumulate + offset);
+    if (is_race) {
+      CHECK_FAILS(kRace, device.run(sum));
+      continue;
+    }
+    device.run(sum);
+    // Behind a fence, or what empties the array, it does not matter.
+    device.run({config_ex()});
+    device.run(product(kAccumulate + offset + 14));
+    device.simulator.finish();
+    device.run(product(kAccumulate + offset + 28));
+  }
+});
+
+const Test dropped_os("races: output-stationary, the last rows come first", [] {
+  for (const auto& [row, is_race] :
+       {std::pair{31u, false}, {32u, false}, {33u, true}, {34u, true}, {35u, false}}) {
+    Checked device;
+    device.run({config_ex(false)});
+    device.run(product(kAcc + 48));
+    const std::vector<Command> sum = product(kAccumulate + row);
+    if (is_race) {
+      CHECK_FAILS(kRace, device.run(sum));
+    } else {
+      device.run(sum);
+    }
   }
 });
 
