@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 
 import pytest
+from device_api.loop_streams import MatmulTile
 from device_api.streams import (
     ACC,
     ACCUMULATE,
     BASE,
+    FLUSH,
     MEMORY_BYTES,
     SMALL,
     Words,
@@ -376,6 +378,37 @@ def test_the_error_says_what_has_to_do_with_it() -> None:
     ):
         assert part in error
     assert Failure.of_device_error(RuntimeError(error)).kind == "race"
+
+
+def loop(c: int, spad_ids: tuple[int, int] = (0, 0), residual_add: bool = False) -> list[Words]:
+    """LOOP_WS of one block."""
+    b = 0 if residual_add else BASE
+    tile = MatmulTile(
+        (1, 1, 1), (0, 0, 0), (BASE, b, 0, c), (16,) * 4, residual_add=residual_add,
+        spad_ids=spad_ids,
+    )  # fmt: skip
+    return tile.words()
+
+
+@pytest.mark.parametrize(
+    ("second", "reason"),
+    [
+        (loop(OUT + 512, (2, 0)), None),
+        (loop(OUT + 512, (1, 0)), "its loads of A may begin before the computes of that loop"),
+        # Its own half may be either.
+        (loop(OUT + 512), "its loads of A may begin before the computes of that loop"),
+        (loop(OUT + 512, residual_add=True), "whether loop_ws adds (residual add)"),
+    ],
+)
+def test_a_loop_right_behind_another(second: list[Words], reason: str | None) -> None:
+    first = loop(OUT, (1, 0))
+    assert error_of([*SETUP, *first, (FLUSH, 0, 0), *second]) is None
+    error = error_of([*SETUP, *first, *second])
+    if reason is None:
+        assert error is None
+    else:
+        assert "[race] command 16 loop_ws" in error and "command 10 loop_ws" in error
+        assert reason in error
 
 
 def test_raw_streams_are_checked_on_request() -> None:

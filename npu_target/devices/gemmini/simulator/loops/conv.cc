@@ -104,19 +104,20 @@ int64_t blocks(int64_t channels, int64_t dim) { return (channels + dim - 1) / di
 // The input lies at the start of its half, the weights at the end of theirs.
 void place_operands(const RunningCommand& running, const Config& config, ConvLoop& loop) {
   const int64_t dim = loop.dim;
-  const int64_t in_rows = bounded_product(
-      loop.input_block_rows, blocks(loop.is_input_3120 ? loop.batches : loop.ichs, dim));
-  const int64_t weight_rows = bounded_product(
-      loop.weight_block_rows, blocks(loop.is_weight_0132 ? loop.ichs : loop.ochs, dim));
-  const int64_t out_rows = bounded_product(loop.bias_block_rows, blocks(loop.ochs, dim));
+  loop.input_rows = bounded_product(loop.input_block_rows,
+                                    blocks(loop.is_input_3120 ? loop.batches : loop.ichs, dim));
+  loop.weight_rows = bounded_product(loop.weight_block_rows,
+                                     blocks(loop.is_weight_0132 ? loop.ichs : loop.ochs, dim));
+  loop.output_rows = bounded_product(loop.bias_block_rows, blocks(loop.ochs, dim));
   const int64_t half = config.spad_rows() / 2;
   const int64_t in_half = half_of(running, "input", bits(running.command.rs1, 19, 18), loop.slot);
   const int64_t weight_half =
       half_of(running, "weights", bits(running.command.rs1, 17, 16), loop.slot);
-  check_operands(running, {"input", in_rows, in_half}, {"weights", weight_rows, weight_half}, half);
-  check_half(running, "output", out_rows, "accumulator", config.acc_rows() / 2);
+  check_operands(running, {"input", loop.input_rows, in_half},
+                 {"weights", loop.weight_rows, weight_half}, half);
+  check_half(running, "output", loop.output_rows, "accumulator", config.acc_rows() / 2);
   loop.input_row = in_half * half;
-  loop.weight_row = (weight_half + 1) * half - weight_rows;
+  loop.weight_row = (weight_half + 1) * half - loop.weight_rows;
 }
 
 }  // namespace

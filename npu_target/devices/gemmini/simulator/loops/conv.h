@@ -95,6 +95,10 @@ struct ConvLoop {
   int64_t bias_block_rows;
   int64_t input_block_rows;
   int64_t weight_block_rows;
+  // Of all blocks.
+  int64_t input_rows;
+  int64_t weight_rows;
+  int64_t output_rows;
   // First rows in the local memories.
   int64_t input_row;
   int64_t weight_row;

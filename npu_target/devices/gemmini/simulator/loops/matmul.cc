@@ -72,19 +72,24 @@ void check_bounds(const RunningCommand& running, const MatmulLoop& loop) {
 // A lies at the start of its half, B at the end of its own.
 void place_operands(const RunningCommand& running, const Config& config, MatmulLoop& loop) {
   const int64_t acc_half = config.acc_rows() / 2;
-  check_half(running, "C", loop.dim * loop.i_blocks * loop.j_blocks, "accumulator", acc_half);
+  check_half(running, "C", loop.c_rows(), "accumulator", acc_half);
   if (loop.is_residual_add) {
     loop.a_row = loop.b_row = loop.store_c_row = loop.slot * acc_half;
     return;
   }
   const int64_t half = config.spad_rows() / 2;
-  const int64_t a_half = half_of(running, "A", bits(running.command.rs1, 19, 18), loop.slot);
-  const int64_t b_half = half_of(running, "B", bits(running.command.rs1, 17, 16), loop.slot);
-  const int64_t a_rows = loop.dim * loop.i_blocks * loop.k_blocks;
-  const int64_t b_rows = loop.dim * loop.k_blocks * loop.j_blocks;
-  check_operands(running, {"A", a_rows, a_half}, {"B", b_rows, b_half}, half);
+  const uint64_t a_id = bits(running.command.rs1, 19, 18);
+  const uint64_t b_id = bits(running.command.rs1, 17, 16);
+  loop.is_a_in_own_half = a_id == 0;
+  loop.is_b_in_own_half = b_id == 0;
+  const int64_t a_half = half_of(running, "A", a_id, loop.slot);
+  const int64_t b_half = half_of(running, "B", b_id, loop.slot);
+  // The loop's own half may be the one that the other operand names.
+  const bool may_share = loop.is_a_in_own_half != loop.is_b_in_own_half;
+  check_operands(running, {"A", loop.a_rows(), a_half},
+                 {"B", loop.b_rows(), may_share ? a_half : b_half}, half);
   loop.a_row = a_half * half;
-  loop.b_row = (b_half + 1) * half - b_rows;
+  loop.b_row = (b_half + 1) * half - loop.b_rows();
 }
 
 }  // namespace

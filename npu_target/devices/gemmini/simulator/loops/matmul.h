@@ -69,6 +69,10 @@ struct MatmulLoop {
   // First rows in the scratchpad, with residual add in the accumulator.
   int64_t a_row;
   int64_t b_row;
+  // Whether that is in the half of the loop's own, whichever it is: the hardware does not say with
+  // which one the first loop after a reset begins (LoopMatmul.scala: head_loop_id).
+  bool is_a_in_own_half;
+  bool is_b_in_own_half;
   // First rows in the accumulator.
   int64_t load_d_row;
   int64_t execute_c_row;
@@ -76,6 +80,11 @@ struct MatmulLoop {
   // Blocks side by side that one command moves.
   int64_t max_blocks;
   int64_t max_acc_blocks;
+
+  // What the operands take in the local memories.
+  int64_t a_rows() const { return dim * i_blocks * k_blocks; }
+  int64_t b_rows() const { return dim * k_blocks * j_blocks; }
+  int64_t c_rows() const { return dim * i_blocks * j_blocks; }
 
   // The loop that `running`, a LOOP_WS, starts, and the places of the one after it. Throws
   // SimError: undefined_configuration for registers nobody has set, address_out_of_range for a

@@ -13,8 +13,9 @@
 namespace npu::gemmini::loops {
 
 // Policy: all commands of one unit, then those of the next: loads, computes, stores. The hardware
-// interleaves the units, and the loads of the next loop too, but keeps the order of everything that
-// depends on each other, so the values are the same.
+// interleaves the units, but keeps the order of everything in a loop that depends on each other, so
+// the values are the same. Of two loops under way it does not: where that matters the second one is
+// a race (races/loop_order.h).
 class LoopSequence {
  public:
   // Of B, rows that do not exist are left out unless asked for (see AbsentRows).

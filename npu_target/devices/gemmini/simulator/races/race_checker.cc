@@ -28,7 +28,8 @@ RaceChecker::RaceChecker(const Config& config)
       store_reads_(rows_.count()),
       unsettled_(rows_.count()),
       results_(config.mesh_tag_queue_entries),
-      sums_(config.dim) {}
+      sums_(config.dim),
+      loop_order_(rows_) {}
 
 void RaceChecker::fence() {
   times_.complete();
@@ -37,6 +38,7 @@ void RaceChecker::fence() {
   unsettled_.forget();
   results_.clear();
   sums_.clear();
+  loop_order_.fence();
   exposed_.forget();
   stores_.forget();
   unsure_parts_ = kAllParts;

@@ -9,6 +9,7 @@
 #include "gemmini/simulator/races/dram_order.h"
 #include "gemmini/simulator/races/exposed_rows.h"
 #include "gemmini/simulator/races/load_order.h"
+#include "gemmini/simulator/races/loop_order.h"
 #include "gemmini/simulator/races/memory_rows.h"
 #include "gemmini/simulator/races/queue_times.h"
 #include "gemmini/simulator/races/race.h"
@@ -47,6 +48,9 @@ class RaceChecker {
       store(operation, {command, index});
     }
   }
+
+  // A command that the unrollers take, and the loop if it starts one. What comes of it enters.
+  void take_loop(const Named& now, const loops::Loop* loop) { loop_order_.take(now, loop); }
 
   // All that has entered is complete.
   void fence();
@@ -123,6 +127,7 @@ class RaceChecker {
   ArrayResults::Operand preload_operand_;
   ArrayResults results_;
   ConsecutiveSums sums_;
+  LoopOrder loop_order_;
   ExposedRows exposed_;
   bool has_exposed_loads_ = false;
 };

@@ -1,7 +1,6 @@
 #include "gemmini/simulator/timing/loop_unrollers.h"
 
 #include <algorithm>
-#include <optional>
 #include <variant>
 
 #include "gemmini/simulator/timing/stages.h"
@@ -33,15 +32,16 @@ Queue LoopUnrollers::last_queue(const Command& command) const {
                         : ConvUnroller::queue_of(conv_.turns().last_unit(conv));
 }
 
-void LoopUnrollers::take(const Command& command, int64_t index, Cycle now) {
-  const std::optional<loops::Loop> loop = registers_.take({command, index});
-  if (!loop) return;
+std::optional<loops::Loop> LoopUnrollers::take(const Command& command, int64_t index, Cycle now) {
+  std::optional<loops::Loop> loop = registers_.take({command, index});
+  if (!loop) return loop;
   has_taken_ = true;
   if (const loops::MatmulLoop* matmul = std::get_if<loops::MatmulLoop>(&*loop)) {
     matmul_.add(*matmul, now - kMatmulUnrollerStages + 1);
   } else {
     conv_.add(std::get<loops::ConvLoop>(*loop), now - kConvUnrollerStages + 1);
   }
+  return loop;
 }
 
 // What leaves the unroller of convolutions waits for the other like any command.

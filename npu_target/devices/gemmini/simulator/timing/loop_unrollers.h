@@ -1,6 +1,8 @@
 // The two loop unrollers, between the front end and the reservation station.
 #pragma once
 
+#include <optional>
+
 #include "gemmini/simulator/config.h"
 #include "gemmini/simulator/loops/registers.h"
 #include "gemmini/simulator/timing/loop_conv.h"
@@ -28,8 +30,9 @@ class LoopUnrollers {
   Cycle passes(const Command& command, Cycle now) const;
   // The queue of the unit that was through with the loops before the command last.
   Queue last_queue(const Command& command) const;
-  // Takes a loop command that passes in cycle `now`. Throws SimError if the device cannot run it.
-  void take(const Command& command, int64_t index, Cycle now);
+  // Takes a loop command that passes in cycle `now`. Returns the loop if it starts one. Throws
+  // SimError if the device cannot run it.
+  std::optional<loops::Loop> take(const Command& command, int64_t index, Cycle now);
 
   // When the next command leaves an unroller; kNever if none can yet.
   Cycle next_step() const;

@@ -1,6 +1,7 @@
 #include "gemmini/simulator/timing/timing.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include "sim/error.h"
@@ -53,7 +54,8 @@ Cycle Timing::take_loop(const Command& command, Cycle now) {
   if (!loops_.is_active()) now = unroll_before(command, now);
   if (Recorder* recorder = station_.recorder()) recorder->takes_loop(command, now);
   station_.will_be_asked_if_full();
-  loops_.take(command, commands_ - 1, now);
+  const std::optional<loops::Loop> loop = loops_.take(command, commands_ - 1, now);
+  if (races_ != nullptr) races_->take_loop({command, commands_ - 1}, loop ? &*loop : nullptr);
   if (command.funct == kLoopWs || command.funct == kLoopConvWs) {
     LoopPlaces& places = command.funct == kLoopWs ? matmul_places_ : conv_places_;
     places.index[places.count++ % 4] = commands_ - 1;
