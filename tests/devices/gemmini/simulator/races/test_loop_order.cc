@@ -67,8 +67,10 @@ const Test residual("loop order: one setting for both says whether LOOP_WS adds"
   CHECK(error.find("command 10 loop_ws") != std::string::npos);
   race_of(add.words(), matmul().words());
   check_ordered(add.words(), add.words());
+  ConvWords between;
+  between.output = kOut;
   Checked device;
-  run(device, matmul().words(), ConvWords().words(), add.words());
+  run(device, matmul().words(), between.words(), add.words());
 });
 
 const Test loads("loop order: loads into rows that the loop before still reads", [] {
