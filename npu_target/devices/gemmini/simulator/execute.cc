@@ -79,11 +79,10 @@ void Array::check_done(const RunningCommand& running) const {
   }
 }
 
-void Array::check_result_rows(const RunningCommand& running, const ExecuteMode& mode,
-                              const LocalOperand& result) const {
+void Array::check_result_stride(const RunningCommand& running, const ExecuteMode& mode,
+                                const LocalOperand& result) const {
   const int64_t stride = state_.strides->c_rows;
-  check_rows(running, config_, result, (result.rows - 1) * stride + 1);
-  if (mode.dataflow == Dataflow::kOutputStationary && stride != 1) {
+  if (mode.dataflow == Dataflow::kOutputStationary) {
     running.fail(ErrorKind::kUnsupportedCommand,
                  "needs a C stride of 1 in the output-stationary dataflow, has " +
                      std::to_string(stride) + ": rows would be counted from the last one down");
@@ -123,7 +122,10 @@ void Array::preload(const RunningCommand& running) {
                    "needs at most " + std::to_string(dim_) + " rows and cols of result, has " +
                        std::to_string(result.rows) + " and " + std::to_string(result.cols));
     }
-    if (result.rows > 0) check_result_rows(running, mode, result);
+    if (result.rows > 0) {
+      check_rows(running, config_, result, (result.rows - 1) * state_.strides->c_rows + 1);
+      if (state_.strides->c_rows != 1) check_result_stride(running, mode, result);
+    }
   }
   is_preloaded_zero_ = from.is_garbage();
   if (!is_preloaded_zero_) {
@@ -172,7 +174,7 @@ void Array::compute(const RunningCommand& running) {
   flip(running, mode);
   check_tile(running, a, state_.strides->a_rows, mode.is_a_transposed);
   const int64_t rows = a.rows;  // further rows of A are zero
-  check_rows_fed(running, mode, a, other);
+  if (result_->rows > rows) check_rows_fed(running, mode, a, other);
   if (mode.dataflow == Dataflow::kOutputStationary) {
     if (!other.is_garbage()) {
       read_tile(running, other, mode.is_b_transposed, other_);

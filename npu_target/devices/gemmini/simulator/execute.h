@@ -37,12 +37,12 @@ class Array {
   // Checks that the array can read the tile, whose rows are `row_stride` apart.
   void check_tile(const RunningCommand& running, const LocalOperand& operand, int64_t row_stride,
                   bool is_transposed) const;
-  // Checks a result of at least one row.
-  void check_result_rows(const RunningCommand& running, const ExecuteMode& mode,
-                         const LocalOperand& result) const;
+  // Checks a result of at least one row, with a C stride other than 1.
+  void check_result_stride(const RunningCommand& running, const ExecuteMode& mode,
+                           const LocalOperand& result) const;
   // Whether a run feeds the array all of its rows, whatever the operands have.
   bool takes_all_rows(const ExecuteMode& mode) const;
-  // Checks that all rows of the result are fed to the array.
+  // Checks that all rows of the result, which are more than those of A, are fed to the array.
   void check_rows_fed(const RunningCommand& running, const ExecuteMode& mode, const LocalOperand& a,
                       const LocalOperand& d) const;
   // Copies a checked tile of the scratchpad into `to`[dim][dim], transposed if asked. Everything

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 
-#include "gemmini/simulator/races/race.h"
 #include "gemmini/simulator/timing/operation.h"
 #include "gemmini/simulator/timing/rows_fed.h"
 
@@ -29,28 +28,29 @@ class ConsecutiveSums {
     // No bank: no rows in the accumulator.
     next_.rows = execute.acc_banks == 0 ? 0 : execute.second.rows();
     next_.start = preload.first.start;
-    if (next_.rows == 0 || before_.rows == 0 || !execute.accumulates) return false;
+    next_.end = preload.first.end;
+    if (!execute.accumulates || before_.rows == 0 || next_.rows == 0) return false;
+    // Mostly it is the same rows again, or others.
+    const bool is_apart = next_.start >= before_.end || next_.end <= before_.start;
+    if (next_.end != next_.start && (is_apart || next_.start == before_.start)) return false;
     return execute.mode.is_weight_stationary ? meets_last_rows(preload) : meets_first_rows();
   }
-  void compute(const timing::Operation& compute, const Named& preload) {
+  void compute(const timing::Operation& compute) {
     before_ = next_;
-    if (before_.rows == 0) return;
-    fed_ = timing::rows_fed(&compute.execute, nullptr, dim_);
-    preload_ = preload;
+    if (before_.rows != 0) fed_ = timing::rows_fed(&compute.execute, nullptr, dim_);
   }
-  // That of the pair before.
-  const Named& preload_before() const { return preload_; }
 
  private:
   struct Result {
     int64_t rows = 0;  // 0: none that matters
     int64_t start = 0;
+    int64_t end = 0;
   };
 
   // Its first row is one of the last two.
-  bool meets_last_rows(const timing::Operation& preload) const {
+  [[gnu::noinline]] bool meets_last_rows(const timing::Operation& preload) const {
     // The stride is that of both: to change it the array runs empty.
-    const int64_t stride = (preload.first.end - preload.first.start) / next_.rows;
+    const int64_t stride = (next_.end - next_.start) / next_.rows;
     const int64_t last = (preload.execute.first.is_garbage() ? fed_ : dim_) - 1;
     const int64_t offset = next_.start - before_.start;
     return (before_.rows > last && offset == last * stride) ||
@@ -65,7 +65,6 @@ class ConsecutiveSums {
 
   const int64_t dim_;
   Result before_;    // of the pair before
-  Named preload_{};  // its PRELOAD
   int64_t fed_ = 0;  // rows of its COMPUTE's run, with no B beside it
   Result next_;      // of the PRELOAD whose COMPUTE has not come
 };

@@ -43,7 +43,7 @@ void RaceChecker::compute(const timing::Operation& operation, const Command& com
   array_reads_.use(rows_.span(operation.second), time);
   array_reads_.use(rows_.span(operation.first), time);
   if (!results_.is_empty()) check_own_results(operation, {command, index});
-  sums_.compute(operation, result_.preload);
+  sums_.compute(operation);
   if (!has_result_) return;
   has_result_ = false;
   // The PRELOAD completes when this result is there, so it knows what this command knows.
@@ -149,7 +149,7 @@ void RaceChecker::check_own_results(const timing::Operation& compute, const Name
 }
 
 void RaceChecker::fail_dropped(const timing::Operation& preload, const Named& now) const {
-  fail(now, sums_.preload_before(),
+  fail(now, result_.preload,
        "the accumulator drops what is added to a row in the two cycles after it was written, and "
        "the last rows of that result are the first of " +
            rows_.text(rows_.span(preload.first)) + "; let another result come between the two");
