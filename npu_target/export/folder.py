@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import secrets
 import shutil
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 
@@ -22,6 +26,8 @@ from .readme import readme
 from .sources import MADE, host_source, layer_table, net_header, net_source
 
 NATIVE, DRIVER = "native", "driver"  # what make calls them
+_FOLDERS = ("kernels", "golden", "platform")
+_SIMULATOR = "simulator"  # a folder too, of kinds of device that have one
 _TOP_FILES = ("main.c", "data.S", "Makefile")
 _PLATFORM_FILES = (
     "beside.cc",
@@ -82,15 +88,47 @@ def write_folder(
     golden: Golden,
     goal: str,
 ) -> None:
-    """Write all files. Those of an export that was there go, what else is in the folder stays.
-    `cycles` are of each program, `goal` is what a bare `make` builds.
+    """Write all files. Those of an export that was there go, what else is in the folder stays;
+    nothing of it changes before all is written. `cycles` are of each program, `goal` is what a bare
+    `make` builds.
 
     Raises ExportError where the folder cannot be written.
     """
     try:
-        _write(folder, network, cycles, golden, goal)
+        with _beside(folder) as new:
+            _write(new, network, cycles, golden, goal)
+            _put_into_place(new, folder)
     except OSError as error:
         raise ExportError(f"{folder} cannot be written: {error.strerror or error}") from error
+
+
+@contextmanager
+def _beside(folder: Path) -> Iterator[Path]:
+    """A new folder, gone afterwards with what is still in it: in the one that is there, which may
+    be a file system of its own, or where that will be."""
+    place = folder if folder.is_dir() else folder.resolve().parent
+    # Not by `tempfile`, whose folders are private: this one stays.
+    beside = place / f".npu-export-{secrets.token_hex(8)}"
+    beside.mkdir()
+    try:
+        yield beside
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def _put_into_place(new: Path, folder: Path) -> None:
+    """By renaming alone, which needs no room."""
+    if not folder.is_dir():
+        new.rename(folder.resolve())
+        return
+    old = new / ".old"
+    old.mkdir()
+    for part in (*_FOLDERS, _SIMULATOR):
+        if os.path.lexists(folder / part):
+            (folder / part).rename(old / part)
+    for entry in sorted(new.iterdir()):
+        if entry != old:
+            entry.replace(folder / entry.name)
 
 
 def _write(
@@ -100,10 +138,8 @@ def _write(
     golden: Golden,
     goal: str,
 ) -> None:
-    for part in ("kernels", "golden", "platform", "simulator"):
-        shutil.rmtree(folder / part, ignore_errors=True)
-        if part != "simulator":
-            (folder / part).mkdir(parents=True)
+    for part in _FOLDERS:
+        (folder / part).mkdir()
     kernels = {kernel.name: kernel for kernel in network.kernels.values()}
     texts = {
         "net.h": net_header(network),
@@ -129,7 +165,7 @@ def _write(
     write_atomically(folder / "golden/input.bin", struct_bytes(golden.inputs, network.line_bytes))
     write_atomically(folder / "golden/output.bin", struct_bytes(golden.outputs, network.line_bytes))
     if has_simulator(network.config.kind):
-        _write_simulator(folder / "simulator", network, cycles)
+        _write_simulator(folder / _SIMULATOR, network, cycles)
 
 
 def _write_simulator(folder: Path, network: PlacedNetwork, cycles: dict[str, int]) -> None:
