@@ -52,6 +52,11 @@ def paths_of(paths: str | Path | Sequence[str | Path]) -> list[Path]:
     return [Path(path) for path in paths]
 
 
+def check_text(name: str, value: object) -> None:
+    if not isinstance(value, str):
+        raise ArgumentError(f"{name} must be a string, got {value!r}")
+
+
 def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
     if value not in choices:
         raise ArgumentError(f"{name} must be one of {', '.join(choices)}, got {value!r}")

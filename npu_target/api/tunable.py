@@ -37,6 +37,7 @@ from .arguments import (
     check_choice,
     check_seconds,
     check_seed,
+    check_text,
     check_whole_number,
     device_of,
     pipeline_of,
@@ -242,8 +243,11 @@ def operator(text: str, device: str | Path | DeviceConfig = DEFAULT_DEVICE) -> S
         for a text that says no operator, or one that the device cannot compute.
     ConfigError
         for a device that there is not.
+    ArgumentError
+        for what is no text, or no device.
     """
     config = device_of(device)
+    check_text("text", text)
     found = parse_operator(text, config)
     found.prim_func(config)
     return SingleOperator(found.name, config, layers_of([found]), found)

@@ -215,6 +215,8 @@ def test_arguments_that_are_none(tmp_path):
     for made in (npu.load, lambda model, device: npu.operator("matmul(m=4, k=4, n=4)", device)):
         with pytest.raises(npu.ArgumentError, match="device must be a name, a file or a Dev"):
             made("tiny", 8)
+    with pytest.raises(npu.ArgumentError, match="text must be a string, got 5"):
+        npu.operator(5)
     with pytest.raises(npu.ArgumentError, match="seed must be a whole number"):
         npu.load("tiny", seed=0.5)
     with pytest.raises(npu.ArgumentError, match="numerics must be a mode or NumericsOptions"):
