@@ -105,6 +105,15 @@ CASES: dict[str, tuple[bool, list[Words]]] = {
         True,
         [WIDE, load(BANK | 8, 8, 24, funct=MVIN2), store(BANK | 32, 4), store(ACC), ZEROS],
     ),
+    # It learns of the first load from the fourth, and so of all of them.
+    "ordered by the array, which learns of other loads on the way": (
+        False,
+        [
+            *(load(BANK, 8, dram=0), store(BANK), store(ACC)),
+            *[load(ACC, 8, dram=0)] * 2,
+            *(*matmul(0, 64, ACC, 8), load(ACC, 8, dram=0), store(ACC, 8)),
+        ],
+    ),
     "ordered by a compute that comes later": (
         True,
         [

@@ -51,7 +51,9 @@ void LoadOrder::learn_loads(Queue queue, const Span& span, int32_t time) {
     const Slot slot = found->slot;
     const int32_t issued = entries_[slot].time;
     learn(queue, slot, time);  // puts another one in its place
+    const int64_t known_by_now = known(queue);
     wait_for(queue, Queue::kLoad, issued, time);
+    if (known(queue) != known_by_now) i = 0;  // it put others into places before
   } while (may_be_unknown(queue, span));
 }
 
